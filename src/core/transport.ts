@@ -1,0 +1,52 @@
+/** One HTTP exchange, as plain values: what the client sends and the emulator answers. */
+export interface HttpRequest {
+  readonly method: string;
+  /** Absolute URL. */
+  readonly url: string;
+  /** Header names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The exact bytes of the body, as text; absent for none. */
+  readonly body?: string;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  /** Header names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface SendOptions {
+  /** Whole-exchange time-out in milliseconds of real time. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Carries one request and follows nothing: no redirect, no retry.
+ * Rejects with `TransportError` when no complete response arrived.
+ */
+export interface Transport {
+  send(request: HttpRequest, options: SendOptions): Promise<HttpResponse>;
+  close(): Promise<void>;
+}
+
+/** What a failed exchange may have done on the other side. */
+export type Effect = 'none' | 'unknown';
+
+/**
+ * No complete response. `effect` is `none` only where not a byte of the request
+ * can have been acted on: name resolution, refused connection, TLS handshake.
+ */
+export class TransportError extends Error {
+  override readonly name = 'TransportError';
+  readonly effect: Effect;
+  /** The system's code, such as `ECONNREFUSED`, where there is one. */
+  readonly code: string;
+
+  constructor(message: string, effect: Effect, code: string, cause?: unknown) {
+    super(message, { cause });
+    this.effect = effect;
+    this.code = code;
+  }
+}
