@@ -1,0 +1,43 @@
+import type { KindName, ResourceKey } from './keys.ts';
+
+/** Where something stands in the spec. Lines and columns count from 1. */
+export interface Position {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** One resource as the spec wants it; `value` is its validated entry, its type known to its kind. */
+export interface DesiredResource<Value = unknown> {
+  readonly key: ResourceKey;
+  readonly kind: KindName;
+  /** The server that it lives and dies with. */
+  readonly parent?: ResourceKey;
+  readonly value: Value;
+  /** `false`: must exist, is never created, changed or deleted. */
+  readonly managed: boolean;
+  /** The live resource to bind to; it is then never created. */
+  readonly id?: string;
+  /** Never deleted or replaced. */
+  readonly protect: boolean;
+  readonly position: Position;
+}
+
+export interface Settings {
+  readonly prune: boolean;
+  readonly max_deletions: number;
+  readonly max_monthly_increase: number | null;
+  readonly exclusive: boolean;
+  readonly unmanaged: 'ask' | 'ignore';
+  readonly drift: 'correct' | 'report';
+  readonly suspend: { readonly reason: string; readonly until?: string | undefined } | null;
+}
+
+/** The spec, validated, with every reference resolved. */
+export interface Desired {
+  readonly projectId: number;
+  readonly settings: Settings;
+  readonly resources: readonly DesiredResource[];
+  /** `sha256:` over the canonical form: equal files in other words give equal digests. */
+  readonly digest: string;
+}

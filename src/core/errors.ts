@@ -1,0 +1,65 @@
+import type { Position } from './desired.ts';
+
+/** One thing wrong with the spec. */
+export interface Diagnostic {
+  readonly position: Position;
+  readonly message: string;
+}
+
+/** The spec cannot be used. Carries every error at once. */
+export class SpecError extends Error {
+  override readonly name = 'SpecError';
+  readonly diagnostics: readonly Diagnostic[];
+
+  constructor(diagnostics: readonly Diagnostic[]) {
+    super(diagnostics.map(formatDiagnostic).join('\n'));
+    this.diagnostics = diagnostics;
+  }
+}
+
+/** `file:line:col: message` */
+export function formatDiagnostic({ position, message }: Diagnostic): string {
+  return `${position.file}:${position.line}:${position.column}: ${message}`;
+}
+
+/** A refusal by the API, told apart by `code`, then by status. @source API §7 */
+export class ApiProblem extends Error {
+  override readonly name = 'ApiProblem';
+  readonly status: number;
+  /** Stable and machine-readable; `null` where the answer has none. */
+  readonly code: string | null;
+  readonly requestId: string | null;
+
+  constructor(status: number, code: string | null, requestId: string | null, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.requestId = requestId;
+  }
+}
+
+/** The state cannot be read, is foreign, damaged or newer, or could not be made durable. */
+export class StateError extends Error {
+  override readonly name = 'StateError';
+}
+
+/** A saved plan no longer fits the world or the file. */
+export class PlanStaleError extends Error {
+  override readonly name = 'PlanStaleError';
+}
+
+/** Settings that cannot be used: token, URL, profile. `misuse` where the call itself is wrong. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly misuse: boolean;
+
+  constructor(message: string, misuse = false) {
+    super(message);
+    this.misuse = misuse;
+  }
+}
+
+/** The token's project is not the spec's, or cannot be told. Nothing may be written. */
+export class FenceError extends Error {
+  override readonly name = 'FenceError';
+}

@@ -1,0 +1,79 @@
+/**
+ * Names of resources in the spec: `networks.backend`, `servers.web-1.firewall`.
+ *
+ * A key names one resource for good: it survives replacement and is what state,
+ * plan, journal and idempotency keys are about.
+ */
+export type ResourceKey = string & { readonly __brand: 'ResourceKey' };
+
+/** A sort of resource, by the API's own noun. */
+export type KindName =
+  | 'network'
+  | 'ip'
+  | 'iso'
+  | 'server'
+  | 'network_interface'
+  | 'firewall'
+  | 'backup'
+  | 'backup_policy';
+
+/** The top-level maps of the spec file that hold resources. */
+export const collections = ['networks', 'ips', 'isos', 'servers'] as const;
+export type Collection = (typeof collections)[number];
+
+const kindOfCollection: Record<Collection, KindName> = {
+  networks: 'network',
+  ips: 'ip',
+  isos: 'iso',
+  servers: 'server',
+};
+
+const kindOfChild: Record<string, KindName> = {
+  network_interfaces: 'network_interface',
+  firewall: 'firewall',
+  backup: 'backup',
+  backup_policy: 'backup_policy',
+  public_ipv4: 'ip',
+};
+
+export function topLevelKey(collection: Collection, name: string): ResourceKey {
+  return `${collection}.${name}` as ResourceKey;
+}
+
+/** The key of something inside a server, such as `servers.web-1.firewall`. */
+export function childKey(server: ResourceKey, suffix: string): ResourceKey {
+  return `${server}.${suffix}` as ResourceKey;
+}
+
+export interface ParsedKey {
+  readonly key: ResourceKey;
+  readonly kind: KindName;
+  /** The last name in the key, as written in the spec. */
+  readonly name: string;
+  /** The server that the resource lives and dies with. */
+  readonly parent?: ResourceKey;
+}
+
+/** Takes a key apart; `undefined` where the text is no key. Server names hold no dot. */
+export function parseKey(text: string): ParsedKey | undefined {
+  const [collection, name, child, ...rest] = text.split('.');
+  if (!isCollection(collection) || !name) return undefined;
+  const key = text as ResourceKey;
+  if (collection !== 'servers' || child === undefined) {
+    return { key, kind: kindOfCollection[collection], name: text.slice(collection.length + 1) };
+  }
+  const kind = kindOfChild[child];
+  if (kind === undefined || (kind === 'network_interface') !== rest.length > 0) return undefined;
+  return { key, kind, name: rest.length > 0 ? rest.join('.') : child, parent: topLevelKey('servers', name) };
+}
+
+/** Like `parseKey`, for keys that were valid when they were stored. */
+export function takeApart(key: ResourceKey): ParsedKey {
+  const parsed = parseKey(key);
+  if (parsed === undefined) throw new Error(`Not a resource key: ${key}`);
+  return parsed;
+}
+
+function isCollection(text: string | undefined): text is Collection {
+  return collections.includes(text as Collection);
+}

@@ -1,0 +1,173 @@
+import type { z } from 'zod';
+import type { DesiredResource, Settings } from './desired.ts';
+import type { Json } from './json.ts';
+import type { Collection, KindName, ResourceKey } from './keys.ts';
+import type { Change, Operation, OperationId, Verb, Warning } from './plan.ts';
+import type { Conclusive, ReadPort, WriteRequest } from './ports.ts';
+import type { ApiProfile } from './profile.ts';
+import type { ImageEntry, Ip, Network, Project, ServerType, ServerTypePricing } from './resources.ts';
+import type { Binding, Intent } from './state.ts';
+
+/** One resource on its way through a pass: wanted, bound, or both. */
+export interface Subject<Value = unknown> {
+  readonly key: ResourceKey;
+  readonly kind: KindName;
+  readonly parent?: ResourceKey;
+  readonly desired?: DesiredResource<Value>;
+  readonly binding?: Binding;
+}
+
+/** Types, prices and images on sale; read once in a pass, as far as the spec asks. */
+export interface Catalogue {
+  readonly types: readonly ServerType[];
+  readonly pricing: ReadonlyMap<number, ServerTypePricing>;
+  readonly images: ReadonlyMap<number, readonly ImageEntry[]>;
+}
+
+/** Everything a diff may know beside its own resource. Plain values: no I/O. */
+export interface World {
+  readonly project: Project;
+  readonly settings: Settings;
+  readonly profile: ApiProfile;
+  readonly catalogue: Catalogue;
+  readonly ips: readonly Ip[];
+  readonly networks: readonly Network[];
+  readonly subjects: ReadonlyMap<ResourceKey, Subject>;
+  /** What each kind saw, by key; absent where nothing was there to look at. */
+  readonly observed: ReadonlyMap<ResourceKey, unknown>;
+  /** The API's clock, ms since the epoch. */
+  readonly apiNow: number;
+  /** The live id that a key stands for, where there is one. */
+  idOf(key: ResourceKey): string | undefined;
+}
+
+/** What a diff concludes about one resource. */
+export type Verdict =
+  | { readonly verdict: 'unchanged' }
+  /** `lost`: it was there before; its absence has to be confirmed before another one is made. */
+  | { readonly verdict: 'create'; readonly changes: readonly Change[]; readonly lost?: string }
+  | { readonly verdict: 'update'; readonly changes: readonly Change[] }
+  /** `allowed`: the spec permits it without a further word. */
+  | {
+      readonly verdict: 'replace';
+      readonly changes: readonly Change[];
+      readonly reason: string;
+      readonly allowed: boolean;
+    }
+  | { readonly verdict: 'delete'; readonly changes: readonly Change[] }
+  | { readonly verdict: 'adopt'; readonly target: string; readonly reason: string }
+  /** Nothing to send: the binding alone ends. `leftBilled` tells what stays and costs. */
+  | { readonly verdict: 'release'; readonly reason: string; readonly gone: boolean; readonly leftBilled?: string }
+  | {
+      readonly verdict: 'blocked';
+      readonly verb: Verb;
+      readonly code: string;
+      readonly reason: string;
+      readonly resolve: string;
+    };
+
+export interface Diff {
+  readonly verdict: Verdict;
+  readonly warnings?: readonly Warning[];
+  /** Monthly price in the account's currency where the catalogue tells, else why it is unknown. */
+  readonly price?: { readonly known: string } | { readonly unknown: string };
+}
+
+/** What the reads say of a write whose end is not known. */
+export type Evidence =
+  /** It had its effect. `certain`: identified beyond doubt, not by difference of lists. */
+  | { readonly verdict: 'done'; readonly id: string; readonly certain: boolean; readonly facts?: Json }
+  /** Not seen. Absence needs this twice. */
+  | { readonly verdict: 'not_done' }
+  /** Neither can be told. `candidates` are live ids a person may choose from. */
+  | { readonly verdict: 'unclear'; readonly reason: string; readonly candidates: readonly string[] };
+
+/** What a kind reads off a 2xx: ids only, never statuses, as it may be a replay. */
+export interface Accepted {
+  readonly id?: string;
+  readonly facts?: Json;
+}
+
+/** Where entries of a kind stand in the spec file. */
+export type Placement =
+  | { readonly in: Collection }
+  /** Inside a server's entry; `public_ipv4` has no schema of its own there. */
+  | { readonly of: 'servers'; readonly field: string };
+
+/** Something in an entry that the schema alone cannot refuse. `path` is inside the entry. */
+export interface EntryIssue {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+/** Another resource that an entry names. */
+export interface Reference {
+  readonly path: readonly (string | number)[];
+  readonly key: ResourceKey;
+}
+
+export interface WriteContext<Value, Observed> {
+  readonly subject: Subject<Value>;
+  readonly observed: Observed | undefined;
+  readonly world: World;
+  readonly operation: Operation;
+  /** Preferences refused so far for want of capacity, as `gpu_package` keys. */
+  readonly exhausted: readonly string[];
+}
+
+/**
+ * One sort of resource: everything that is particular to it, and nothing else.
+ *
+ * `observe` and `evidence` only read; `diff`, `write` and `accept` are pure. What is
+ * sent, when, under which key and how often is the engine's business alone.
+ */
+export interface ResourceKind<Value = unknown, Observed = unknown> {
+  readonly name: KindName;
+  readonly placement: Placement;
+  /** One YAML entry. */
+  readonly schema: z.ZodType;
+  /** Creating one is new spending, and deleting one ends it. @source API §1.6 */
+  readonly billed: boolean;
+  /** How long an accepted write may take before it counts as stuck, in ms. */
+  readonly deadlineMs: number;
+
+  /** Rules across the fields of one entry. */
+  check(entry: Value): readonly EntryIssue[];
+  references(entry: Value): readonly Reference[];
+
+  /** Looks at the live side of the given subjects. Subjects with nothing to look at are left out. */
+  observe(
+    read: ReadPort,
+    subjects: readonly Subject<Value>[],
+    idOf: (key: ResourceKey) => string | undefined,
+  ): Promise<ReadonlyMap<ResourceKey, Observed>>;
+
+  diff(subject: Subject<Value>, observed: Observed | undefined, world: World): Diff;
+
+  /** Operations of the same plan that have to come first, beside parents and references. */
+  after?(operation: Operation, operations: readonly Operation[], world: World): readonly OperationId[];
+
+  /** The request that carries the operation out. */
+  write(context: WriteContext<Value, Observed>): WriteRequest;
+  /** The reads that evidence will be compared with. */
+  preimage(context: WriteContext<Value, Observed>, read: ReadPort): Promise<Json>;
+  accept(answer: Conclusive, request: WriteRequest, preimage: Json): Accepted;
+  evidence(intent: Intent, read: ReadPort, known: ReadonlySet<string>): Promise<Evidence>;
+
+  /** The binding for a resource that is there now. */
+  bind(context: {
+    readonly subject: Subject<Value>;
+    readonly id: string;
+    readonly request?: WriteRequest;
+    readonly facts?: Json;
+    readonly world: World;
+  }): Pick<Binding, 'identity' | 'applied' | 'keep'>;
+  /** Further resources that came with it, such as a server's address. */
+  companions?(context: {
+    readonly subject: Subject<Value>;
+    readonly id: string;
+    readonly preimage: Json;
+    readonly facts?: Json;
+    readonly at: number;
+  }): readonly Binding[];
+}

@@ -1,0 +1,97 @@
+import type { KindName, ResourceKey } from './keys.ts';
+
+export type Verb = 'create' | 'update' | 'delete' | 'adopt';
+
+export interface Change {
+  /** Field of the resource, dotted. */
+  readonly path: string;
+  /** Before; `null` where there is nothing yet. */
+  readonly from: unknown;
+  /** After; `null` where nothing stays. */
+  readonly to: unknown;
+}
+
+/** `adds` is held back by a 402, `reduces` never is. @source API §1.6 */
+export type Spend = 'adds' | 'reduces' | 'none';
+export type Risk = 'safe' | 'billed' | 'destructive';
+
+/** Stable across re-plans: the same step of the same resource has the same id. */
+export type OperationId = string & { readonly __brand: 'OperationId' };
+
+export function operationId(verb: Verb, key: ResourceKey): OperationId {
+  return `${verb}:${key}` as OperationId;
+}
+
+/** One step of a plan: plain data, a permission and not a script. */
+export interface Operation {
+  readonly id: OperationId;
+  readonly key: ResourceKey;
+  readonly kind: KindName;
+  readonly verb: Verb;
+  readonly changes: readonly Change[];
+  /** Operations that have to be done before this one starts. */
+  readonly needs: readonly OperationId[];
+  readonly spend: Spend;
+  readonly risk: Risk;
+  /** The other half of a replacement: its delete or its create. */
+  readonly replacement?: OperationId;
+  /** Why, where the changes do not say it: a replacement's cause, a resource that is gone. */
+  readonly reason?: string;
+  /** The live resource that is adopted or deleted. */
+  readonly target?: string;
+}
+
+/** Something that needs a person. `resolve` is the command, or the edit, that settles it. */
+export interface Blocked {
+  readonly key: ResourceKey;
+  readonly verb: Verb;
+  readonly code: string;
+  readonly reason: string;
+  readonly resolve: string;
+}
+
+export interface Warning {
+  readonly code: string;
+  readonly key: ResourceKey | null;
+  readonly message: string;
+}
+
+export interface Cost {
+  /** Decimal text; the sum of what the catalogue prices. */
+  readonly known_monthly_delta: string;
+  readonly unknown: readonly string[];
+  readonly left_billed: readonly string[];
+}
+
+export interface Effort {
+  readonly writes: number;
+  readonly reads: number;
+  /** Seconds that the request budgets alone take. */
+  readonly seconds_at_least: number;
+}
+
+export interface Summary {
+  readonly create: number;
+  readonly update: number;
+  readonly replace: number;
+  readonly delete: number;
+  readonly adopt: number;
+  readonly blocked: number;
+  readonly unchanged: number;
+}
+
+/** A plan is a value, and its JSON form is public. */
+export interface Plan {
+  readonly format_version: 1;
+  readonly project: { readonly id: number; readonly name: string; readonly status: string };
+  readonly observed_at: string;
+  /** Over what is to be done and the spec it comes from; two equal digests mean the same plan. */
+  readonly digest: string;
+  readonly summary: Summary;
+  /** In the order in which they may be carried out. */
+  readonly operations: readonly Operation[];
+  readonly blocked: readonly Blocked[];
+  readonly warnings: readonly Warning[];
+  readonly cost: Cost;
+  readonly effort: Effort;
+}

@@ -1,0 +1,183 @@
+import type { Json } from './json.ts';
+import type { KindName, ResourceKey } from './keys.ts';
+import type { Change, Verb } from './plan.ts';
+import type { WriteRequest } from './ports.ts';
+
+/** Key ↔ live id: what makes a live resource this file's. */
+export interface Binding {
+  readonly key: ResourceKey;
+  readonly kind: KindName;
+  /** The API's id, as text. */
+  readonly id: string;
+  /** The live id of the server that the resource belongs to; another server's is another resource. */
+  readonly parentId?: string;
+  /** What tells it from a later resource with the same id: its address, its name and cidr. @assumption A17 */
+  readonly identity: Readonly<Record<string, string>>;
+  /** The fields as they were last applied, where the API does not show them. */
+  readonly applied: Json;
+  /** Kept from the file, so that it holds after the entry has left it. */
+  readonly protect: boolean;
+  /** The file wants it left when its owner goes: an address with `keep_ip`. */
+  readonly keep: boolean;
+  /** Why it must not be trusted: what a failed task left behind. */
+  readonly tainted?: string;
+  /** Wall time in ms. */
+  readonly boundAt: number;
+}
+
+/**
+ * Where a write stands.
+ *
+ * ```
+ * sending ──2xx──▶ accepted ──evidence──▶ closed
+ *    │ ▲
+ *    │ └─ due ── waiting      (409, 429, refused connection: no effect, same key)
+ *    ├─ lost answer ▶ unknown ──evidence──▶ accepted | waiting | closed
+ *    └─ refusal ▶ closed
+ * any ──▶ blocked ──resolve──▶ closed
+ * ```
+ * `sending` found at start means the process died in between: it is `unknown`.
+ */
+export type IntentPhase = 'sending' | 'waiting' | 'unknown' | 'accepted' | 'blocked' | 'closed';
+
+/** How a closed intent ended. `refused`: the API said no, and nothing happened. */
+export type IntentOutcome = 'done' | 'refused' | 'absent' | 'failed' | 'abandoned';
+
+/** The durable record of a write, made before its first byte is sent. */
+export interface Intent {
+  readonly id: string;
+  readonly key: ResourceKey;
+  readonly kind: KindName;
+  readonly verb: Verb;
+  readonly changes: readonly Change[];
+  /** Goes up when the resource is gone; a child's holds its server's too: `2.0`. */
+  readonly incarnation: string;
+  /** Goes up only where the outcome table says "new key". */
+  readonly attempt: number;
+  readonly idempotencyKey: string;
+  readonly request: WriteRequest;
+  /** The reads that evidence is compared with. */
+  readonly preimage: Json;
+  readonly parentId?: string;
+  readonly phase: IntentPhase;
+  /** Stays until a 2xx on this key or evidence clears it. */
+  readonly ambiguous: boolean;
+  /** A conclusive 5xx, or a lost answer, that only evidence can explain: which. */
+  readonly why?: string;
+  readonly sends: number;
+  /** Wall times in ms. */
+  readonly createdAt: number;
+  readonly firstSentAt: number;
+  readonly lastSentAt: number;
+  /** Not before this: a wait the API or the table asked for. */
+  readonly dueAt: number;
+  /** One look found nothing, then; absence needs a second. */
+  readonly notSeenAt?: number;
+  readonly acceptedAt?: number;
+  readonly taskId?: string;
+  /** The live id, from the answer or the evidence. */
+  readonly resourceId?: string;
+  /** What the kind took from the answer, for the binding. */
+  readonly facts?: Json;
+  readonly requestId?: string;
+  readonly blocked?: { readonly code: string; readonly reason: string; readonly candidates: readonly string[] };
+  readonly outcome?: IntentOutcome;
+  readonly detail?: string;
+  readonly closedAt?: number;
+}
+
+/** What may change on an intent after it began. */
+export type IntentPatch = Partial<
+  Pick<
+    Intent,
+    | 'phase'
+    | 'ambiguous'
+    | 'why'
+    | 'sends'
+    | 'lastSentAt'
+    | 'dueAt'
+    | 'notSeenAt'
+    | 'acceptedAt'
+    | 'taskId'
+    | 'resourceId'
+    | 'facts'
+    | 'requestId'
+    | 'blocked'
+    | 'detail'
+  >
+>;
+
+/** One line of the journal. */
+export interface JournalEntry {
+  readonly at: number;
+  readonly key: ResourceKey;
+  readonly event: 'begun' | 'sent' | 'answered' | 'closed' | 'bound' | 'released' | 'note';
+  readonly intentId?: string;
+  readonly data: Json;
+}
+
+/** A change that becomes durable together with the end of its intent. */
+export type StateChange =
+  | { readonly type: 'bind'; readonly binding: Binding }
+  /** `gone`: the resource does not exist any more, so the next one is a new incarnation. */
+  | { readonly type: 'release'; readonly key: ResourceKey; readonly gone: boolean; readonly reason: string }
+  | { readonly type: 'next_incarnation'; readonly key: ResourceKey };
+
+export interface StateInfo {
+  /** Random, given at birth; two states with different lineages never knew each other. */
+  readonly lineage: string;
+  /** Goes up with every durable change. */
+  readonly serial: number;
+  /** Wall time in ms. */
+  readonly createdAt: number;
+  /** The one project whose resources this state names; `null` until the first write. */
+  readonly projectId: number | null;
+}
+
+/**
+ * Identity plus intent, not a cache. Every method that changes something is durable
+ * (fsync) when it resolves, and rejects with `StateError` when it could not be, or when
+ * another process has written since. Time is an argument: no store asks for it.
+ *
+ * A store opened for reading only rejects every change.
+ */
+export interface StateStore {
+  info(): Promise<StateInfo>;
+  /** Ties the state to a project; rejects if it is tied to another. */
+  claimProject(projectId: number): Promise<void>;
+
+  bindings(): Promise<readonly Binding[]>;
+  /** How many resources with this key are gone. */
+  incarnation(key: ResourceKey): Promise<number>;
+  change(changes: readonly StateChange[], at: number): Promise<void>;
+
+  /** Rejects where the key has an open intent already. */
+  beginIntent(intent: Intent): Promise<void>;
+  updateIntent(id: string, patch: IntentPatch, at: number, note?: Json): Promise<void>;
+  /** Closes the intent and applies the changes in one transaction. */
+  closeIntent(
+    id: string,
+    outcome: IntentOutcome,
+    detail: string,
+    changes: readonly StateChange[],
+    at: number,
+  ): Promise<void>;
+  openIntents(): Promise<readonly Intent[]>;
+  /** The highest attempt recorded, open or closed, or -1. */
+  lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number>;
+  /** Newest first. */
+  intents(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly Intent[]>;
+  /** Oldest first. */
+  journal(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly JournalEntry[]>;
+
+  /** Requests counted against a budget, by the hash of their token. */
+  recordUse(bucket: string, at: number): Promise<void>;
+  /** Wall times in ms, oldest first; entries before `since` may be forgotten. */
+  recentUse(bucket: string, since: number): Promise<readonly number[]>;
+
+  /** Small facts that are not identity: learnt task durations, when a bucket opens again. */
+  note(name: string): Promise<Json | undefined>;
+  putNote(name: string, value: Json): Promise<void>;
+
+  close(): Promise<void>;
+}
