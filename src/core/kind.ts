@@ -57,7 +57,12 @@ export type Verdict =
   | { readonly verdict: 'delete'; readonly changes: readonly Change[] }
   | { readonly verdict: 'adopt'; readonly target: string; readonly reason: string }
   /** Nothing to send: the binding alone ends. `leftBilled` tells what stays and costs. */
-  | { readonly verdict: 'release'; readonly reason: string; readonly gone: boolean; readonly leftBilled?: string }
+  | {
+      readonly verdict: 'release';
+      readonly reason: string;
+      readonly gone: boolean;
+      readonly leftBilled?: string;
+    }
   | {
       readonly verdict: 'blocked';
       readonly verb: Verb;
@@ -77,6 +82,10 @@ export interface Diff {
 export type Evidence =
   /** It had its effect. `certain`: identified beyond doubt, not by difference of lists. */
   | { readonly verdict: 'done'; readonly id: string; readonly certain: boolean; readonly facts?: Json }
+  /** Under way and not yet of use: look again later. */
+  | { readonly verdict: 'pending'; readonly id: string }
+  /** There, paid for, and of no use. */
+  | { readonly verdict: 'failed'; readonly id: string; readonly detail: string }
   /** Not seen. Absence needs this twice. */
   | { readonly verdict: 'not_done' }
   /** Neither can be told. `candidates` are live ids a person may choose from. */
@@ -98,6 +107,15 @@ export type Placement =
 export interface EntryIssue {
   readonly path: readonly (string | number)[];
   readonly message: string;
+}
+
+/** One resource declared by a field of a server's entry. */
+export interface ChildEntry {
+  /** What follows the server's key: `firewall`, `network_interfaces.backend`. */
+  readonly suffix: string;
+  readonly value: unknown;
+  /** Inside the field. */
+  readonly path: readonly (string | number)[];
 }
 
 /** Another resource that an entry names. */
@@ -126,11 +144,23 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   readonly placement: Placement;
   /** One YAML entry. */
   readonly schema: z.ZodType;
+  /** Fields that an entry may leave out only with `id:` or `managed: false`. */
+  readonly neededToCreate: readonly string[];
   /** Creating one is new spending, and deleting one ends it. @source API §1.6 */
   readonly billed: boolean;
   /** How long an accepted write may take before it counts as stuck, in ms. */
   readonly deadlineMs: number;
+  /** Its deletion is a step of its own after its server's; everything else inside a server goes with it. */
+  readonly outlivesParent?: true;
+  /** Sent under a key of its own every time: a replay would report success without applying. */
+  readonly freshKeys?: true;
+  /** Every creation is another resource, so each is an incarnation. */
+  readonly repeats?: true;
+  /** Higher goes first where several writes are ready. */
+  readonly urgency: number;
 
+  /** For a kind inside a server: the resources that a field's value declares. */
+  children?(field: unknown): readonly ChildEntry[];
   /** Rules across the fields of one entry. */
   check(entry: Value): readonly EntryIssue[];
   references(entry: Value): readonly Reference[];
@@ -144,8 +174,8 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
 
   diff(subject: Subject<Value>, observed: Observed | undefined, world: World): Diff;
 
-  /** Operations of the same plan that have to come first, beside parents and references. */
-  after?(operation: Operation, operations: readonly Operation[], world: World): readonly OperationId[];
+  /** Further "first this, then that" among a plan's operations, beside parents and references. */
+  sequence?(operations: readonly Operation[], world: World): ReadonlyMap<OperationId, readonly OperationId[]>;
 
   /** The request that carries the operation out. */
   write(context: WriteContext<Value, Observed>): WriteRequest;

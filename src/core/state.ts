@@ -80,7 +80,11 @@ export interface Intent {
   /** What the kind took from the answer, for the binding. */
   readonly facts?: Json;
   readonly requestId?: string;
-  readonly blocked?: { readonly code: string; readonly reason: string; readonly candidates: readonly string[] };
+  readonly blocked?: {
+    readonly code: string;
+    readonly reason: string;
+    readonly candidates: readonly string[];
+  };
   readonly outcome?: IntentOutcome;
   readonly detail?: string;
   readonly closedAt?: number;

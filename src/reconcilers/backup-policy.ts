@@ -1,0 +1,98 @@
+import equal from 'fast-deep-equal';
+import { z } from 'zod';
+import type { Json } from '../core/json.ts';
+import type { Diff, ResourceKind } from '../core/kind.ts';
+import type { BackupPolicy, ServerId } from '../core/resources.ts';
+
+/** A server's backup schedule: compared and reported; written only where the profile knows how. */
+export interface BackupPolicyEntry {
+  readonly enabled?: boolean | undefined;
+  readonly days?: readonly string[] | undefined;
+  readonly hour?: number | undefined;
+  readonly minute?: number | undefined;
+  readonly keep?: number | undefined;
+}
+
+interface BackupPolicyObserved {
+  readonly id: string | undefined;
+  readonly live: BackupPolicy;
+}
+
+const fields = ['enabled', 'days', 'hour', 'minute', 'keep'] as const;
+
+export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved> = {
+  name: 'backup_policy',
+  placement: { of: 'servers', field: 'backup_policy' },
+  schema: z.strictObject({
+    enabled: z.boolean().optional(),
+    days: z.array(z.enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'])).optional(),
+    hour: z.int().min(0).max(23).optional(),
+    minute: z.int().min(0).max(59).optional(),
+    keep: z.int().min(1).optional().describe('Number of backups kept.'),
+  }),
+  neededToCreate: [],
+  billed: false,
+  deadlineMs: 10 * 60_000,
+  freshKeys: true,
+  urgency: 2,
+
+  children: (field) => [{ suffix: 'backup_policy', value: field, path: [] }],
+  check: () => [],
+  references: () => [],
+
+  async observe(read, subjects, idOf) {
+    const seen = await Promise.all(
+      subjects.map(async ({ key, parent, desired }) => {
+        const server = parent === undefined ? undefined : idOf(parent);
+        if (server === undefined || desired === undefined) return undefined;
+        const live = await read.findBackupPolicy(Number(server) as ServerId);
+        return live && ([key, { id: server, live }] as const);
+      }),
+    );
+    return new Map(seen.filter((each) => each !== undefined));
+  },
+
+  diff({ desired, key }, observed, world): Diff {
+    if (desired === undefined || observed === undefined) return { verdict: { verdict: 'unchanged' } };
+    const changes = fields.flatMap((path) => {
+      const [from, to] = [observed.live[path], desired.value[path]];
+      return to === undefined || equal(inOrder(from), inOrder(to)) ? [] : [{ path, from, to }];
+    });
+    if (changes.length === 0) return { verdict: { verdict: 'unchanged' } };
+    if (desired.managed && world.profile.operations.update_backup_policy !== undefined) {
+      return { verdict: { verdict: 'update', changes } };
+    }
+    const told = changes.map(
+      ({ path, from, to }) => `${path} is ${JSON.stringify(from)}, not ${JSON.stringify(to)}`,
+    );
+    const message = `${told.join('; ')}. Changing it is not documented: do it in the client area, or enable update_backup_policy in the API profile`;
+    return { verdict: { verdict: 'unchanged' }, warnings: [{ code: 'backup_policy_differs', key, message }] };
+  },
+
+  write: ({ subject, observed, world }) => ({
+    name: 'update_backup_policy',
+    path: { server_id: Number(subject.parent && world.idOf(subject.parent)) },
+    body: Object.fromEntries(
+      fields.map((field) => [field, subject.desired?.value[field] ?? observed?.live[field]]),
+    ) as Json,
+  }),
+
+  preimage: async ({ observed }) => (observed?.live as unknown as Json) ?? null,
+
+  accept: (_answer, request) => ({ id: String(request.path.server_id) }),
+
+  async evidence(intent, read) {
+    const id = Number(intent.request.path.server_id) as ServerId;
+    const live = await read.findBackupPolicy(id);
+    const sent = intent.request.body as unknown as BackupPolicyEntry;
+    const same =
+      live !== undefined && fields.every((field) => equal(inOrder(live[field]), inOrder(sent[field])));
+    return same ? { verdict: 'done', id: String(id), certain: true } : { verdict: 'not_done' };
+  },
+
+  bind: () => ({ identity: {}, applied: null, keep: false }),
+};
+
+function inOrder(value: unknown): unknown {
+  return Array.isArray(value) ? [...value].sort() : value;
+}

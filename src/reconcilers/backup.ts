@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { durationPattern, parseDuration } from '../core/duration.ts';
+import type { Json } from '../core/json.ts';
+import type { Diff, ResourceKind } from '../core/kind.ts';
+import type { Backup, BackupPolicy, ServerId } from '../core/resources.ts';
+import { idIn, recordedIds } from './existence.ts';
+
+/**
+ * Taken when the newest available backup is older than `max_age`. Each is billed and a
+ * resource of its own; there is no task, so the list is polled until it is available.
+ */
+export interface BackupEntry {
+  /** Milliseconds. */
+  readonly max_age: number;
+}
+
+interface BackupObserved {
+  readonly id: string | undefined;
+  readonly backups: readonly Backup[];
+}
+
+export const backup: ResourceKind<BackupEntry, BackupObserved> = {
+  name: 'backup',
+  placement: { of: 'servers', field: 'backup' },
+  schema: z.strictObject({
+    max_age: z
+      .string()
+      .regex(durationPattern, 'a duration is written like 90m, 24h or 7d')
+      .describe('Take one when the newest available one is older: 90m, 24h, 7d.'),
+  }),
+  neededToCreate: [],
+  billed: true,
+  deadlineMs: 6 * 3_600_000,
+  repeats: true,
+  urgency: 0,
+
+  children: (field) => [
+    { suffix: 'backup', value: { max_age: parseDuration((field as { max_age: string }).max_age) }, path: [] },
+  ],
+  check: () => [],
+  references: () => [],
+
+  async observe(read, subjects, idOf) {
+    const seen = await Promise.all(
+      subjects.map(async ({ key, parent, desired }) => {
+        const server = parent === undefined ? undefined : idOf(parent);
+        if (server === undefined || desired === undefined) return undefined;
+        const backups = await read.findBackups(Number(server) as ServerId);
+        return backups && ([key, { id: newest(backups)?.id, backups }] as const);
+      }),
+    );
+    return new Map(seen.filter((each) => each !== undefined));
+  },
+
+  diff({ desired, key }, observed, world): Diff {
+    if (desired === undefined || !desired.managed) return { verdict: { verdict: 'unchanged' } };
+    const price = { unknown: 'the price of a backup depends on its size' };
+    const wanted = { path: 'max_age', from: null, to: `${desired.value.max_age / 1000}s` };
+    if (observed === undefined) return { verdict: { verdict: 'create', changes: [wanted] }, price };
+    if (observed.backups.some(({ status }) => status === 'creating')) {
+      const message = 'a backup is being taken';
+      return { verdict: { verdict: 'unchanged' }, warnings: [{ code: 'backup_creating', key, message }] };
+    }
+    const last = newest(observed.backups);
+    const ageMs = last === undefined ? undefined : world.apiNow - Date.parse(last.created_at);
+    if (ageMs !== undefined && ageMs <= desired.value.max_age) return { verdict: { verdict: 'unchanged' } };
+    const newestAt = { path: 'newest', from: last?.created_at ?? null, to: 'now' };
+    return { verdict: { verdict: 'create', changes: [newestAt] }, price };
+  },
+
+  write: ({ subject, world }) => ({
+    name: 'take_backup',
+    path: { server_id: Number(subject.parent && world.idOf(subject.parent)) },
+  }),
+
+  async preimage({ subject, observed, world }, read) {
+    const server = Number(subject.parent && world.idOf(subject.parent)) as ServerId;
+    const policy = await read.findBackupPolicy(server);
+    return {
+      backups: (observed?.backups ?? []).map(({ id }) => id),
+      policy: (policy as unknown as Json) ?? null,
+    };
+  },
+
+  accept: (answer) => {
+    const id = idIn(answer.data);
+    return id === undefined ? {} : { id };
+  },
+
+  async evidence(intent, read) {
+    const server = Number(intent.request.path.server_id) as ServerId;
+    const backups = (await read.findBackups(server)) ?? [];
+    if (intent.resourceId !== undefined) {
+      const own = backups.find(({ id }) => id === intent.resourceId);
+      return own === undefined ? { verdict: 'not_done' } : judge(own);
+    }
+    const before = recordedIds(intent.preimage, 'backups');
+    const fresh = backups.filter(({ id }) => !before.has(id));
+    const [one, another] = fresh;
+    if (one === undefined) return { verdict: 'not_done' };
+    const policy = (intent.preimage as { readonly policy: BackupPolicy | null }).policy;
+    if (another !== undefined || policy?.enabled) {
+      const reason = policy?.enabled
+        ? 'a backup has come since, which may be the scheduled one'
+        : `${fresh.length} backups have come since`;
+      return { verdict: 'unclear', reason, candidates: fresh.map(({ id }) => id) };
+    }
+    return { verdict: 'done', id: one.id, certain: false };
+  },
+
+  bind: () => ({ identity: {}, applied: null, keep: false }),
+};
+
+function newest(backups: readonly Backup[]): Backup | undefined {
+  return backups
+    .filter(({ status }) => status === 'available')
+    .sort((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at))[0];
+}
+
+function judge(own: Backup) {
+  if (own.status === 'available') return { verdict: 'done', id: own.id, certain: true } as const;
+  if (own.status === 'creating') return { verdict: 'pending', id: own.id } as const;
+  return { verdict: 'failed', id: own.id, detail: `its status is ${own.status}` } as const;
+}

@@ -1,0 +1,194 @@
+import equal from 'fast-deep-equal';
+import { z } from 'zod';
+import type { Json } from '../core/json.ts';
+import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import type { Change } from '../core/plan.ts';
+import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
+import { blocked, fromNothing, member } from './existence.ts';
+
+/**
+ * A server's firewall, replaced as a whole. Declared fields are compared, rules in their
+ * order; what a replacement would lose without being able to send it back blocks it.
+ */
+export interface FirewallEntry {
+  readonly enabled?: boolean | undefined;
+  readonly policy_in?: string | undefined;
+  readonly rules?: readonly FirewallRule[] | undefined;
+}
+
+interface FirewallObserved {
+  readonly id: string | undefined;
+  readonly live: Firewall;
+  readonly publicCard: boolean;
+}
+
+/** Fields of a rule that the document shows. @source API §2 */
+const shownRuleFields = ['direction', 'action', 'enabled', 'protocol', 'destination_port', 'description'];
+
+const schema = z.strictObject({
+  enabled: z.boolean().optional(),
+  policy_in: z.string().trim().min(1).optional().describe('drop or accept.'),
+  rules: z
+    .array(
+      z.looseObject({
+        direction: z.string().optional(),
+        action: z.string().optional(),
+        enabled: z.boolean().optional(),
+        protocol: z.string().optional(),
+        destination_port: z.string().optional().describe('A port, or several with commas.'),
+        description: z.string().optional().describe('The note on the rule.'),
+      }),
+    )
+    .optional()
+    .describe('In order: the first that matches wins. Other fields are passed through.'),
+});
+
+export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
+  name: 'firewall',
+  placement: { of: 'servers', field: 'firewall' },
+  schema,
+  neededToCreate: [],
+  billed: false,
+  deadlineMs: 10 * 60_000,
+  freshKeys: true,
+  urgency: 5,
+
+  children: (field) => [{ suffix: 'firewall', value: field, path: [] }],
+  check: () => [],
+  references: () => [],
+
+  async observe(read, subjects, idOf) {
+    const seen = await Promise.all(
+      subjects.map(async ({ key, parent, desired }) => {
+        const server = parent === undefined ? undefined : idOf(parent);
+        if (server === undefined || desired === undefined) return undefined;
+        const id = Number(server) as ServerId;
+        const live = await read.findFirewall(id);
+        if (live === undefined) return undefined;
+        const cards = desired.value.enabled === true ? ((await read.findNetworkInterfaces(id)) ?? []) : [];
+        return [key, { id: server, live, publicCard: cards.some((card) => card.public) }] as const;
+      }),
+    );
+    return new Map(seen.filter((each) => each !== undefined));
+  },
+
+  diff(subject, observed, world) {
+    const { desired, binding } = subject;
+    if (desired === undefined || !desired.managed) return { verdict: { verdict: 'unchanged' } };
+    const entry = desired.value;
+    if (observed === undefined) {
+      return entry.enabled === true && !willBePublic(subject, world)
+        ? noPublicCard(subject)
+        : { verdict: { verdict: 'create', changes: fromNothing({ ...entry }) } };
+    }
+    const { live } = observed;
+    const changes = diffDeclared(entry, live);
+    if (changes.length === 0) return { verdict: { verdict: 'unchanged' } };
+    if (entry.enabled === true && !observed.publicCard) return noPublicCard(subject);
+    const lost = lostByReplacing(entry, live, binding?.applied);
+    if (lost !== undefined) return lost;
+    const pristine = binding === undefined && !live.enabled && live.rules.length === 0;
+    return { verdict: { verdict: pristine ? 'create' : 'update', changes } };
+  },
+
+  write({ subject, observed, world }) {
+    const entry = subject.desired?.value ?? {};
+    return {
+      name: 'put_firewall',
+      path: { server_id: Number(subject.parent && world.idOf(subject.parent)) },
+      body: {
+        enabled: entry.enabled ?? observed?.live.enabled ?? false,
+        policy_in: entry.policy_in ?? observed?.live.policy_in ?? 'drop',
+        rules: (entry.rules ?? observed?.live.rules ?? []) as Json,
+      },
+    };
+  },
+
+  preimage: async ({ observed }) => (observed?.live as unknown as Json) ?? null,
+
+  accept: (_answer, request) => ({ id: String(request.path.server_id) }),
+
+  async evidence(intent, read) {
+    const id = Number(intent.request.path.server_id) as ServerId;
+    const live = await read.findFirewall(id);
+    const sent = intent.request.body as unknown as FirewallEntry;
+    return live !== undefined && diffDeclared(sent, live).length === 0
+      ? { verdict: 'done', id: String(id), certain: true }
+      : { verdict: 'not_done' };
+  },
+
+  bind: ({ request, subject }) => ({
+    identity: {},
+    applied: request?.body ?? ({ ...subject.desired?.value } as Json),
+    keep: false,
+  }),
+};
+
+/** The public card comes with the address that the server asks for. @assumption A28 */
+function willBePublic(subject: Subject, world: World): boolean {
+  const server = subject.parent && world.subjects.get(subject.parent)?.desired;
+  return server === undefined || member(server.value, 'public_ipv4') !== undefined;
+}
+
+/** @source API §3.4 */
+function noPublicCard({ parent }: Subject): Diff {
+  return blocked(
+    'update',
+    'firewall_no_public_iface',
+    'a firewall filters the public card alone, and the server has none, so enabling it is refused',
+    `give ${parent} a public_ipv4, or write \`enabled: false\``,
+  );
+}
+
+function diffDeclared(entry: FirewallEntry, live: Firewall): Change[] {
+  const changes: Change[] = [];
+  if (entry.enabled !== undefined && entry.enabled !== live.enabled) {
+    changes.push({ path: 'enabled', from: live.enabled, to: entry.enabled });
+  }
+  if (entry.policy_in !== undefined && entry.policy_in !== live.policy_in) {
+    changes.push({ path: 'policy_in', from: live.policy_in, to: entry.policy_in });
+  }
+  if (entry.rules === undefined) return changes;
+  const [wanted, there] = [entry.rules, live.rules];
+  for (let at = 0; at < Math.max(wanted.length, there.length); at++) {
+    const [to, from] = [wanted[at], there[at]];
+    if (to !== undefined && from !== undefined && sameRule(to, from)) continue;
+    changes.push({ path: `rules.${at}`, from: from ?? null, to: to ?? null });
+  }
+  return changes;
+}
+
+function sameRule(declared: FirewallRule, live: FirewallRule): boolean {
+  return Object.entries(declared).every(([field, value]) => equal(normal(value), normal(live[field])));
+}
+
+/** Text is trimmed by the API; spaces in a list of ports mean nothing. @source API §4 rule 3 */
+function normal(value: unknown): unknown {
+  return typeof value === 'string' ? value.trim().replace(/\s*,\s*/g, ',') : value;
+}
+
+/** What somebody else has set that the document gives us no way to send. @assumption A32 */
+function lostByReplacing(entry: FirewallEntry, live: Firewall, applied: Json | undefined): Diff | undefined {
+  const ours = applied != null && diffDeclared(applied as unknown as FirewallEntry, live).length === 0;
+  if (ours) return undefined;
+  if (live.policy_out !== null && live.policy_out !== 'accept') {
+    return blocked(
+      'update',
+      'firewall_would_lose',
+      `the live firewall has policy_out ${live.policy_out}, which cannot be sent and could be lost`,
+      'set policy_out to accept in the client area, or remove the firewall from the file',
+    );
+  }
+  const sendable = new Set([...shownRuleFields, ...(entry.rules ?? []).flatMap(Object.keys)]);
+  const extra = live.rules.flatMap((rule) =>
+    Object.entries(rule).filter(([field, value]) => value !== null && !sendable.has(field)),
+  );
+  const [first] = extra;
+  if (first === undefined) return undefined;
+  return blocked(
+    'update',
+    'firewall_would_lose',
+    `live rules carry ${first[0]}: ${JSON.stringify(first[1])}, which the document does not show and a replacement would lose`,
+    `write ${first[0]} in the file's rules, or remove those rules in the client area`,
+  );
+}

@@ -1,0 +1,210 @@
+import { z } from 'zod';
+import type { Json } from '../core/json.ts';
+import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import type { Ip } from '../core/resources.ts';
+import { blocked, diffExistence, fromNothing, idIn, member, recordedIds, toNothing } from './existence.ts';
+
+/**
+ * A public address, billed from the moment it is taken, attached or not.
+ *
+ * An address that a server took at its creation is one too: its key is
+ * `servers.NAME.public_ipv4`, it comes with the server and is released after it.
+ */
+export interface IpEntry {
+  readonly server_type_id?: number | undefined;
+}
+
+interface IpObserved {
+  readonly id: string | undefined;
+  readonly live: Ip | undefined;
+}
+
+const schema = z.strictObject({
+  server_type_id: z
+    .int()
+    .min(1)
+    .optional()
+    .describe(
+      "Takes the address from the pool that serves this type; the project's own location where left out.",
+    ),
+});
+
+export const ip: ResourceKind<IpEntry, IpObserved> = {
+  name: 'ip',
+  placement: { in: 'ips' },
+  schema,
+  neededToCreate: [],
+  billed: true,
+  deadlineMs: 10 * 60_000,
+  outlivesParent: true,
+  urgency: 3,
+
+  check: () => [],
+  references: () => [],
+
+  async observe(read, subjects) {
+    const ips = await read.ips();
+    return new Map(
+      subjects.map(({ key, binding, desired }) => {
+        const id = binding?.id ?? desired?.id;
+        const live = ips.find((each) => String(each.id) === id);
+        return [key, { id: live && String(live.id), live }];
+      }),
+    );
+  },
+
+  diff(subject, observed, world) {
+    const { desired, binding } = subject;
+    const live = observed?.live;
+    const shared = diffExistence(
+      subject,
+      'address',
+      live && { id: String(live.id), identity: { address: live.address } },
+    );
+    if (shared !== undefined) return shared;
+    if (subject.parent !== undefined) return diffOfServer(subject, live, world);
+    if (desired === undefined)
+      return live ? diffLeaving(subject, live, world) : { verdict: { verdict: 'unchanged' } };
+
+    if (live !== undefined) return diffPool(subject, desired.value);
+    const changes = fromNothing({ server_type_id: desired.value.server_type_id });
+    const price = { unknown: 'the price of an address is not shown' };
+    return binding === undefined
+      ? { verdict: { verdict: 'create', changes }, price }
+      : {
+          verdict: {
+            verdict: 'create',
+            changes,
+            lost: `address ${binding.identity.address} is not the project's any more`,
+          },
+          price,
+        };
+  },
+
+  write: ({ subject, operation }) => {
+    if (operation.verb === 'delete') return { name: 'release_ip', path: { id: Number(operation.target) } };
+    const type = subject.desired?.value.server_type_id;
+    return { name: 'allocate_ip', path: {}, body: type === undefined ? {} : { server_type_id: type } };
+  },
+
+  preimage: async (_context, read) => ({ ips: (await read.ips()).map(({ id }) => id) }),
+
+  accept: (answer) => {
+    const id = idIn(answer.data);
+    const address = member(answer.data, 'address');
+    return {
+      ...(id === undefined ? {} : { id }),
+      ...(typeof address === 'string' ? { facts: { address } } : {}),
+    };
+  },
+
+  async evidence(intent, read, known) {
+    if (intent.verb === 'delete') {
+      const id = Number(intent.request.path.id);
+      if ((await read.findIp(id)) !== undefined) return { verdict: 'not_done' };
+      const listed = (await read.ips()).some((each) => each.id === id);
+      return listed ? { verdict: 'not_done' } : { verdict: 'done', id: String(id), certain: true };
+    }
+    if (intent.resourceId !== undefined) {
+      const live = await read.findIp(Number(intent.resourceId));
+      return live === undefined
+        ? { verdict: 'not_done' }
+        : { verdict: 'done', id: String(live.id), certain: true, facts: { address: live.address } };
+    }
+    const before = recordedIds(intent.preimage, 'ips');
+    const fresh = (await read.ips()).filter(({ id }) => !before.has(String(id)) && !known.has(String(id)));
+    const [one, another] = fresh;
+    if (one === undefined) return { verdict: 'not_done' };
+    if (another === undefined) {
+      return { verdict: 'done', id: String(one.id), certain: false, facts: { address: one.address } };
+    }
+    return {
+      verdict: 'unclear',
+      reason: `${fresh.length} addresses have come since: ${fresh.map(({ address }) => address).join(', ')}`,
+      candidates: fresh.map(({ id }) => String(id)),
+    };
+  },
+
+  bind({ subject, id, request, facts, world }) {
+    const told = member(facts, 'address');
+    const address =
+      typeof told === 'string' ? told : world.ips.find((each) => String(each.id) === id)?.address;
+    const applied = request?.body ?? ({ ...subject.desired?.value } as Json);
+    return { identity: address === undefined ? {} : { address }, applied, keep: false };
+  },
+};
+
+/** An address that belongs to a server of ours: it goes when its server has gone. */
+function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: World): Diff {
+  const { binding, desired, parent } = subject;
+  if (binding === undefined) return { verdict: { verdict: 'unchanged' } };
+  if (live === undefined) {
+    return {
+      verdict: {
+        verdict: 'release',
+        gone: true,
+        reason: `address ${binding.identity.address} is not the project's any more`,
+      },
+    };
+  }
+  const server = parent === undefined ? undefined : world.subjects.get(parent);
+  if (server?.desired !== undefined) return diffBesideServer(subject, live);
+  if (binding.keep) {
+    return {
+      verdict: {
+        verdict: 'release',
+        gone: false,
+        reason: 'keep_ip',
+        leftBilled: `${live.address} stays billed: keep_ip`,
+      },
+    };
+  }
+  if (desired !== undefined) return { verdict: { verdict: 'unchanged' } };
+  return diffLeaving(subject, live, world);
+}
+
+function diffBesideServer(subject: Subject<IpEntry>, live: Ip): Diff {
+  if (subject.desired !== undefined && String(live.server_id) === subject.binding?.parentId) {
+    return { verdict: { verdict: 'unchanged' } };
+  }
+  const message =
+    subject.desired === undefined
+      ? `the server holds ${live.address}, which the file does not ask for; it is billed, and taking it off is not documented`
+      : `${live.address} is not attached to its server any more, and is billed`;
+  return {
+    verdict: { verdict: 'unchanged' },
+    warnings: [{ code: 'address_not_as_declared', key: subject.key, message }],
+  };
+}
+
+function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
+  const holder = [...world.subjects.values()].find(
+    ({ kind, binding }) =>
+      kind === 'server' && live.server_id !== null && binding?.id === String(live.server_id),
+  );
+  if (live.server_id !== null && (holder === undefined || holder.desired !== undefined)) {
+    return blocked(
+      'delete',
+      'ip_in_use',
+      `${live.address} is attached to ${holder?.key ?? `server ${live.server_id}, which is not this file's`}`,
+      `put ${subject.key} back, or delete the server first`,
+    );
+  }
+  return {
+    verdict: { verdict: 'delete', changes: toNothing({ address: live.address }) },
+    price: { unknown: 'the price of an address is not shown' },
+  };
+}
+
+function diffPool(subject: Subject<IpEntry>, entry: IpEntry): Diff {
+  const applied = member(subject.binding?.applied, 'server_type_id');
+  if (entry.server_type_id === undefined || applied === undefined || applied === entry.server_type_id) {
+    return { verdict: { verdict: 'unchanged' } };
+  }
+  return blocked(
+    'update',
+    'immutable',
+    `an address stays in the pool it was taken from (server_type_id ${applied}); another one would be another address`,
+    `restore \`server_type_id: ${applied}\`, or name a new entry under \`ips\``,
+  );
+}

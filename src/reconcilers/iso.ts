@@ -1,0 +1,175 @@
+import { z } from 'zod';
+import type { Json } from '../core/json.ts';
+import type { Diff, ResourceKind, Subject } from '../core/kind.ts';
+import type { Iso } from '../core/resources.ts';
+import { blocked, diffExistence, fromNothing, idIn, member, recordedIds, toNothing } from './existence.ts';
+
+/** An image added by URL: the API fetches it, which may fail. */
+export interface IsoEntry {
+  readonly name: string;
+  readonly url?: string | undefined;
+}
+
+interface IsoObserved {
+  readonly id: string | undefined;
+  readonly live: Iso | undefined;
+  readonly sameName: readonly Iso[];
+}
+
+const schema = z.strictObject({
+  name: z.string().trim().min(1).max(50).optional().describe('Name in the API; the key where left out.'),
+  url: z
+    .string()
+    .trim()
+    .min(8)
+    .max(2048)
+    .optional()
+    .describe('Where the API fetches it; reachable from the internet. A change is a replacement.'),
+});
+
+export const iso: ResourceKind<IsoEntry, IsoObserved> = {
+  name: 'iso',
+  placement: { in: 'isos' },
+  schema,
+  neededToCreate: ['url'],
+  billed: false,
+  deadlineMs: 6 * 3_600_000,
+  urgency: 3,
+
+  check: ({ name }) =>
+    name.trim().length >= 1 && name.trim().length <= 50
+      ? []
+      : [{ path: ['name'], message: `"${name}" cannot be an ISO's name: 1 to 50 characters` }],
+  references: () => [],
+
+  async observe(read, subjects) {
+    const isos = await read.isos();
+    return new Map(
+      subjects.map(({ key, binding, desired }) => {
+        const sameName = isos.filter((each) => each.name.trim() === desired?.value.name.trim());
+        const id = binding?.id ?? desired?.id ?? (desired?.managed === false ? sameName[0]?.id : undefined);
+        const live = isos.find((each) => each.id === id);
+        return [key, { id: live?.id, live, sameName }];
+      }),
+    );
+  },
+
+  diff(subject, observed) {
+    const { desired, binding } = subject;
+    const live = observed?.live;
+    const shared = diffExistence(
+      subject,
+      'ISO',
+      live && { id: live.id, identity: { name: live.name.trim() } },
+    );
+    if (live?.download !== 'failed' && shared !== undefined) return shared;
+    if (desired === undefined) {
+      return live
+        ? { verdict: { verdict: 'delete', changes: toNothing({ name: live.name }) } }
+        : { verdict: { verdict: 'unchanged' } };
+    }
+    if (live !== undefined) return diffLive(subject, live);
+    const changes = fromNothing({ name: desired.value.name, url: desired.value.url });
+    if (binding !== undefined) {
+      return { verdict: { verdict: 'create', changes, lost: `ISO ${binding.id} does not exist any more` } };
+    }
+    const [taken] = observed?.sameName ?? [];
+    if (taken !== undefined) {
+      return blocked(
+        'create',
+        'name_exists',
+        `the project has an ISO named "${taken.name}" (${taken.id}) that is not this file's`,
+        `vdcsync adopt ${subject.key} ${taken.id}`,
+      );
+    }
+    return { verdict: { verdict: 'create', changes } };
+  },
+
+  write: ({ subject, operation }) =>
+    operation.verb === 'delete'
+      ? { name: 'delete_iso', path: { id: operation.target ?? '' } }
+      : {
+          name: 'add_iso',
+          path: {},
+          body: { url: subject.desired?.value.url ?? '', name: subject.desired?.value.name ?? '' },
+        },
+
+  preimage: async (_context, read) => ({ isos: (await read.isos()).map(({ id }) => id) }),
+
+  accept: (answer) => {
+    const id = idIn(answer.data);
+    return id === undefined ? {} : { id };
+  },
+
+  async evidence(intent, read, known) {
+    if (intent.verb === 'delete') {
+      const id = String(intent.request.path.id);
+      if ((await read.findIso(id)) !== undefined) return { verdict: 'not_done' };
+      const listed = (await read.isos()).some((each) => each.id === id);
+      return listed ? { verdict: 'not_done' } : { verdict: 'done', id, certain: true };
+    }
+    if (intent.resourceId !== undefined) {
+      const live = await read.findIso(intent.resourceId);
+      return live === undefined ? { verdict: 'not_done' } : judge(live, true);
+    }
+    const before = recordedIds(intent.preimage, 'isos');
+    const name = member(intent.request.body, 'name');
+    const matches = (await read.isos()).filter(
+      (each) => !before.has(each.id) && !known.has(each.id) && each.name.trim() === name,
+    );
+    const [one, another] = matches;
+    if (one === undefined) return { verdict: 'not_done' };
+    if (another === undefined) return judge(one, false);
+    return {
+      verdict: 'unclear',
+      reason: `${matches.length} new ISOs have that name`,
+      candidates: matches.map(({ id }) => id),
+    };
+  },
+
+  bind: ({ subject, request }) => {
+    const sent = request?.body;
+    const name = member(sent, 'name') ?? subject.desired?.value.name;
+    return {
+      identity: typeof name === 'string' ? { name: name.trim() } : {},
+      applied: sent ?? ({ ...subject.desired?.value } as Json),
+      keep: false,
+    };
+  },
+};
+
+/** @assumption A24 */
+function judge(live: Iso, certain: boolean) {
+  switch (live.download) {
+    case 'failed':
+      return { verdict: 'failed', id: live.id, detail: live.reason ?? 'the API gives no reason' } as const;
+    case 'pending':
+      return certain
+        ? ({ verdict: 'pending', id: live.id } as const)
+        : ({ verdict: 'done', id: live.id, certain } as const);
+    case 'ready':
+    case 'unknown':
+      return { verdict: 'done', id: live.id, certain } as const;
+  }
+}
+
+function diffLive(subject: Subject<IsoEntry>, live: Iso): Diff {
+  const entry = subject.desired?.value;
+  if (!subject.desired?.managed) return { verdict: { verdict: 'unchanged' } };
+  const url = member(subject.binding?.applied, 'url');
+  const changes = [
+    ...(entry?.name === undefined || entry.name.trim() === live.name.trim()
+      ? []
+      : [{ path: 'name', from: live.name, to: entry.name }]),
+    ...(entry?.url === undefined || url === undefined || entry.url === url
+      ? []
+      : [{ path: 'url', from: url, to: entry.url }]),
+  ];
+  if (live.download === 'failed') {
+    const reason = `its download failed: ${live.reason ?? 'the API gives no reason'}`;
+    return { verdict: { verdict: 'replace', changes, reason, allowed: true } };
+  }
+  if (changes.length === 0) return { verdict: { verdict: 'unchanged' } };
+  const reason = `${changes.map(({ path }) => path).join(' and ')} cannot be changed in place`;
+  return { verdict: { verdict: 'replace', changes, reason, allowed: true } };
+}

@@ -1,0 +1,272 @@
+import { z } from 'zod';
+import type { ResourceKey } from '../core/keys.ts';
+import type { ResourceKind, Subject, World } from '../core/kind.ts';
+import type { Network, NetworkId } from '../core/resources.ts';
+import { blocked, diffExistence, fromNothing, idIn, recordedIds, toNothing } from './existence.ts';
+
+/** A private network: created without an id in the answer, replaced when its cidr changes. */
+export interface NetworkEntry {
+  readonly name: string;
+  readonly cidr?: string | undefined;
+}
+
+interface NetworkObserved {
+  readonly id: string | undefined;
+  readonly live: Network | undefined;
+  readonly sameName: readonly Network[];
+}
+
+/** @source API §4: letters, digits, space, underscore, dot, hyphen; 1 to 30 after trimming */
+const namePattern = /^[A-Za-z0-9 _.-]{1,30}$/;
+/** @source API §4 */
+const cidrPattern = /^\d{1,3}(\.\d{1,3}){3}\/\d{1,2}$/;
+
+const schema = z.strictObject({
+  name: z
+    .string()
+    .trim()
+    .regex(namePattern, 'a network name is 1 to 30 letters, digits, spaces, underscores, dots or hyphens')
+    .optional()
+    .describe('Name in the API; the key where left out.'),
+  cidr: z
+    .string()
+    .trim()
+    .regex(cidrPattern, 'a cidr is written like 10.20.0.0/24')
+    .optional()
+    .describe('Subnet. A change is a replacement.'),
+});
+
+export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
+  name: 'network',
+  placement: { in: 'networks' },
+  schema,
+  neededToCreate: ['cidr'],
+  billed: false,
+  deadlineMs: 10 * 60_000,
+  urgency: 3,
+
+  check: (entry) => {
+    const issues = namePattern.test(entry.name.trim())
+      ? []
+      : [
+          {
+            path: ['name'],
+            message: `"${entry.name}" cannot be a network's name: 1 to 30 letters, digits, spaces, underscores, dots or hyphens`,
+          },
+        ];
+    const problem = entry.cidr === undefined ? undefined : cidrProblem(entry.cidr);
+    return problem === undefined ? issues : [...issues, { path: ['cidr'], message: problem }];
+  },
+  references: () => [],
+
+  async observe(read, subjects) {
+    const networks = await read.networks();
+    return new Map(subjects.map((subject) => [subject.key, observeOne(subject, networks)]));
+  },
+
+  diff(subject, observed, world) {
+    const { desired, binding } = subject;
+    const live = observed?.live;
+    const shared = diffExistence(
+      subject,
+      'network',
+      live && { id: String(live.id), identity: identityOf(live) },
+    );
+    if (shared !== undefined) return shared;
+    if (desired === undefined)
+      return live ? diffLeaving(subject.key, live, world) : { verdict: { verdict: 'unchanged' } };
+
+    const entry = desired.value;
+    const wanted = fromNothing({ name: entry.name, cidr: entry.cidr });
+    if (live !== undefined) return { verdict: diffLive(entry, live) };
+    if (binding !== undefined) {
+      return {
+        verdict: {
+          verdict: 'create',
+          changes: wanted,
+          lost: `network ${binding.id} does not exist any more`,
+        },
+      };
+    }
+    const [taken] = observed?.sameName ?? [];
+    if (taken !== undefined) {
+      return blocked(
+        'create',
+        'name_exists',
+        `the project has a network named "${taken.name}" (id ${taken.id}, ${taken.cidr}) that is not this file's`,
+        `vdcsync adopt ${subject.key} ${taken.id}`,
+      );
+    }
+    return { verdict: { verdict: 'create', changes: wanted } };
+  },
+
+  write: ({ subject, operation }) =>
+    operation.verb === 'delete'
+      ? { name: 'delete_network', path: { id: Number(operation.target) } }
+      : {
+          name: 'create_network',
+          path: {},
+          body: { name: subject.desired?.value.name ?? '', cidr: subject.desired?.value.cidr ?? '' },
+        },
+
+  preimage: async (_context, read) => ({ networks: (await read.networks()).map(({ id }) => id) }),
+
+  /** Creation may be answered with `data` null. @source API §3.5 */
+  accept: (answer) => {
+    const id = idIn(answer.data);
+    return id === undefined ? {} : { id };
+  },
+
+  async evidence(intent, read, known) {
+    const networks = await read.networks();
+    if (intent.verb === 'delete') {
+      const id = Number(intent.request.path.id) as NetworkId;
+      return networks.some((each) => each.id === id)
+        ? { verdict: 'not_done' }
+        : { verdict: 'done', id: String(id), certain: true };
+    }
+    const wanted = intent.request.body as { readonly name: string; readonly cidr: string };
+    const before = recordedIds(intent.preimage, 'networks');
+    const matches = networks.filter(
+      (each) =>
+        !known.has(String(each.id)) &&
+        (intent.resourceId === undefined
+          ? !before.has(String(each.id))
+          : String(each.id) === intent.resourceId) &&
+        each.name.trim() === wanted.name.trim() &&
+        normalCidr(each.cidr) === normalCidr(wanted.cidr),
+    );
+    const [match, another] = matches;
+    if (match === undefined) return { verdict: 'not_done' };
+    if (another !== undefined) {
+      return {
+        verdict: 'unclear',
+        reason: `${matches.length} new networks have that name and cidr`,
+        candidates: matches.map(({ id }) => String(id)),
+      };
+    }
+    return { verdict: 'done', id: String(match.id), certain: intent.resourceId !== undefined };
+  },
+
+  bind({ subject, request, world, id }) {
+    const live = world.networks.find((each) => String(each.id) === id);
+    const sent = request?.body as { readonly name: string; readonly cidr: string } | undefined;
+    const name = sent?.name ?? live?.name ?? subject.desired?.value.name ?? '';
+    const cidr = sent?.cidr ?? live?.cidr ?? subject.desired?.value.cidr ?? '';
+    return { identity: { name: name.trim(), cidr: normalCidr(cidr) }, applied: null, keep: false };
+  },
+};
+
+function observeOne(subject: Subject<NetworkEntry>, networks: readonly Network[]): NetworkObserved {
+  const { desired, binding } = subject;
+  const name = desired?.value.name.trim();
+  const sameName = networks.filter((each) => each.name.trim() === name);
+  const id = binding?.id ?? desired?.id;
+  const live =
+    id === undefined
+      ? desired?.managed === false && sameName.length === 1
+        ? sameName[0]
+        : undefined
+      : networks.find((each) => String(each.id) === id);
+  return { id: live && String(live.id), live, sameName };
+}
+
+function diffLive(entry: NetworkEntry, live: Network) {
+  const changes = [
+    ...(entry.name.trim() === live.name.trim() ? [] : [{ path: 'name', from: live.name, to: entry.name }]),
+    ...(entry.cidr === undefined || normalCidr(entry.cidr) === normalCidr(live.cidr)
+      ? []
+      : [{ path: 'cidr', from: live.cidr, to: entry.cidr }]),
+  ];
+  if (changes.length === 0) return { verdict: 'unchanged' } as const;
+  if (live.is_default) return defaultNetwork('update').verdict;
+  if ((live.server_count ?? 0) > 0) {
+    return blocked(
+      'update',
+      'network_in_use',
+      `a network cannot be changed, only replaced, and ${live.server_count} servers are on it`,
+      `take the servers off it, or restore ${changes.map(({ path, from }) => `${path}: ${from}`).join(', ')}`,
+    ).verdict;
+  }
+  const reason = `${changes.map(({ path }) => path).join(' and ')} cannot be changed in place`;
+  return { verdict: 'replace', changes, reason, allowed: true } as const;
+}
+
+function diffLeaving(key: ResourceKey, live: Network, world: World) {
+  if (live.is_default) return defaultNetwork('delete');
+  const staying = (live.server_count ?? 0) - serversLeaving(key, world);
+  if (staying > 0) {
+    return blocked(
+      'delete',
+      'network_in_use',
+      `${staying} ${staying === 1 ? 'server is' : 'servers are'} on it that will stay`,
+      'delete those servers first, or put the entry back',
+    );
+  }
+  return {
+    verdict: { verdict: 'delete', changes: toNothing({ name: live.name, cidr: live.cidr }) },
+  } as const;
+}
+
+function defaultNetwork(verb: 'update' | 'delete') {
+  return blocked(
+    verb,
+    'default_network',
+    'the default network is never touched',
+    'write `managed: false` in its entry',
+  );
+}
+
+/** Servers with a card of ours in this network that the spec does not name any more. */
+function serversLeaving(key: ResourceKey, world: World): number {
+  const suffix = `.network_interfaces.${key.slice('networks.'.length)}`;
+  return [...world.subjects.values()].filter(
+    ({ kind, key: card, parent, binding }) =>
+      kind === 'network_interface' &&
+      binding !== undefined &&
+      card.endsWith(suffix) &&
+      parent !== undefined &&
+      world.subjects.get(parent)?.desired === undefined,
+  ).length;
+}
+
+function identityOf(live: Network) {
+  return { name: live.name.trim(), cidr: normalCidr(live.cidr) };
+}
+
+/** Without leading zeros and host bits. @assumption A19 */
+export function normalCidr(cidr: string): string {
+  const parsed = parseCidr(cidr);
+  if (parsed === undefined) return cidr.trim();
+  const address = parsed.address & mask(parsed.length);
+  return `${[24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join('.')}/${parsed.length}`;
+}
+
+/** Whether two subnets share an address. */
+export function cidrsOverlap(one: string, other: string): boolean {
+  const [a, b] = [parseCidr(one), parseCidr(other)];
+  if (a === undefined || b === undefined) return false;
+  const common = mask(Math.min(a.length, b.length));
+  return (a.address & common) === (b.address & common);
+}
+
+function cidrProblem(cidr: string): string | undefined {
+  const parsed = parseCidr(cidr);
+  if (parsed === undefined)
+    return `"${cidr}" is no subnet: four numbers up to 255, a slash, and a length up to 32`;
+  return (parsed.address & ~mask(parsed.length)) === 0
+    ? undefined
+    : `${cidr} has bits of a host set; did you mean ${normalCidr(cidr)}?`;
+}
+
+function parseCidr(cidr: string): { readonly address: number; readonly length: number } | undefined {
+  const [dotted = '', bits = ''] = cidr.trim().split('/');
+  const groups = dotted.split('.').map(Number);
+  const length = Number(bits);
+  if (!cidrPattern.test(cidr.trim()) || groups.some((group) => group > 255) || length > 32) return undefined;
+  return { address: groups.reduce((sum, group) => (sum << 8) | group, 0), length };
+}
+
+function mask(length: number): number {
+  return length === 0 ? 0 : -1 << (32 - length);
+}

@@ -1,0 +1,27 @@
+import type { KindName } from '../core/keys.ts';
+import type { ResourceKind } from '../core/kind.ts';
+import { backup } from './backup.ts';
+import { backupPolicy } from './backup-policy.ts';
+import { firewall } from './firewall.ts';
+import { ip } from './ip.ts';
+import { iso } from './iso.ts';
+import { network } from './network.ts';
+import { networkInterface } from './network-interface.ts';
+import { server } from './server.ts';
+
+/** Every kind of resource, parents first. A kind that is not here does not exist. */
+export const registry = [
+  network,
+  ip,
+  iso,
+  server,
+  networkInterface,
+  firewall,
+  backup,
+  backupPolicy,
+] as unknown as readonly ResourceKind[];
+
+/** The kinds by name. */
+export type Kinds = ReadonlyMap<KindName, ResourceKind>;
+
+export const kinds: Kinds = new Map(registry.map((kind) => [kind.name, kind]));

@@ -1,0 +1,228 @@
+import equal from 'fast-deep-equal';
+import type { Json } from '../core/json.ts';
+import type { World } from '../core/kind.ts';
+import type { Change } from '../core/plan.ts';
+import type { GpuPackage, ImageEntry, ServerType } from '../core/resources.ts';
+import { member } from './existence.ts';
+import type { ServerEntry } from './server.ts';
+import { addressOf } from './server-address.ts';
+
+/** Why a server cannot be created as its entry says. */
+export interface Problem {
+  readonly code: string;
+  readonly reason: string;
+  readonly resolve: string;
+}
+
+type Price = { readonly known: string } | { readonly unknown: string };
+
+interface Resolved {
+  /** `POST /servers` without the address. */
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly warnings: readonly string[];
+  readonly price: Price;
+}
+
+/**
+ * The body of a creation: type and image found in the catalogue, the sizing checked
+ * against the type's pricing mode, the first GPU package that is sold and not exhausted.
+ *
+ * @source API §4 POST /servers body
+ */
+export function resolveBody(
+  entry: ServerEntry,
+  world: World,
+  exhausted: readonly string[],
+): Resolved | { readonly problem: Problem } {
+  const type = findType(entry.server_type, world.catalogue.types);
+  if (type === undefined) return { problem: typeNotFound(entry, world.catalogue.types) };
+  const image = findImage(entry.image ?? '', world.catalogue.images.get(type.id) ?? []);
+  if ('problem' in image) return image;
+  const mode = modeProblem(entry, type);
+  if (mode !== undefined) return { problem: mode };
+  const packages = world.catalogue.pricing.get(type.id)?.gpu_packages ?? [];
+  const chosen = choosePackage(entry, packages, exhausted, type);
+  if ('problem' in chosen) return chosen;
+  return {
+    body: {
+      name: entry.name,
+      server_type_id: type.id,
+      image: image.id,
+      cores: entry.cores,
+      memory_mb: entry.memory_mb,
+      disk_gb: entry.disk_gb,
+      plan_id: entry.plan_id,
+      gpu_package: chosen.package?.key,
+      ssh_keys: entry.ssh_keys,
+      gpus: entry.gpus,
+      disk_type: entry.disk_type,
+    },
+    warnings: chosen.warnings,
+    price: priceOf(type, chosen.package),
+  };
+}
+
+/**
+ * Declared fields against what was last applied, as no read shows them. Written alike
+ * is alike; otherwise both are compared as resolved (a name and its id are the same).
+ * `notes` tell of what the catalogue no longer has.
+ */
+export function diffFields(
+  entry: ServerEntry,
+  applied: Json,
+  world: World,
+): { readonly changes: Change[]; readonly notes: readonly string[] } {
+  const before = member(applied, 'entry') as ServerEntry | null | undefined;
+  if (before === undefined || before === null) return { changes: [], notes: [] };
+  const body = member(applied, 'body');
+  const changes = comparable.flatMap((field): Change[] => {
+    const [from, to] = [before[field], entry[field]];
+    if (to === undefined || equal(from, to) || sameResolved(field, to, body, world)) return [];
+    return [{ path: field, from: from ?? null, to }];
+  });
+  const [from, to] = [addressOf(before), addressOf(entry)];
+  if (from !== to) changes.push({ path: 'public_ipv4', from: from ?? null, to: to ?? null });
+  return { changes, notes: withdrawn(entry, body, world) };
+}
+
+const comparable = [
+  'name',
+  'server_type',
+  'image',
+  'cores',
+  'memory_mb',
+  'disk_gb',
+  'plan_id',
+  'gpu_package',
+  'ssh_keys',
+  'gpus',
+  'disk_type',
+] as const;
+
+function sameResolved(field: (typeof comparable)[number], to: unknown, body: unknown, world: World): boolean {
+  const typeId = member(body, 'server_type_id');
+  switch (field) {
+    case 'server_type':
+      return typeId !== undefined && findType(to as string | number, world.catalogue.types)?.id === typeId;
+    case 'image': {
+      const found = findImage(to as string, world.catalogue.images.get(typeId as number) ?? []);
+      return 'id' in found && found.id === member(body, 'image');
+    }
+    case 'gpu_package':
+      return [to].flat().includes(member(body, 'gpu_package'));
+    default:
+      return equal(member(body, field), to);
+  }
+}
+
+function withdrawn(entry: ServerEntry, body: unknown, world: World): string[] {
+  const bought = member(body, 'gpu_package');
+  const pricing = world.catalogue.pricing.get(member(body, 'server_type_id') as number);
+  if (entry.gpu_package === undefined || bought === undefined || pricing === undefined) return [];
+  return pricing.gpu_packages.some(({ key }) => key === bought)
+    ? []
+    : [`package ${bought} is not sold any more: the server could not be made again`];
+}
+
+function findType(wanted: string | number | undefined, types: readonly ServerType[]): ServerType | undefined {
+  return types.find(({ name }) => name === wanted) ?? types.find(({ id }) => String(id) === String(wanted));
+}
+
+function typeNotFound(entry: ServerEntry, types: readonly ServerType[]): Problem {
+  const names = types.map(({ id, name }) => `${name} (${id})`).join(', ');
+  return {
+    code: 'server_type_not_found',
+    reason: `the project's catalogue has no server type ${entry.server_type}`,
+    resolve: `write one of: ${names}`,
+  };
+}
+
+function findImage(
+  wanted: string,
+  images: readonly ImageEntry[],
+): { readonly id: string } | { readonly problem: Problem } {
+  const byId = images.filter(({ id }) => id === wanted);
+  const [found, another] = byId.length > 0 ? byId : images.filter(({ name }) => name === wanted);
+  const sold = images.filter(({ type }) => type !== 'useriso').map(({ name }) => name);
+  if (found === undefined) {
+    const reason = `the server type has no image ${wanted}`;
+    return { problem: { code: 'image_not_found', reason, resolve: `write one of: ${sold.join(', ')}` } };
+  }
+  if (found.type === 'useriso') {
+    const reason = `${wanted} is the project's own ISO, and a server cannot be created from one`;
+    return { problem: { code: 'image_not_supported', reason, resolve: `write one of: ${sold.join(', ')}` } };
+  }
+  if (another !== undefined) {
+    const reason = `several images are named ${wanted}`;
+    return {
+      problem: { code: 'image_ambiguous', reason, resolve: `write the id: ${found.id} or ${another.id}` },
+    };
+  }
+  return { id: found.id };
+}
+
+/** @source API §4 rules for packaged graphics-card types */
+function modeProblem(entry: ServerEntry, type: ServerType): Problem | undefined {
+  const packaged = type.pricing_mode === 'fixed' && type.gpu;
+  if (packaged && entry.gpu_package === undefined) {
+    return {
+      code: 'gpu_package_required',
+      reason: `${type.name} is sold in packages`,
+      resolve: 'write gpu_package instead of the sizes',
+    };
+  }
+  const wrong = (
+    [
+      ['gpu_package', packaged],
+      ['plan_id', type.pricing_mode === 'plans'],
+      ['cores', type.pricing_mode === 'sliders'],
+      ['memory_mb', type.pricing_mode === 'sliders'],
+      ['disk_gb', type.pricing_mode === 'sliders'],
+    ] as const
+  ).find(([field, fits]) => entry[field] !== undefined && !fits);
+  if (wrong === undefined || !['sliders', 'plans', 'fixed'].includes(type.pricing_mode)) return undefined;
+  return {
+    code: 'sizing_mode_mismatch',
+    reason: `${type.name} is priced by ${type.pricing_mode}, which does not take ${wrong[0]}`,
+    resolve: sizingHint[type.pricing_mode as keyof typeof sizingHint],
+  };
+}
+
+const sizingHint = {
+  sliders: 'write cores, memory_mb and disk_gb',
+  plans: 'write plan_id',
+  fixed: 'write gpu_package',
+};
+
+function choosePackage(
+  entry: ServerEntry,
+  sold: readonly GpuPackage[],
+  exhausted: readonly string[],
+  type: ServerType,
+):
+  | { readonly package: GpuPackage | undefined; readonly warnings: readonly string[] }
+  | { readonly problem: Problem } {
+  if (entry.gpu_package === undefined) return { package: undefined, warnings: [] };
+  const wanted = [entry.gpu_package].flat() as readonly string[];
+  const available = wanted.flatMap((key) => sold.filter((each) => each.key === key));
+  if (available.length === 0) {
+    return {
+      problem: {
+        code: 'gpu_package_not_found',
+        reason: `${type.name} does not sell ${wanted.join(', ')}`,
+        resolve: `write one of: ${sold.map(({ key }) => key).join(', ')}`,
+      },
+    };
+  }
+  const missing = wanted.filter((key) => !sold.some((each) => each.key === key));
+  return {
+    package: available.find(({ key }) => !exhausted.includes(key)) ?? available[0],
+    warnings: missing.map((key) => `${type.name} does not sell ${key}; the next preference is taken`),
+  };
+}
+
+/** @assumption A39 */
+function priceOf(type: ServerType, chosen: GpuPackage | undefined): Price {
+  if (chosen?.price != null) return { known: chosen.price };
+  return { unknown: `the price of ${type.pricing_mode} types is not shown` };
+}
