@@ -1,0 +1,133 @@
+import type { HttpResponse } from '../core/transport.ts';
+import { printable } from './text.ts';
+
+/** A refusal as the API words it. @source API §7 */
+export interface Problem {
+  /** `null` where the body has none. */
+  readonly code: string | null;
+  readonly title?: string;
+  readonly detail?: string;
+  readonly invalidParams?: readonly { readonly name: string; readonly reason: string }[];
+}
+
+/**
+ * One complete HTTP answer, told apart by whether the API itself must have given it.
+ *
+ * - `success`: a 2xx by the API; `body` is its JSON, or `malformed` says why there is none
+ * - `problem`: a conclusive refusal: identified, parseable, of the expected media type
+ * - `unidentified`: a proxy's page, a redirect, a cut-off error: it says nothing about the effect
+ */
+export type Answer = AnswerHead &
+  (
+    | { readonly sort: 'success'; readonly requestId: string; readonly text: string; readonly body: unknown }
+    | { readonly sort: 'malformed'; readonly requestId: string; readonly malformed: string }
+    | { readonly sort: 'problem'; readonly requestId: string; readonly problem: Problem }
+    | { readonly sort: 'unidentified'; readonly reason: string }
+  );
+
+export interface AnswerHead {
+  readonly status: number;
+  /** An earlier answer, given again for its idempotency key. */
+  readonly replayed: boolean;
+  /** Real milliseconds. */
+  readonly retryAfterMs?: number;
+}
+
+/**
+ * Reads one HTTP answer. An answer is the API's own when it carries `X-Request-Id` and the
+ * media type the document promises.
+ *
+ * @source API §4 common rules 1, 2; §7
+ */
+export function readAnswer(response: HttpResponse): Answer {
+  const head = readHead(response);
+  const requestId = response.headers['x-request-id']?.trim();
+  const mediaType = mediaTypeOf(response);
+  const { status } = response;
+  if (status >= 300 && status < 400)
+    return unidentified(head, `${status} points elsewhere, which is not followed`);
+  if (!requestId) return unidentified(head, `${status} without X-Request-Id: not the API's own answer`);
+  if (status >= 200 && status < 300) return readSuccess(head, requestId, mediaType, response.body);
+  const body = parsed(response.body);
+  const problem = isRecord(body) ? readProblem(body) : undefined;
+  const expected =
+    mediaType === 'application/problem+json' ||
+    (mediaType === 'application/json' && typeof problem?.code === 'string');
+  if (problem === undefined || !expected) {
+    return unidentified(
+      head,
+      `${status} with a body that is no problem document (${mediaType || 'no type'})`,
+    );
+  }
+  return { ...head, sort: 'problem', requestId: printable(requestId), problem };
+}
+
+function readSuccess(head: AnswerHead, id: string, mediaType: string, text: string): Answer {
+  const requestId = printable(id);
+  if (text.trim() === '') return { ...head, sort: 'malformed', requestId, malformed: 'the body is empty' };
+  if (mediaType !== 'application/json') {
+    return unidentified(head, `${head.status} of type ${mediaType || 'none'}, not application/json`);
+  }
+  const body = parsed(text);
+  if (body === undefined) return { ...head, sort: 'malformed', requestId, malformed: 'the body is no JSON' };
+  return { ...head, sort: 'success', requestId, text, body };
+}
+
+function readHead({ status, headers }: HttpResponse): AnswerHead {
+  const retryAfterMs = readRetryAfter(headers['retry-after'], headers.date);
+  return {
+    status,
+    replayed: headers['idempotency-replayed']?.trim().toLowerCase() === 'true',
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  };
+}
+
+/** Both forms of HTTP: seconds, or a date, which is taken against the answer's own. */
+function readRetryAfter(value: string | undefined, date: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  if (/^\s*\d{1,9}\s*$/.test(value)) return Number(value) * 1000;
+  const ms = Date.parse(value) - Date.parse(date ?? '');
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}
+
+function readProblem(body: Record<string, unknown>): Problem {
+  const text = (name: string) => (typeof body[name] === 'string' ? printable(body[name]) : undefined);
+  const title = text('title');
+  const detail = text('detail');
+  const invalidParams = readInvalidParams(body.invalid_params);
+  return {
+    code: text('code') ?? null,
+    ...(title === undefined ? {} : { title }),
+    ...(detail === undefined ? {} : { detail }),
+    ...(invalidParams === undefined ? {} : { invalidParams }),
+  };
+}
+
+function readInvalidParams(value: unknown): Problem['invalidParams'] {
+  if (!Array.isArray(value)) return undefined;
+  return value.filter(isRecord).map(({ name, reason }) => ({
+    name: typeof name === 'string' ? printable(name) : '',
+    reason: typeof reason === 'string' ? printable(reason) : '',
+  }));
+}
+
+function unidentified(head: AnswerHead, reason: string): Answer {
+  return { ...head, sort: 'unidentified', reason };
+}
+
+function mediaTypeOf({ headers }: HttpResponse): string {
+  return printable((headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '');
+}
+
+/** `undefined` where the text is no JSON; JSON itself has no such value. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return value !== null && typeof value === 'object' && !Array.isArray(value);
+}

@@ -1,0 +1,112 @@
+import type { Clock } from '../core/clock.ts';
+import { ConfigError } from '../core/errors.ts';
+import type { ReadPort, TaskWatch, WritePort } from '../core/ports.ts';
+import type { ApiProfile } from '../core/profile.ts';
+import type { Random } from '../core/random.ts';
+import type { Transport } from '../core/transport.ts';
+import { createApiClock } from './api-clock.ts';
+import type { ReadPriority, UseMemory } from './budget.ts';
+import { type ApiLogger, silent } from './logging.ts';
+import { type Counters, createPipeline } from './pipeline.ts';
+import { createReads } from './reads.ts';
+import { createTaskWatch } from './tasks.ts';
+import { createWrites } from './writes.ts';
+
+export interface ClientOptions {
+  /** As `parseBaseUrl` takes it. */
+  readonly baseUrl: string;
+  /** Asked before every request, so that a token that was exchanged is used at once. */
+  readonly token: () => string;
+  readonly transport: Transport;
+  /** Already scaled by `profile.timeScale`. */
+  readonly clock: Clock;
+  /** For the jitter of retried reads. */
+  readonly random: Random;
+  readonly profile: ApiProfile;
+  /** Remembers budget use and small facts across processes; see `readOnlyMemory` for a dry run. */
+  readonly uses: UseMemory;
+  readonly logger?: ApiLogger;
+  /** Of vdcsync, for the `User-Agent`. */
+  readonly version?: string;
+  /** One whole exchange, in ms of the API's time; at least 2 s real. Default 30,000. */
+  readonly timeoutMs?: number;
+}
+
+export interface Client {
+  /** Every documented read, waiting for the budget at the given priority. */
+  reads(priority: ReadPriority): ReadPort;
+  readonly writes: WritePort;
+  readonly tasks: TaskWatch;
+  readonly counters: Readonly<Counters>;
+}
+
+/** One exchange, where nothing else is asked for. */
+export const defaultTimeoutMs = 30_000;
+
+/**
+ * The client for one token of one API: everything behind its ports shares the token's
+ * two budgets. Two clients of one token in one process would not know of each other.
+ *
+ * @throws ConfigError for a base URL that cannot be used.
+ */
+export function createClient(options: ClientOptions): Client {
+  const { clock, profile, random } = options;
+  const logger = options.logger ?? silent;
+  const counters: Counters = { reads: 0, writes: 0, polls: 0, limited: 0 };
+  const apiClock = createApiClock(clock);
+  const pipeline = createPipeline({
+    baseUrl: parseBaseUrl(options.baseUrl),
+    token: options.token,
+    transport: options.transport,
+    clock,
+    profile,
+    uses: options.uses,
+    logger,
+    userAgent: `vdcsync/${options.version ?? 'unknown'}`,
+    timeoutMs: options.timeoutMs ?? defaultTimeoutMs,
+    counters,
+    apiClock,
+  });
+  const readsOptions = { pipeline, clock, random, profile, apiClock };
+  return {
+    reads: (priority) => createReads(readsOptions, priority),
+    writes: createWrites(pipeline, profile),
+    tasks: createTaskWatch({ reads: createReads(readsOptions, 'poll'), clock, memory: options.uses, logger }),
+    counters,
+  };
+}
+
+/**
+ * Reads the address of the API: https, or http on this machine, with the API's version as
+ * the last segment of its path. Gives it without a slash at its end.
+ *
+ * @throws ConfigError that says what is wrong; it never repeats what may be a credential.
+ * @source API §9
+ */
+export function parseBaseUrl(text: string): string {
+  const url = URL.parse(text.trim());
+  if (url === null) throw new ConfigError('The base URL is no URL: it looks like https://api.example.com/v1');
+  if (url.username !== '' || url.password !== '') {
+    throw new ConfigError(
+      'The base URL holds a user name or password: the token alone identifies the project.',
+    );
+  }
+  const shown = `${url.origin}${url.pathname}`;
+  if (url.search !== '' || url.hash !== '') {
+    throw new ConfigError(`The base URL has a query or fragment: leave what comes after ${shown} out.`);
+  }
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname))) {
+    throw new ConfigError(`The base URL ${shown} is not https: the token would be readable on the way.`);
+  }
+  const path = url.pathname.replace(/\/$/, '');
+  if (!/\/v\d+$/.test(path)) {
+    throw new ConfigError(`The base URL ${shown} does not end in the API's version, such as /v1.`);
+  }
+  return `${url.origin}${path}`;
+}
+
+/** This machine's own addresses; `URL` has brought them into their shortest form. */
+function isLoopback(hostname: string): boolean {
+  if (hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]') return true;
+  return /^127\.\d+\.\d+\.\d+$/.test(hostname);
+}

@@ -1,0 +1,210 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../core/clock.ts';
+import { ConfigError } from '../core/errors.ts';
+import type { ApiProfile } from '../core/profile.ts';
+import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
+import { type Answer, readAnswer } from './answer.ts';
+import type { ApiClock } from './api-clock.ts';
+import { type Budget, createBudget, type ReadPriority, type Slot, type UseMemory } from './budget.ts';
+import type { ApiLogger } from './logging.ts';
+
+/** Requests sent so far; `reads` does not hold the `polls`, and `limited` are answers 429 among them all. */
+export interface Counters {
+  reads: number;
+  writes: number;
+  polls: number;
+  limited: number;
+}
+
+/** One request before it has a token, an address and a slot. */
+export interface Call {
+  readonly method: string;
+  /** Below the base URL, starting with a slash. */
+  readonly path: string;
+  readonly bucket: 'reads' | 'writes';
+  readonly priority: ReadPriority;
+  /** The exact text; none: no body and no content type. @assumption A21 */
+  readonly body?: string;
+  readonly idempotencyKey?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Pipeline {
+  /**
+   * Sends once. Resolves with whatever complete answer came. Rejects with `TransportError`
+   * once something may have been sent; with anything else, nothing was.
+   */
+  exchange(call: Call): Promise<Answer>;
+  /** Resolves once the write budget has room. */
+  room(signal?: AbortSignal): Promise<void>;
+}
+
+export interface PipelineOptions {
+  readonly baseUrl: string;
+  readonly token: () => string;
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly profile: ApiProfile;
+  readonly uses: UseMemory;
+  readonly logger: ApiLogger;
+  readonly userAgent: string;
+  readonly timeoutMs: number;
+  readonly counters: Counters;
+  readonly apiClock: ApiClock;
+}
+
+/** A 429 that does not say how long closes its bucket for one window. */
+const unsaidRetryAfter = (profile: ApiProfile) => profile.limits.windowMs;
+
+/**
+ * The way of every request, in one piece:
+ *
+ * 1. **budget**: wait for a slot of the bucket that belongs to the token as it is now
+ * 2. **auth**: the same token, read from its source each time, so that a new one is used at once
+ * 3. **send**: once, under a time-out; nothing is repeated and no redirect followed here
+ * 4. **slot**: given back as answered, lost or unsent; how long it cools depends on it
+ * 5. **clock**: the API's own time, from the answer's `Date`
+ * 6. **answer**: told apart as success, problem or unidentified; its request id goes to the log
+ * 7. **429**: closes the whole bucket for `Retry-After`
+ *
+ * Repeating is left to those who know what it means: reads in `reads.ts`, writes in the engine.
+ */
+export function createPipeline(options: PipelineOptions): Pipeline {
+  const { transport, clock, profile, logger, counters } = options;
+  const budgets = budgetsByToken(options);
+  const realTimeoutMs = scaledTimeout(options.timeoutMs, profile.timeScale);
+
+  async function exchange(call: Call): Promise<Answer> {
+    const { slot, token, budget } = await acquire(call);
+    count(call);
+    const startedAt = clock.monotonic();
+    const request = httpRequest(options, call, token);
+    const response = await sendOnce(request, slot, call.signal);
+    options.apiClock.see(response);
+    const answer = readAnswer(response);
+    logger.debug(
+      {
+        method: call.method,
+        path: call.path,
+        status: answer.status,
+        durationMs: Math.round(clock.monotonic() - startedAt),
+        ...('requestId' in answer ? { requestId: answer.requestId } : { reason: answer.reason }),
+      },
+      'answered',
+    );
+    if (answer.status === 429) await limited(answer, budget);
+    return answer;
+  }
+
+  /** The token may change while its request waits; then it waits again, in the new token's budget. */
+  async function acquire(call: Call): Promise<{ slot: Slot; token: string; budget: Budget }> {
+    for (;;) {
+      const before = usableToken(options.token());
+      const budget = budgets(before)[call.bucket];
+      const slot = await budget.acquire(call.priority, call.signal);
+      try {
+        if (usableToken(options.token()) === before) return { slot, token: before, budget };
+      } catch (error) {
+        slot.unsent();
+        throw error;
+      }
+      slot.unsent();
+    }
+  }
+
+  async function sendOnce(request: HttpRequest, slot: Slot, signal?: AbortSignal): Promise<HttpResponse> {
+    try {
+      const response = await transport.send(request, {
+        timeoutMs: realTimeoutMs,
+        ...(signal === undefined ? {} : { signal }),
+      });
+      slot.answered();
+      return response;
+    } catch (error) {
+      const failure =
+        error instanceof TransportError
+          ? error
+          : new TransportError('the exchange failed', 'unknown', 'UNKNOWN', error);
+      if (failure.effect === 'none') slot.unsent();
+      else slot.lost();
+      throw failure;
+    }
+  }
+
+  function count(call: Call): void {
+    if (call.bucket === 'writes') counters.writes += 1;
+    else if (call.priority === 'poll') counters.polls += 1;
+    else counters.reads += 1;
+  }
+
+  /**
+   * `Retry-After` is real seconds on both sides, and the clock here may run faster than
+   * real time: the wait in its milliseconds is as many times longer. A replayed 429 tells
+   * of a minute long gone. @assumption A1
+   */
+  async function limited(answer: Answer, budget: Budget): Promise<void> {
+    counters.limited += 1;
+    if (answer.replayed) return;
+    const { retryAfterMs } = answer;
+    const waitMs = retryAfterMs === undefined ? unsaidRetryAfter(profile) : retryAfterMs * profile.timeScale;
+    logger.warn({ bucket: budget.bucket, waitMs }, 'the API limits requests: waiting');
+    await budget.close(waitMs);
+  }
+
+  return {
+    exchange,
+    room: (signal) => budgets(usableToken(options.token())).writes.room(signal),
+  };
+}
+
+type Budgets = Readonly<Record<Call['bucket'], Budget>>;
+
+/** Budgets belong to a token, so a new token has new ones. Only the current token's are kept. */
+function budgetsByToken({ baseUrl, clock, profile, uses }: PipelineOptions): (token: string) => Budgets {
+  let current: { readonly name: string; readonly budgets: Budgets } | undefined;
+  return (token) => {
+    // The hash, not the token, names the budget: the name stands in the state and in logs.
+    const name = createHash('sha256').update(`${baseUrl}\n${token}`).digest('hex').slice(0, 16);
+    if (current?.name === name) return current.budgets;
+    const { windowMs, reads, writes } = profile.limits;
+    const common = { windowMs, clock, timeScale: profile.timeScale, memory: uses };
+    const budgets = {
+      reads: createBudget({ ...common, bucket: `${name}:reads`, limit: reads }),
+      writes: createBudget({ ...common, bucket: `${name}:writes`, limit: writes }),
+    };
+    current = { name, budgets };
+    return budgets;
+  };
+}
+
+function httpRequest(options: PipelineOptions, call: Call, token: string): HttpRequest {
+  return {
+    method: call.method,
+    url: `${options.baseUrl}${call.path}`,
+    headers: {
+      authorization: `Bearer ${token}`,
+      accept: 'application/json, application/problem+json',
+      'user-agent': options.userAgent,
+      ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(call.idempotencyKey === undefined ? {} : { 'idempotency-key': call.idempotencyKey }),
+    },
+    ...(call.body === undefined ? {} : { body: call.body }),
+  };
+}
+
+/** The token as a header can carry it. What it is stands in no message. */
+function usableToken(token: string): string {
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  throw new ConfigError(
+    token === ''
+      ? 'The API token is empty: set VDC_TOKEN or VDC_TOKEN_FILE.'
+      : 'The API token has spaces, line breaks or characters that no header can carry.',
+  );
+}
+
+/** Time-outs shrink with a faster API, but the machine and the network do not get faster with it. */
+const shortestTimeoutMs = 2_000;
+
+function scaledTimeout(timeoutMs: number, timeScale: number): number {
+  return Math.max(Math.min(timeoutMs, shortestTimeoutMs), timeoutMs / timeScale);
+}

@@ -1,0 +1,162 @@
+import { z } from 'zod';
+import type { Clock } from '../core/clock.ts';
+import { ApiProblem } from '../core/errors.ts';
+import type { ReadPort } from '../core/ports.ts';
+import type { ApiProfile } from '../core/profile.ts';
+import type { Random } from '../core/random.ts';
+import type { Task, TaskId } from '../core/resources.ts';
+import { TransportError } from '../core/transport.ts';
+import type { Answer } from './answer.ts';
+import type { ApiClock } from './api-clock.ts';
+import type { ReadPriority } from './budget.ts';
+import type { Pipeline } from './pipeline.ts';
+import { printable } from './text.ts';
+import {
+  backupPolicySchema,
+  backupSchema,
+  firewallSchema,
+  imageEntrySchema,
+  ipSchema,
+  isoSchema,
+  networkInterfaceSchema,
+  networkSchema,
+  parseKeepingDecimals,
+  pricingSchema,
+  projectSchema,
+  readData,
+  serverTypeSchema,
+  taskSchema,
+} from './wire.ts';
+import { pathSegment } from './write-requests.ts';
+
+export interface ReadsOptions {
+  readonly pipeline: Pipeline;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly profile: ApiProfile;
+  readonly apiClock: ApiClock;
+}
+
+/** A read is sent this often at most; then its last failure is the answer. */
+export const maxTries = 5;
+/** The first wait between two tries, and the longest, in ms; each is four times the last. */
+export const backOff = { firstMs: 1_000, longestMs: 60_000, factor: 4 } as const;
+
+export interface Reads extends ReadPort {
+  findTask(id: TaskId, signal?: AbortSignal): Promise<Task | undefined>;
+}
+
+/**
+ * Every documented read, at one priority.
+ *
+ * What may pass by itself is tried again: no answer, an answer that is not the API's own, an
+ * unreadable one, 5xx, 429. A refusal is final, and so is an answer that reads well but does
+ * not have the documented shape, for asking again does not change it.
+ *
+ * A `find…` gives `undefined` for nothing but the API's own 404: for what belongs to a
+ * server only `server_not_found`, as any other 404 there may be about something else.
+ */
+export function createReads(options: ReadsOptions, priority: ReadPriority): Reads {
+  const { pipeline, clock, random, profile } = options;
+
+  async function read<T>(path: string, schema: z.ZodType<T>, signal?: AbortSignal): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      const outcome = await readOnce(path, schema, signal);
+      if ('data' in outcome) return outcome.data;
+      if (outcome.final || tries >= maxTries) throw outcome.error;
+      await clock.sleep(waitMs(tries, outcome.retryAfterMs ?? 0), signal);
+    }
+  }
+
+  async function readOnce<T>(path: string, schema: z.ZodType<T>, signal?: AbortSignal): Promise<Outcome<T>> {
+    let answer: Answer;
+    try {
+      answer = await pipeline.exchange({ method: 'GET', path, bucket: 'reads', priority, signal });
+    } catch (error) {
+      return { error, final: !(error instanceof TransportError) || (signal?.aborted ?? false) };
+    }
+    return judge(path, answer, schema);
+  }
+
+  /** Jittered, so that clients that failed together do not come back together. */
+  function waitMs(tries: number, retryAfterMs: number): number {
+    const step = Math.min(backOff.longestMs, backOff.firstMs * backOff.factor ** (tries - 1));
+    // `Retry-After` is real time; the clock here may run faster.
+    return Math.max(step * (0.5 + random.next() / 2), retryAfterMs * profile.timeScale);
+  }
+
+  /** `code`: the one 404 that means absence; without it every one of the API's own does. */
+  async function find<T>(reading: Promise<T>, code?: string): Promise<T | undefined> {
+    try {
+      return await reading;
+    } catch (error) {
+      const absent = error instanceof ApiProblem && error.status === 404 && error.requestId !== null;
+      if (absent && (code === undefined || error.code === code)) return undefined;
+      throw error;
+    }
+  }
+
+  const ofServer = <T>(server: number, what: string, schema: z.ZodType<T>) =>
+    find(read(`/servers/${pathSegment(server)}/${what}`, schema), 'server_not_found');
+  const ofType = <T>(type: number, what: string, schema: z.ZodType<T>) =>
+    read(`/server-types/${pathSegment(type)}/${what}`, schema);
+
+  return {
+    project: () => read('/project', projectSchema),
+    ips: () => read('/ips', z.array(ipSchema)),
+    findIp: async (id) => find(read(`/ips/${pathSegment(id)}`, ipSchema)),
+    networks: () => read('/networks', z.array(networkSchema)),
+    isos: () => read('/isos', z.array(isoSchema)),
+    findIso: async (id) => find(read(`/isos/${pathSegment(id)}`, isoSchema)),
+    findNetworkInterfaces: async (server) =>
+      ofServer(server, 'network-interfaces', z.array(networkInterfaceSchema)),
+    findFirewall: async (server) => ofServer(server, 'firewall', firewallSchema),
+    findBackups: async (server) => ofServer(server, 'backups', z.array(backupSchema)),
+    findBackupPolicy: async (server) => ofServer(server, 'backup-policy', backupPolicySchema),
+    serverTypes: () => read('/server-types', z.array(serverTypeSchema)),
+    pricing: async (type) => ofType(type, 'pricing', pricingSchema),
+    images: async (type) => ofType(type, 'images', z.array(imageEntrySchema)),
+    findTask: async (id, signal) => find(read(`/tasks/${pathSegment(id)}`, taskSchema, signal)),
+    apiNow: () => options.apiClock.now(),
+  };
+}
+
+type Outcome<T> =
+  | { readonly data: T }
+  | { readonly error: unknown; readonly final: boolean; readonly retryAfterMs?: number };
+
+function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T> {
+  const { status } = answer;
+  const wait = answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs };
+  const what = `GET ${path}`;
+  switch (answer.sort) {
+    case 'unidentified':
+      return { error: unreadable(`${what}: ${answer.reason}`), final: false, ...wait };
+    case 'malformed':
+      return { error: unreadable(`${what}: ${status}, ${answer.malformed}`), final: false, ...wait };
+    case 'problem': {
+      const { code, title, detail } = answer.problem;
+      const said = [code, title, detail].filter((each) => each !== null && each !== undefined).join(': ');
+      const error = new ApiProblem(
+        status,
+        code,
+        answer.requestId,
+        `${what} answered ${status} ${said}`.trim(),
+      );
+      return { error, final: status < 500 && status !== 429, ...wait };
+    }
+    case 'success': {
+      // 206 and the like: part of a list is not the list.
+      if (status !== 200) return { error: unreadable(`${what}: ${status} instead of 200`), final: false };
+      const result = readData(parseKeepingDecimals(answer.text), schema);
+      if ('data' in result) return result;
+      const message = `${what} answered what the API's document does not describe: ${printable(result.mismatch)}`;
+      return { error: new ApiProblem(status, null, answer.requestId, message), final: true };
+    }
+  }
+}
+
+/** Complete, but not an answer of the API: as good as none. */
+function unreadable(message: string): TransportError {
+  return new TransportError(message, 'unknown', 'UNREADABLE_ANSWER');
+}

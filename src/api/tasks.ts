@@ -1,0 +1,88 @@
+import type { Clock } from '../core/clock.ts';
+import type { TaskEnd, TaskWait, TaskWatch } from '../core/ports.ts';
+import type { Task } from '../core/resources.ts';
+import type { UseMemory } from './budget.ts';
+import { createDurations } from './durations.ts';
+import type { ApiLogger } from './logging.ts';
+import type { Reads } from './reads.ts';
+
+export interface TasksOptions {
+  readonly reads: Reads;
+  readonly clock: Clock;
+  readonly memory: UseMemory;
+  readonly logger: ApiLogger;
+}
+
+/** A task that the API does not know yet is asked for again, this long after its acceptance. */
+export const lostAfterMs = 60_000;
+/** Bounds of the wait between two polls of one task, in ms. */
+export const pollStep = { shortestMs: 500, longestMs: 60_000, growth: 1.6 } as const;
+/** The first wait after the first poll, as a share of what the sort usually takes. */
+const firstStepShare = 0.25;
+
+/**
+ * Waits for tasks with as few polls as their sort allows.
+ *
+ * ```
+ * accepted ──usual time──▶ poll ──not terminal──▶ longer and longer steps ──▶ poll …
+ *    poll: terminal ▶ succeeded | failed        (and never polled again)
+ *    poll: 404, 60 s after acceptance ▶ lost    poll fails: it counts for nothing
+ *    deadline passed, and polled since ▶ stuck
+ * ```
+ * The usual time is the one in which about four of five tasks of the sort have ended; it
+ * is learnt, and kept across processes. `wait` rejects only when its signal aborts it.
+ *
+ * @source API §4 rule 5
+ * @assumption A10 a 404 is no outcome
+ */
+export function createTaskWatch(options: TasksOptions): TaskWatch {
+  const { clock, reads, logger } = options;
+  const durations = createDurations(options.memory);
+
+  async function wait(task: TaskWait, signal?: AbortSignal): Promise<TaskEnd> {
+    const usualMs = await durations.usual(task.sort);
+    // A clock that was set back must not make the wait longer than the deadline.
+    const before = Math.max(0, clock.now() - task.acceptedAt);
+    const startedAt = clock.monotonic();
+    const elapsed = () => before + clock.monotonic() - startedAt;
+    let step = Math.max(pollStep.shortestMs, usualMs * firstStepShare);
+    let next = usualMs;
+    let missed = false;
+    for (;;) {
+      await clock.sleep(Math.max(0, Math.min(next, task.deadlineMs) - elapsed()), signal);
+      const askedAt = elapsed();
+      const seen = await poll(task, signal);
+      const end = endOf(seen, askedAt);
+      if (end !== undefined) {
+        // A first poll made late, after a restart or for want of budget, does not tell that it took so long.
+        const telling = missed || askedAt <= usualMs * 1.1 + pollStep.shortestMs;
+        if (end.end === 'succeeded' && telling)
+          await durations.learn(task.sort, { missed, endedBy: askedAt });
+        return end;
+      }
+      if (askedAt >= task.deadlineMs) return { end: 'stuck' };
+      missed ||= typeof seen === 'object';
+      next = elapsed() + step;
+      step = Math.min(pollStep.longestMs, step * pollStep.growth);
+    }
+  }
+
+  async function poll(task: TaskWait, signal?: AbortSignal): Promise<Task | 'absent' | 'unread'> {
+    try {
+      return (await reads.findTask(task.id, signal)) ?? 'absent';
+    } catch (error) {
+      signal?.throwIfAborted();
+      logger.warn({ taskId: task.id, error }, 'a task could not be read: asking again');
+      return 'unread';
+    }
+  }
+
+  return { wait };
+}
+
+function endOf(seen: Task | 'absent' | 'unread', elapsedMs: number): TaskEnd | undefined {
+  if (seen === 'unread') return undefined;
+  if (seen === 'absent') return elapsedMs >= lostAfterMs ? { end: 'lost' } : undefined;
+  if (!seen.is_terminal) return undefined;
+  return seen.status === 'failed' ? { end: 'failed', detail: seen.detail } : { end: 'succeeded' };
+}

@@ -1,0 +1,268 @@
+import { z } from 'zod';
+import type {
+  Backup,
+  BackupPolicy,
+  Firewall,
+  GpuPackage,
+  ImageEntry,
+  Ip,
+  IpId,
+  Iso,
+  IsoId,
+  Network,
+  NetworkId,
+  NetworkInterface,
+  NetworkInterfaceId,
+  Project,
+  ProjectId,
+  ServerId,
+  ServerType,
+  ServerTypeId,
+  ServerTypePricing,
+  Task,
+  TaskId,
+} from '../core/resources.ts';
+import { printable } from './text.ts';
+
+/**
+ * How the API's answers are read: every field the document shows is asked for by its
+ * documented type, unknown fields are passed over, and what the document leaves open is
+ * read tolerantly. What does not fit is an error with its path; nothing is dropped, for a
+ * list with a missing row would read as a resource that is gone.
+ *
+ * @source API §2
+ */
+
+/** Brands exist in the types alone. */
+const numberId = <Id extends number>() => z.int() as unknown as z.ZodType<Id>;
+/** Text ids; a number in their place is the same id. */
+const textId = <Id extends string>() =>
+  z.union([z.string().min(1), z.int().transform(String)]) as unknown as z.ZodType<Id>;
+const nullable = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
+/** A timestamp stays the text it is. */
+const timestamp = z.string().min(1);
+
+export const projectSchema: z.ZodType<Project> = z.object({
+  id: numberId<ProjectId>(),
+  name: z.string(),
+  status: z.string(),
+});
+
+export const ipSchema: z.ZodType<Ip> =
+  // `server_id` is asked for even as null: without it an attached address would read as free.
+  z.object({
+    id: numberId<IpId>(),
+    address: z.string().min(1),
+    server_id: numberId<ServerId>().nullable(),
+    primary: z.boolean(),
+  });
+
+export const networkSchema: z.ZodType<Network> = z.object({
+  id: numberId<NetworkId>(),
+  name: z.string(),
+  cidr: z.string(),
+  is_default: z.boolean(),
+  server_count: nullable(z.int()),
+});
+
+export const networkInterfaceSchema: z.ZodType<NetworkInterface> = z.object({
+  id: textId<NetworkInterfaceId>(),
+  public: z.boolean(),
+  network_id: nullable(numberId<NetworkId>()),
+});
+
+export const firewallSchema: z.ZodType<Firewall> = z.object({
+  enabled: z.boolean(),
+  policy_in: z.string(),
+  policy_out: nullable(z.string()),
+  rules: z.array(z.looseObject({})),
+});
+
+export const backupSchema: z.ZodType<Backup> = z.object({
+  id: textId(),
+  status: z.string(),
+  size_bytes: nullable(z.int()),
+  created_at: timestamp,
+});
+
+export const backupPolicySchema: z.ZodType<BackupPolicy> = z.object({
+  enabled: z.boolean(),
+  days: z.array(z.string()),
+  hour: z.int(),
+  minute: z.int(),
+  keep: z.int(),
+  next_run: nullable(timestamp),
+  last_run: nullable(timestamp),
+});
+
+const readyWords = [
+  'available',
+  'ready',
+  'completed',
+  'complete',
+  'done',
+  'downloaded',
+  'succeeded',
+  'success',
+  'ok',
+  'active',
+];
+const failedWords = ['failed', 'failure', 'error'];
+const pendingWords = [
+  'pending',
+  'queued',
+  'creating',
+  'downloading',
+  'running',
+  'in_progress',
+  'processing',
+  'importing',
+  'new',
+];
+
+/** @assumption A24 names of the status and of the reason */
+export const isoSchema: z.ZodType<Iso> = z
+  .object({
+    id: textId<IsoId>(),
+    name: z.string(),
+    status: z.unknown(),
+    download_status: z.unknown(),
+    error: z.unknown(),
+    reason: z.unknown(),
+    failure_reason: z.unknown(),
+  })
+  .partial({ status: true, download_status: true, error: true, reason: true, failure_reason: true })
+  .transform((iso) => ({
+    id: iso.id,
+    name: iso.name,
+    // `download_status` is the surer of the two: a plain `status` may be about something else beside it.
+    download: downloadOf(iso.download_status ?? iso.status),
+    reason: textOf(iso.error) ?? textOf(iso.failure_reason) ?? textOf(iso.reason),
+  }));
+
+function downloadOf(status: unknown): Iso['download'] {
+  if (typeof status !== 'string') return 'unknown';
+  const word = status.trim().toLowerCase();
+  if (readyWords.includes(word)) return 'ready';
+  if (failedWords.includes(word)) return 'failed';
+  return pendingWords.includes(word) ? 'pending' : 'unknown';
+}
+
+/** Text, or the text inside an error object; `null` for anything else. */
+function textOf(value: unknown): string | null {
+  if (typeof value === 'string') return value.trim() === '' ? null : printable(value);
+  if (value === null || typeof value !== 'object') return null;
+  const { detail, message, title, code } = value as Record<string, unknown>;
+  return textOf([detail, message, title, code].find((each) => typeof each === 'string') ?? null);
+}
+
+const taskStatuses = ['pending', 'running', 'succeeded', 'failed'] as const;
+
+/**
+ * `is_terminal` decides when to stop, the status decides how it ended; where they contradict
+ * each other nothing is known, and the answer does not count as one.
+ */
+export const taskSchema: z.ZodType<Task> = z
+  .object({
+    id: textId<TaskId>(),
+    status: z.string(),
+    is_terminal: z.boolean(),
+    error: z.unknown().optional(),
+    detail: z.unknown().optional(),
+    message: z.unknown().optional(),
+    reason: z.unknown().optional(),
+  })
+  .transform((task, context) => {
+    const known = taskStatuses.find((each) => each === task.status);
+    const ended = known === 'succeeded' || known === 'failed';
+    if (task.is_terminal && !ended) {
+      const message = `${JSON.stringify(printable(task.status))} is not how a terminal task ends`;
+      context.issues.push({ code: 'custom', message, input: task.status, path: ['status'] });
+      return z.NEVER;
+    }
+    return {
+      id: task.id,
+      // Not terminal yet, whatever it calls itself.
+      status: task.is_terminal || known === 'pending' ? (known ?? 'running') : 'running',
+      is_terminal: task.is_terminal,
+      detail: textOf(task.error) ?? textOf(task.detail) ?? textOf(task.message) ?? textOf(task.reason),
+    };
+  });
+
+export const serverTypeSchema: z.ZodType<ServerType> = z.object({
+  id: numberId<ServerTypeId>(),
+  name: z.string(),
+  pricing_mode: z.string(),
+  gpu: z
+    .boolean()
+    .nullish()
+    .transform((gpu) => gpu ?? false),
+});
+
+/**
+ * Decimal text. A number arrives here as its digits in the answer (see `parseKeepingDecimals`);
+ * what is no decimal number is an unknown price, which is never counted as zero.
+ */
+const price = z
+  .unknown()
+  .optional()
+  .transform((value) =>
+    typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value.trim()) ? value.trim() : null,
+  );
+
+const gpuPackageSchema: z.ZodType<GpuPackage> = z.object({
+  key: z.string(),
+  name: z
+    .string()
+    .nullish()
+    .transform((name) => name ?? ''),
+  price,
+  backup_price: price,
+});
+
+/** @source API §2: `gpu_packages` is for `fixed` types. */
+export const pricingSchema: z.ZodType<ServerTypePricing> = z.object({
+  gpu_packages: z
+    .array(gpuPackageSchema)
+    .nullish()
+    .transform((packages) => packages ?? []),
+});
+
+export const imageEntrySchema: z.ZodType<ImageEntry> = z.object({
+  id: textId(),
+  name: z.string(),
+  type: z.string(),
+});
+
+/** The members of an object that hold money. */
+const moneyFields: ReadonlySet<string> = new Set(['price', 'backup_price']);
+
+/**
+ * `JSON.parse` that gives money as the text it has in the answer: `12.10` stays `"12.10"`,
+ * and no binary fraction ever stands for a price.
+ */
+export function parseKeepingDecimals(text: string): unknown {
+  const parse = JSON.parse as (
+    text: string,
+    reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
+  ) => unknown;
+  return parse(text, (key, value, { source }) => {
+    if (typeof value !== 'number' || !moneyFields.has(key)) return value;
+    if (source !== undefined && /^-?\d+(\.\d+)?$/.test(source)) return source;
+    // The one other form that JSON knows has an exponent.
+    return value.toLocaleString('en-US', { useGrouping: false, maximumFractionDigits: 20 });
+  });
+}
+
+/** The payload under `data`, or what is wrong and where, such as `data.3.cidr: expected string`. */
+export function readData<T>(
+  body: unknown,
+  schema: z.ZodType<T>,
+): { readonly data: T } | { readonly mismatch: string } {
+  const result = z.object({ data: schema }).safeParse(body);
+  if (result.success) return { data: result.data.data };
+  const issues = result.error.issues.slice(0, 3);
+  return {
+    mismatch: issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`).join('; '),
+  };
+}

@@ -1,0 +1,155 @@
+import { ConfigError } from '../core/errors.ts';
+import type { WriteName, WriteRequest } from '../core/ports.ts';
+import type { ApiProfile, OperationTemplate } from '../core/profile.ts';
+
+/** A write as HTTP, and what its answer has to hold. */
+export interface BuiltWrite {
+  readonly method: string;
+  /** Below the base URL. */
+  readonly path: string;
+  /** The exact text that is sent. */
+  readonly body?: string;
+  /** The document shows a `task` beside the data. */
+  readonly documentsTask: boolean;
+  /** Only the answer tells which resource was made, so `data.id` has to be there. */
+  readonly needsId: boolean;
+}
+
+interface Endpoint {
+  readonly method: string;
+  readonly path: string;
+  /** `none` also sends no content type; `optional` sends `{}` where the request has no body. */
+  readonly body: 'required' | 'optional' | 'none';
+  readonly task?: true;
+  readonly id?: true;
+}
+
+type Documented = Exclude<WriteName, 'update_backup_policy' | 'remove_network_interface'>;
+
+/**
+ * Every documented write. The ids that `WriteRequest.path` has to hold stand in braces;
+ * where there is only one, its name does not matter.
+ *
+ * @source API §4
+ */
+export const writeEndpoints: Readonly<Record<Documented, Endpoint>> = {
+  // @assumption A41 `{}` is the same as no body
+  allocate_ip: { method: 'POST', path: '/ips', body: 'optional', id: true },
+  release_ip: { method: 'DELETE', path: '/ips/{id}', body: 'none' },
+  add_iso: { method: 'POST', path: '/isos', body: 'required', task: true, id: true },
+  delete_iso: { method: 'DELETE', path: '/isos/{id}', body: 'none' },
+  create_network: { method: 'POST', path: '/networks', body: 'required', task: true },
+  delete_network: { method: 'DELETE', path: '/networks/{id}', body: 'none', task: true },
+  create_server: { method: 'POST', path: '/servers', body: 'required', task: true, id: true },
+  delete_server: { method: 'DELETE', path: '/servers/{id}', body: 'none', task: true },
+  add_network_interface: {
+    method: 'POST',
+    path: '/servers/{server_id}/network-interfaces',
+    body: 'required',
+    task: true,
+  },
+  put_firewall: { method: 'PUT', path: '/servers/{server_id}/firewall', body: 'required' },
+  // @assumption A21 no body, no content type
+  take_backup: { method: 'POST', path: '/servers/{server_id}/backups', body: 'none', id: true },
+};
+
+/**
+ * Turns a write into its method, path and text. The same request gives the same text,
+ * so that a resend under the same key is the same to the byte.
+ *
+ * @throws ConfigError where the profile does not enable an undocumented operation, or an id
+ *   or the body is missing.
+ */
+export function buildWrite(request: WriteRequest, profile: ApiProfile): BuiltWrite {
+  const { name } = request;
+  if (name === 'update_backup_policy' || name === 'remove_network_interface') {
+    return fromTemplate(request, profile.operations[name]);
+  }
+  const endpoint = writeEndpoints[name];
+  const body = bodyText(request, endpoint.body);
+  return {
+    method: endpoint.method,
+    path: fillPath(endpoint.path, request),
+    ...(body === undefined ? {} : { body }),
+    documentsTask: endpoint.task === true,
+    needsId: endpoint.id === true,
+  };
+}
+
+function bodyText({ name, body }: WriteRequest, rule: Endpoint['body']): string | undefined {
+  if (rule === 'none') return undefined;
+  if (body === undefined && rule === 'required') throw new ConfigError(`${name} is not sent without a body.`);
+  return JSON.stringify(body ?? {});
+}
+
+/** Methods a write may have. */
+const writeMethods: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
+
+function fromTemplate(request: WriteRequest, template: OperationTemplate | undefined): BuiltWrite {
+  const { name } = request;
+  const method = template?.method?.toUpperCase();
+  if (template?.path === undefined || method === undefined) {
+    throw new ConfigError(`${name} is undocumented: the API profile has to give its method and path.`);
+  }
+  if (!writeMethods.has(method)) throw new ConfigError(`${name}: ${method} is no method of a write.`);
+  const body = template.body === undefined ? request.body : fillBody(template.body, request);
+  return {
+    method,
+    path: fillPath(template.path, request),
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    documentsTask: false,
+    needsId: false,
+  };
+}
+
+const placeholder = /\{([a-z_][a-z0-9_]*)\}/gi;
+
+/**
+ * Puts ids in the place of `{names}`. A name that the request does not know takes the id
+ * at its position (servers come before what is on them), so that a profile may call the
+ * ids what its own documentation calls them.
+ */
+function fillPath(template: string, { name, path }: WriteRequest): string {
+  if (!/^\/[^/\\]/.test(template) || /\/\.{1,2}(\/|$)/.test(template)) {
+    throw new ConfigError(`${name}: the path ${template} does not start below the base URL.`);
+  }
+  const wanted = [...template.matchAll(placeholder)].map(([, each]) => each ?? '');
+  const inOrder = Object.entries(path)
+    .sort(([a], [b]) => Number(b.startsWith('server')) - Number(a.startsWith('server')))
+    .map(([, id]) => id);
+  const byName = wanted.every((each) => each in path);
+  const ids = wanted.map((each, index) => (byName ? path[each] : inOrder[index]));
+  if (!byName && ids.length !== inOrder.length) {
+    throw new ConfigError(
+      `${name}: the path ${template} needs other ids than ${Object.keys(path).join(', ')}.`,
+    );
+  }
+  let next = 0;
+  return template.replace(placeholder, () => pathSegment(ids[next++]));
+}
+
+/** An id as one segment of a path, from which nothing can lead to another resource. */
+export function pathSegment(id: string | number | undefined): string {
+  const text = String(id ?? '');
+  if (text === '' || text === '.' || text === '..')
+    throw new ConfigError(`"${text}" cannot be an id in a path.`);
+  return encodeURIComponent(text);
+}
+
+/** A string that is one `{name}` alone takes that field of the request's body, or that id of its path. */
+function fillBody(template: unknown, request: WriteRequest): unknown {
+  if (Array.isArray(template)) return template.map((each) => fillBody(each, request));
+  if (template !== null && typeof template === 'object') {
+    return Object.fromEntries(Object.entries(template).map(([key, each]) => [key, fillBody(each, request)]));
+  }
+  const field = typeof template === 'string' ? /^\{([a-z_][a-z0-9_]*)\}$/i.exec(template)?.[1] : undefined;
+  if (field === undefined) return template;
+  const { body } = request;
+  const fields = body !== null && typeof body === 'object' && !Array.isArray(body) ? body : {};
+  const value = new Map<string, unknown>([...Object.entries(request.path), ...Object.entries(fields)]).get(
+    field,
+  );
+  if (value === undefined)
+    throw new ConfigError(`${request.name}: nothing is known to stand for {${field}}.`);
+  return value;
+}

@@ -1,0 +1,109 @@
+import { ConfigError } from '../core/errors.ts';
+import type { AnsweredTask, WritePort, WriteRequest, WriteResult } from '../core/ports.ts';
+import type { ApiProfile } from '../core/profile.ts';
+import type { TaskId } from '../core/resources.ts';
+import { TransportError } from '../core/transport.ts';
+import { type Answer, isRecord } from './answer.ts';
+import type { Call, Pipeline } from './pipeline.ts';
+import { printable } from './text.ts';
+import { type BuiltWrite, buildWrite } from './write-requests.ts';
+
+/**
+ * Sends each write once and tells what became of it; nothing is repeated and nothing thrown.
+ *
+ * | what came | result |
+ * | --- | --- |
+ * | no connection; no token; an unusable request | `unsent` |
+ * | a lost or cut-off answer, a time-out | `ambiguous` |
+ * | 3xx | `ambiguous` with its status; not followed |
+ * | no `X-Request-Id`, or not the expected media type | `ambiguous` with its status |
+ * | 2xx, readable | `answer` with `data` and `task` |
+ * | 2xx, unreadable | `answer` with `malformed`: it did have its effect |
+ * | a problem document | `answer` with its `code` |
+ *
+ * @source API §4 rule 5, §7
+ */
+export function createWrites(pipeline: Pipeline, profile: ApiProfile): WritePort {
+  async function send(request: WriteRequest, idempotencyKey: string): Promise<WriteResult> {
+    try {
+      const built = buildWrite(request, profile);
+      return toResult(await pipeline.exchange(toCall(built, idempotencyKey)), built);
+    } catch (error) {
+      const reason = error instanceof Error ? printable(error.message) : String(error);
+      // The pipeline fails with anything else only before the first byte.
+      const unknown = error instanceof TransportError && error.effect === 'unknown';
+      return unknown ? { type: 'ambiguous', reason } : { type: 'unsent', reason };
+    }
+  }
+
+  return { room: (signal) => pipeline.room(signal), send };
+}
+
+function toCall(built: BuiltWrite, idempotencyKey: string): Call {
+  // A key that the API would not take protects from nothing. @source API §8
+  if (!/^[\x21-\x7e]{8,255}$/.test(idempotencyKey)) {
+    throw new ConfigError('An idempotency key has 8 to 255 printable characters.');
+  }
+  return {
+    method: built.method,
+    path: built.path,
+    bucket: 'writes',
+    priority: 'operation',
+    idempotencyKey,
+    ...(built.body === undefined ? {} : { body: built.body }),
+  };
+}
+
+function toResult(answer: Answer, built: BuiltWrite): WriteResult {
+  const { status, replayed, retryAfterMs } = answer;
+  if (answer.sort === 'unidentified') return { type: 'ambiguous', reason: answer.reason, status };
+  const conclusive = {
+    type: 'answer',
+    status,
+    requestId: answer.requestId,
+    replayed,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  } as const;
+  switch (answer.sort) {
+    case 'malformed':
+      return { ...conclusive, malformed: answer.malformed };
+    case 'problem':
+      return { ...conclusive, ...answer.problem };
+    case 'success':
+      return { ...conclusive, ...readSuccess(answer.body, built) };
+  }
+}
+
+interface Success {
+  readonly data?: unknown;
+  readonly task?: AnsweredTask;
+  readonly malformed?: string;
+}
+
+function readSuccess(body: unknown, { documentsTask, needsId }: BuiltWrite): Success {
+  if (!isRecord(body)) return { malformed: 'the body is no JSON object' };
+  const task = readTask(body, documentsTask);
+  const known = {
+    ...('data' in body ? { data: body.data } : {}),
+    ...(task === undefined ? {} : { task }),
+  };
+  if (!('data' in body)) return { ...known, malformed: 'data: missing' };
+  if (needsId && !hasId(body.data)) return { ...known, malformed: 'data.id: missing' };
+  return known;
+}
+
+/** A task without a usable id cannot be polled, so it is as good as missing. @assumption A34 */
+function readTask(body: Record<string, unknown>, documented: boolean): AnsweredTask | undefined {
+  const { task } = body;
+  if (task === null) return null;
+  if (!isRecord(task) || !hasId(task)) return documented ? 'missing' : undefined;
+  const ended = task.status === 'succeeded' || task.status === 'failed';
+  const terminal = typeof task.is_terminal === 'boolean' ? task.is_terminal : ended;
+  return { id: String(task.id) as TaskId, terminal };
+}
+
+function hasId(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  const { id } = value;
+  return Number.isSafeInteger(id) || (typeof id === 'string' && id !== '');
+}

@@ -1,0 +1,111 @@
+import { type DestinationStream, destination, type Logger, pino, stdTimeFunctions } from 'pino';
+
+export const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
+export type LogLevel = (typeof logLevels)[number];
+export const logFormats = ['text', 'json'] as const;
+export type LogFormat = (typeof logFormats)[number];
+
+export interface LoggerOptions {
+  /** Default `info`. */
+  readonly level?: LogLevel;
+  /** `json`: one object a line. `text` (default): for people. */
+  readonly format?: LogFormat;
+  /** Where lines go; default standard error, written at once so that none is lost at exit. */
+  readonly write?: (line: string) => void;
+}
+
+/**
+ * Fields that may be logged; any other is dropped. A list of what is allowed, because a list
+ * of what is secret is always one field short.
+ */
+const allowedFields: ReadonlySet<string> = new Set(
+  [
+    ['key', 'kind', 'verb', 'operationId', 'intentId', 'resourceId', 'taskId', 'sort', 'project'],
+    ['method', 'path', 'status', 'code', 'requestId', 'attempt', 'bucket', 'priority', 'replayed'],
+    ['durationMs', 'waitMs', 'retryAfterMs', 'ageMs', 'count', 'reads', 'writes', 'polls', 'limited'],
+    ['phase', 'outcome', 'reason', 'detail', 'error', 'file', 'line', 'column', 'source', 'ref', 'commit'],
+    ['event', 'forge', 'deliveryId', 'address', 'port', 'url', 'version', 'signal', 'digest', 'resolve'],
+    ['warnings', 'blocked', 'unchanged', 'changes', 'drift', 'serial', 'lineage', 'component'],
+  ].flat(),
+);
+
+/** Behind the list: should an allowed field ever carry an object with one of these, it is masked. */
+const secretFields = ['token', 'authorization', 'secret', 'password', 'idempotencyKey', 'headers', 'body'];
+
+/**
+ * Lines of JSON or text on standard error. Only allow-listed fields are written; control
+ * characters in their text, which may be the server's, are taken out.
+ */
+export function createLogger(options: LoggerOptions = {}): Logger {
+  const format = options.format ?? 'text';
+  return pino(
+    {
+      level: options.level ?? 'info',
+      base: null,
+      timestamp: stdTimeFunctions.isoTime,
+      redact: {
+        paths: secretFields.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]),
+        censor: '[secret]',
+      },
+      formatters: { level: (label) => ({ level: label }), log: onlyAllowed },
+      hooks: {
+        logMethod(parameters, method) {
+          const clean = parameters.map((each: unknown) =>
+            typeof each === 'string' ? printable(each) : each,
+          );
+          method.apply(this, clean as typeof parameters);
+        },
+      },
+    },
+    lineStream(format, options.write),
+  );
+}
+
+function lineStream(format: LogFormat, write: LoggerOptions['write']): DestinationStream {
+  const out = write ?? stderrWriter();
+  return { write: (line) => out(format === 'json' ? line : asText(line)) };
+}
+
+function stderrWriter(): (line: string) => void {
+  const stream = destination({ dest: 2, sync: true });
+  return (line) => {
+    stream.write(line);
+  };
+}
+
+function onlyAllowed(fields: Record<string, unknown>): Record<string, unknown> {
+  const kept = Object.entries(fields).filter(([name]) => allowedFields.has(name));
+  return Object.fromEntries(kept.map(([name, value]) => [name, plain(value, 0)]));
+}
+
+/** How deep a logged value may be; deeper parts are left out. */
+const maxDepth = 4;
+
+function plain(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return printable(value);
+  if (value === null || typeof value !== 'object') return value;
+  if (depth >= maxDepth) return '…';
+  if (value instanceof Error) {
+    const code = 'code' in value ? { code: plain(value.code, maxDepth) } : {};
+    return { name: value.name, message: printable(value.message), ...code };
+  }
+  if (Array.isArray(value)) return value.map((each) => plain(each, depth + 1));
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, plain(each, depth + 1)]));
+}
+
+/** Without control and direction characters, which could rewrite the reader's terminal. */
+function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
+}
+
+function asText(line: string): string {
+  const { time, level, msg, ...fields } = JSON.parse(line) as Record<string, unknown>;
+  const shown = Object.entries(fields).map(([name, value]) => `${name}=${fieldText(value)}`);
+  return `${[time, String(level).toUpperCase().padEnd(5), msg, ...shown].join(' ')}\n`;
+}
+
+function fieldText(value: unknown): string {
+  if (typeof value === 'string') return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
+  if (value !== null && typeof value === 'object' && 'message' in value) return JSON.stringify(value.message);
+  return JSON.stringify(value);
+}

@@ -1,0 +1,36 @@
+import type { Clock } from '../core/clock.ts';
+
+/** The longest span one timer can hold; longer ones are slept in parts. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/**
+ * The machine's clock. A sleep never ends early, however the timer rounds, and leaves
+ * no timer behind when it is aborted.
+ */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  sleep,
+};
+
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const end = performance.now() + ms;
+    let timer: NodeJS.Timeout;
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const arm = () => {
+      const left = end - performance.now();
+      if (left <= 0) {
+        signal?.removeEventListener('abort', abort);
+        return resolve();
+      }
+      timer = setTimeout(arm, Math.min(Math.ceil(left), longestTimerMs));
+    };
+    signal?.addEventListener('abort', abort, { once: true });
+    arm();
+  });
+}
