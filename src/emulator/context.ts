@@ -1,0 +1,144 @@
+import { between, hex, type Range } from './dice.ts';
+import type { FaultAction } from './faults.ts';
+import { Refusal } from './problem.ts';
+import type { Profile } from './profile.ts';
+import type { Readings } from './readings.ts';
+import { finishTask } from './tasks.ts';
+import type { Durations, Execution, Project, Server, Task, TaskEffect, World } from './world.ts';
+
+/** What one operation works on. A stale read is handed an older copy of the world. */
+export interface Context {
+  readonly world: World;
+  readonly project: Project;
+  readonly nowMs: number;
+  readonly readings: Readings;
+  readonly durations: Durations;
+  readonly profile: Profile;
+  readonly fault: FaultAction | null;
+  readonly requestId: string;
+  readonly operation: string;
+  readonly key: string | null;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** The parsed body; undefined when there was none. */
+  readonly body: unknown;
+}
+
+/** What an operation answers. `task` undefined: the operation has no such member. */
+export interface Reply {
+  readonly status: number;
+  readonly data: unknown;
+  readonly task?: Task | null;
+  readonly location?: string;
+}
+
+/** Throws 402 while the project may not create new spending. `@source API §1.6` */
+export function spend(context: Context): void {
+  if (context.project.standing === 'active') return;
+  throw new Refusal(402, 'payment_required', {
+    detail: 'The project is suspended or has an unpaid invoice: no new spending.',
+  });
+}
+
+/** The server, or 404. */
+export function findServer(context: Context, id: number): Server {
+  const server = context.project.servers.find((candidate) => candidate.id === id);
+  if (server === undefined)
+    throw new Refusal(404, 'server_not_found', { detail: `There is no server ${id}.` });
+  return server;
+}
+
+/** Refuses changes to a server that is being deleted. */
+export function refuseDeleting(server: Server): void {
+  if (server.status === 'deleting') {
+    throw new Refusal(409, 'server_deleting', { detail: 'The server is being deleted.' });
+  }
+}
+
+/** Notes a creation that has taken effect; gives its place in the list. */
+export function recordExecution(context: Context, kind: Execution['kind'], id: string | null): number {
+  const { world, project, nowMs, operation, key, requestId } = context;
+  world.executions.push({
+    atMs: nowMs,
+    projectId: project.id,
+    operation,
+    idempotencyKey: key,
+    requestId,
+    kind,
+    id,
+  });
+  return world.executions.length - 1;
+}
+
+/**
+ * Starts background work. Its end is drawn now and comes when the clock has
+ * reached it: pending → running → succeeded | failed. `@source API §3`
+ */
+export function startTask(context: Context, effect: TaskEffect, willFail = false): Task {
+  const { world, project, nowMs, readings, durations, fault } = context;
+  const spanMs = between(world, durations[effect.kind]);
+  const faulty = fault?.do === 'task' ? fault : null;
+  const ordered = project.failNextTasks > 0;
+  if (ordered) project.failNextTasks -= 1;
+  const leaves = faulty?.leaves ?? readings.failedTaskLeaves;
+  const task: Task = {
+    id: `task-${hex(world, 16)}`,
+    kind: effect.kind,
+    createdMs: nowMs,
+    startsMs: nowMs + Math.min(1000, Math.floor(spanMs / 4)),
+    endsMs: nowMs + spanMs,
+    outcome: willFail || ordered || faulty?.outcome === 'fail' ? 'failed' : 'succeeded',
+    done: false,
+    stuck: faulty?.outcome === 'stuck',
+    forgotten: faulty?.outcome === 'forgotten',
+    leaves:
+      leaves === 'partial'
+        ? 'address'
+        : leaves === 'nothing' && readings.failedTaskKeepsIp
+          ? 'address'
+          : leaves,
+    effect,
+  };
+  project.tasks.push(task);
+  return task;
+}
+
+/** Does the work inside the request, as the readings with a synchronous form have it. */
+export function finishAtOnce(context: Context, task: Task): void {
+  if (task.kind !== 'add_iso') task.outcome = 'succeeded';
+  task.endsMs = context.nowMs;
+  finishTask(context.world, context.project, task);
+  context.project.tasks = context.project.tasks.filter((other) => other !== task);
+}
+
+/** The next id of a sort, or the lowest free one. `@assumption A17` */
+export function takeId(
+  context: Context,
+  sort: keyof World['nextId'],
+  used: readonly number[],
+  first: number,
+): number {
+  const { world, readings } = context;
+  if (readings.reuseIds) {
+    let id = first;
+    while (used.includes(id)) id += 1;
+    world.nextId[sort] = Math.max(world.nextId[sort], id + 1);
+    return id;
+  }
+  world.nextId[sort] += 1;
+  return world.nextId[sort] - 1;
+}
+
+/** How long things take when nobody says otherwise: least and most, in emulator milliseconds. */
+export const DEFAULT_DURATIONS: Durations = {
+  create_server: [25_000, 45_000],
+  delete_server: [10_000, 20_000],
+  create_network: [3_000, 8_000],
+  delete_network: [3_000, 8_000],
+  add_card: [4_000, 10_000],
+  remove_card: [4_000, 10_000],
+  add_iso: [20_000, 60_000],
+  take_image: [20_000, 60_000],
+  backup: [60_000, 120_000],
+  image_submission: [1_500, 2_500],
+} satisfies Record<string, Range>;

@@ -1,0 +1,60 @@
+import { type Context, findServer, type Reply, recordExecution, refuseDeleting, spend } from '../context.ts';
+import { between } from '../dice.ts';
+import type { Route } from '../router.ts';
+import { utcTimestamp } from '../time.ts';
+import { readId } from '../validate.ts';
+import { backupView, policyView } from '../views.ts';
+import type { Backup } from '../world.ts';
+
+/** `@source API §4 /servers/{id}/backups` */
+export const backupRoutes: readonly Route[] = [
+  { name: 'list_backups', method: 'GET', path: '/servers/{id}/backups', handle: listBackups },
+  { name: 'take_backup', method: 'POST', path: '/servers/{id}/backups', handle: takeBackup },
+  {
+    name: 'read_backup_policy',
+    method: 'GET',
+    path: '/servers/{id}/backup-policy',
+    handle: (context) => ({
+      status: 200,
+      data: policyView(findServer(context, readId(context.params.id ?? '')).policy),
+    }),
+  },
+];
+
+/** `@assumption A42` */
+function listBackups(context: Context): Reply {
+  const { project, readings } = context;
+  const id = readId(context.params.id ?? '');
+  const orphans = readings.orphanBackups === 'listed' && project.goneServers.includes(id);
+  if (!orphans) findServer(context, id);
+  return { status: 200, data: project.backups.filter((backup) => backup.serverId === id).map(backupView) };
+}
+
+/** Answers at once, without a task: the list tells when it is available. */
+function takeBackup(context: Context): Reply {
+  const server = findServer(context, readId(context.params.id ?? ''));
+  spend(context);
+  refuseDeleting(server);
+  const { world, project, durations, nowMs } = context;
+  const createdMs = freeMoment(project.backups, server.id, nowMs);
+  const backup: Backup = {
+    id: utcTimestamp(createdMs),
+    serverId: server.id,
+    createdMs,
+    readyMs: createdMs + between(world, durations.backup),
+    status: 'creating',
+    sizeBytes: between(world, [1_000_000_000, 20_000_000_000]),
+    scheduled: false,
+  };
+  project.backups.push(backup);
+  recordExecution(context, 'backup', `${server.id}/${backup.id}`);
+  return { status: 201, data: backupView(backup) };
+}
+
+/** A backup's id is its second, so a server has one a second. */
+function freeMoment(backups: readonly Backup[], serverId: number, nowMs: number): number {
+  let moment = nowMs;
+  while (backups.some((other) => other.serverId === serverId && other.id === utcTimestamp(moment)))
+    moment += 1000;
+  return moment;
+}

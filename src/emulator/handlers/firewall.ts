@@ -1,0 +1,85 @@
+import { type Context, findServer, type Reply, refuseDeleting } from '../context.ts';
+import { invalid, Refusal } from '../problem.ts';
+import type { Route } from '../router.ts';
+import { type FieldRules, readBody, readId } from '../validate.ts';
+import { firewallView } from '../views.ts';
+
+/** `@source API §4 /servers/{id}/firewall` */
+export const firewallRoutes: readonly Route[] = [
+  {
+    name: 'read_firewall',
+    method: 'GET',
+    path: '/servers/{id}/firewall',
+    handle: (context) => ({
+      status: 200,
+      data: firewallView(findServer(context, readId(context.params.id ?? '')).firewall, context.readings),
+    }),
+  },
+  {
+    name: 'replace_firewall',
+    method: 'PUT',
+    path: '/servers/{id}/firewall',
+    takesBody: true,
+    handle: replaceFirewall,
+  },
+];
+
+/** The rule fields that the document shows, and no other. `@source API §2 Firewall` `@assumption A46` */
+const RULE_FIELDS: FieldRules = {
+  direction: { type: 'string', required: true, oneOf: ['in', 'out'] },
+  action: { type: 'string', required: true, oneOf: ['accept', 'drop', 'reject'] },
+  enabled: { type: 'boolean' },
+  protocol: { type: 'string', oneOf: ['tcp', 'udp', 'icmp'] },
+  destination_port: {
+    type: 'string',
+    pattern: /^\d{1,5}(,\d{1,5})*$/,
+    reason: 'must be a port or a comma-separated list of ports',
+  },
+  description: { type: 'string' },
+};
+
+/** Replaces the whole firewall. `@assumption A43` `@assumption A45` */
+function replaceFirewall(context: Context): Reply {
+  const { readings } = context;
+  const serverId = readId(context.params.id ?? '');
+  const body = readBody(context.body, {
+    enabled: { type: 'boolean', required: true },
+    policy_in: { type: 'string', required: true, oneOf: ['drop', 'accept', 'reject'] },
+    rules: {
+      type: 'list',
+      required: true,
+      each: { type: 'object', fields: RULE_FIELDS, open: readings.ruleFields === 'any' },
+    },
+    ...(readings.policyOutOnWrite === 'accepted'
+      ? { policy_out: { type: 'string', oneOf: ['drop', 'accept', 'reject'] } as const }
+      : {}),
+  });
+  const rules = body.rules as Record<string, unknown>[];
+  refuseImpossiblePorts(rules);
+  const server = findServer(context, serverId);
+  refuseDeleting(server);
+  if (server.status === 'creating' && readings.firewallWhileCreating === 409) {
+    throw new Refusal(409, 'server_not_ready', { detail: 'The server is still being created.' });
+  }
+  const enabled = body.enabled as boolean;
+  if (enabled && !server.cards.some((card) => card.public && !card.hidden)) {
+    throw new Refusal(409, 'firewall_no_public_iface', { detail: 'The server has no public card.' });
+  }
+  server.firewall = {
+    enabled,
+    policyIn: body.policy_in as string,
+    policyOut: (body.policy_out as string | undefined) ?? 'accept',
+    rules: rules.map((rule) => ({ enabled: true, ...rule })),
+  };
+  return { status: 200, data: firewallView(server.firewall, readings), task: null };
+}
+
+function refuseImpossiblePorts(rules: readonly Record<string, unknown>[]): void {
+  const wrong = rules.flatMap((rule, index) => {
+    const ports =
+      typeof rule.destination_port === 'string' ? rule.destination_port.split(',').map(Number) : [];
+    return ports.every((port) => port >= 1 && port <= 65_535) ? [] : [`rules[${index}].destination_port`];
+  });
+  if (wrong.length > 0)
+    throw invalid(...wrong.map((name) => ({ name, reason: 'must be ports from 1 to 65535' })));
+}

@@ -1,0 +1,107 @@
+import { type Context, finishAtOnce, type Reply, recordExecution, spend, startTask } from '../context.ts';
+import { invalid, Refusal } from '../problem.ts';
+import type { Route } from '../router.ts';
+import { readBody } from '../validate.ts';
+import { isoView } from '../views.ts';
+import type { Iso } from '../world.ts';
+
+/** `@source API §4 /isos` */
+export const isoRoutes: readonly Route[] = [
+  {
+    name: 'list_isos',
+    method: 'GET',
+    path: '/isos',
+    handle: ({ project, readings }) => ({
+      status: 200,
+      data: project.isos.map((iso) => isoView(iso, readings)),
+    }),
+  },
+  { name: 'add_iso', method: 'POST', path: '/isos', takesBody: true, handle: addIso },
+  {
+    name: 'read_iso',
+    method: 'GET',
+    path: '/isos/{id}',
+    handle: (context) => ({
+      status: 200,
+      data: isoView(findIso(context, context.params.id ?? ''), context.readings),
+    }),
+  },
+  { name: 'delete_iso', method: 'DELETE', path: '/isos/{id}', handle: deleteIso },
+];
+
+/** The project's ISO, 404, or 422 for an id that cannot be one. */
+export function findIso(context: Context, id: string): Iso {
+  if (!/^uiso-\d{1,10}$/.test(id)) throw invalid({ name: 'id', reason: 'must be uiso- and 1 to 10 digits' });
+  const iso = context.project.isos.find((candidate) => candidate.id === id);
+  if (iso === undefined) throw new Refusal(404, 'iso_not_found', { detail: `There is no ISO ${id}.` });
+  return iso;
+}
+
+/** `@assumption A23` */
+function addIso(context: Context): Reply {
+  const { project, world, readings } = context;
+  const body = readBody(
+    context.body,
+    {
+      url: { type: 'string', required: true, least: 8, most: 2048 },
+      name: { type: 'string', least: 1, most: 50 },
+    },
+    readings.normalise,
+  );
+  const url = parseUrl(body.url as string);
+  if (url === null) throw invalid({ name: 'url', reason: 'must be an http or https address' });
+  if (readings.spending === 'everything') spend(context);
+  const used = world.projects.flatMap((owner) => owner.isos.map((iso) => Number(iso.id.slice(5))));
+  let number = world.nextId.iso;
+  if (readings.reuseIds) for (number = 1; used.includes(number); ) number += 1;
+  world.nextId.iso = Math.max(world.nextId.iso, number + 1);
+  const iso: Iso = {
+    id: `uiso-${number}`,
+    name: (body.name as string | undefined) ?? fileName(url),
+    url: url.href,
+    status: 'downloading',
+    failure: null,
+  };
+  project.isos.push(iso);
+  recordExecution(context, 'iso', iso.id);
+  const failure = downloadFailure(url);
+  const task = startTask(context, { kind: 'add_iso', isoId: iso.id, failure }, failure !== null);
+  const location = `/v1/isos/${iso.id}`;
+  if (readings.isoCreate === 'async') return { status: 202, data: isoView(iso, readings), task, location };
+  finishAtOnce(context, task);
+  return { status: 200, data: isoView(iso, readings), task: null, location };
+}
+
+function deleteIso(context: Context): Reply {
+  const { project } = context;
+  const iso = findIso(context, context.params.id ?? '');
+  if (project.servers.some((server) => server.isoInDrive === iso.id)) {
+    throw new Refusal(409, 'iso_in_use', { detail: "The ISO is in a server's drive." });
+  }
+  project.isos = project.isos.filter((other) => other !== iso);
+  return { status: 200, data: { deleted: iso.id } };
+}
+
+function parseUrl(text: string): URL | null {
+  const url = URL.canParse(text.trim()) ? new URL(text.trim()) : null;
+  return url !== null && /^https?:$/.test(url.protocol) ? url : null;
+}
+
+function fileName(url: URL): string {
+  const last = url.pathname.split('/').filter(Boolean).at(-1) ?? url.hostname;
+  return last.slice(0, 50);
+}
+
+/**
+ * Why the download will fail, or null. Nothing is downloaded: an address fails
+ * that the internet cannot reach, and one whose path says `fail` or `missing`.
+ */
+function downloadFailure(url: URL): string | null {
+  const host = url.hostname;
+  if (/(^|\.)(invalid|localhost|local|internal)$/.test(host)) return 'the host name cannot be resolved';
+  if (/^(127|10|0|192\.168|169\.254|172\.(1[6-9]|2\d|3[01]))\.|^\[/.test(host))
+    return 'the address is not reachable';
+  if (/fail/i.test(url.pathname)) return 'the download was interrupted';
+  if (/missing/i.test(url.pathname)) return 'the server answered 404';
+  return null;
+}

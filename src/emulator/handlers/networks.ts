@@ -1,0 +1,121 @@
+import { parseCidr } from '../addresses.ts';
+import {
+  type Context,
+  finishAtOnce,
+  type Reply,
+  recordExecution,
+  spend,
+  startTask,
+  takeId,
+} from '../context.ts';
+import { invalid, Refusal } from '../problem.ts';
+import type { Route } from '../router.ts';
+import { readBody, readId } from '../validate.ts';
+import { networkView, serversOn } from '../views.ts';
+import type { Network } from '../world.ts';
+
+/** `@source API §4 /networks` */
+export const networkRoutes: readonly Route[] = [
+  {
+    name: 'list_networks',
+    method: 'GET',
+    path: '/networks',
+    query: ['skip_vm_count'],
+    handle: ({ project, query, readings }) => ({
+      status: 200,
+      data: project.networks.map((network) =>
+        networkView(project, network, query.has('skip_vm_count'), readings),
+      ),
+    }),
+  },
+  { name: 'create_network', method: 'POST', path: '/networks', takesBody: true, handle: createNetwork },
+  { name: 'delete_network', method: 'DELETE', path: '/networks/{id}', handle: deleteNetwork },
+];
+
+/** The project's network, or 404. */
+export function findNetwork(context: Context, id: number): Network {
+  const network = context.project.networks.find((candidate) => candidate.id === id);
+  if (network === undefined)
+    throw new Refusal(404, 'network_not_found', { detail: `There is no network ${id}.` });
+  return network;
+}
+
+/** `@assumption A13` `@assumption A16` `@assumption A19` */
+function createNetwork(context: Context): Reply {
+  const { project, readings, world } = context;
+  const body = readBody(
+    context.body,
+    {
+      name: {
+        type: 'string',
+        required: true,
+        least: 1,
+        most: 30,
+        pattern: /^[A-Za-z0-9 _.-]+$/,
+        reason: 'may hold letters, digits, space, underscore, dot and hyphen',
+      },
+      cidr: {
+        type: 'string',
+        required: true,
+        least: 9,
+        most: 18,
+        pattern: /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\/\d{1,2}$/,
+        reason: 'must be a subnet such as 10.20.0.0/24',
+      },
+    },
+    readings.normalise,
+  );
+  const name = body.name as string;
+  const given = body.cidr as string;
+  const masked = parseCidr(given.trim());
+  if (masked === null) throw invalid({ name: 'cidr', reason: 'is not a possible subnet' });
+  const pending = project.tasks.flatMap((task) =>
+    !task.done && task.effect.kind === 'create_network' ? [task.effect.name] : [],
+  );
+  const taken = [...project.networks.map((network) => network.name), ...pending];
+  if (readings.uniqueNetworkNames && taken.some((other) => other.trim() === name.trim())) {
+    throw invalid({ name: 'name', reason: 'is already the name of a network' });
+  }
+  if (readings.spending === 'everything') spend(context);
+  const execution = recordExecution(context, 'network', null);
+  const ids = world.projects.flatMap((owner) => owner.networks.map((network) => network.id));
+  const task = startTask(context, {
+    kind: 'create_network',
+    networkId: takeId(context, 'network', ids, 31),
+    name,
+    cidr: readings.normalise ? masked : given,
+    execution,
+  });
+  if (readings.networkCreate === 'async') return { status: 202, data: null, task };
+  finishAtOnce(context, task);
+  const network = project.networks.at(-1) as Network;
+  return {
+    status: 201,
+    data: networkView(project, network, false, readings),
+    task: null,
+    location: `/v1/networks/${network.id}`,
+  };
+}
+
+/** `@assumption A11` `@assumption A12` `@assumption A26` */
+function deleteNetwork(context: Context): Reply {
+  const { project, readings } = context;
+  const network = findNetwork(context, readId(context.params.id ?? ''));
+  if (network.isDefault) {
+    throw new Refusal(readings.defaultNetworkDelete, 'default_network', {
+      detail: 'The default network cannot be deleted.',
+    });
+  }
+  if (serversOn(project, network.id).length > 0) {
+    const [status, code = 'conflict'] = readings.networkInUse.split(' ');
+    throw new Refusal(Number(status), code, { detail: 'There are servers on the network.' });
+  }
+  if (network.deleting) {
+    throw new Refusal(409, 'network_deleting', { detail: 'The network is being deleted.' });
+  }
+  network.deleting = true;
+  const task = startTask(context, { kind: 'delete_network', networkId: network.id });
+  if (readings.networkDelete === 'async') return { status: 202, data: null, task };
+  finishAtOnce(context, task);
+  return { status: 200, data: null, task: null };
+}

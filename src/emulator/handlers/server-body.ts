@@ -1,0 +1,163 @@
+import type { Context } from '../context.ts';
+import { invalid, Refusal } from '../problem.ts';
+import { bindTemplate, namedAddressTemplate } from '../template.ts';
+import { type FieldRules, readBody } from '../validate.ts';
+import type { GpuPackage, Server, ServerType } from '../world.ts';
+import { findType } from './server-types.ts';
+
+export type PublicAddress =
+  | { kind: 'none' }
+  | { kind: 'new' }
+  | { kind: 'reuse' }
+  | { kind: 'named'; ipId: number };
+
+/** A server-creation body that has passed every check that needs no spending. */
+export interface WantedServer {
+  name: string;
+  type: ServerType;
+  image: string;
+  sizes: Pick<Server, 'cores' | 'memoryMb' | 'diskGb' | 'planId'>;
+  sold: GpuPackage | null;
+  address: PublicAddress;
+  sshKeys: number[];
+}
+
+/** `@source API §4 POST /servers body` */
+export function readServerBody(context: Context): WantedServer {
+  const { readings } = context;
+  const fields = { ...FIELDS, ...addressFields(context) };
+  const body = readBody(context.body, fields, readings.normalise);
+  const type = findType(context, body.server_type_id as number);
+  const sold = type.pricingMode === 'fixed' ? readPackage(context, type, body) : null;
+  const sizes = sold === null ? readSizes(context, type, body) : NO_SIZES;
+  return {
+    name: body.name as string,
+    type,
+    image: readImage(context, type, (body.image as string).trim()),
+    sizes,
+    sold,
+    address: readAddress(context, body.public_ipv4),
+    sshKeys: readSshKeys(context, (body.ssh_keys as number[] | undefined) ?? []),
+  };
+}
+
+const FIELDS: FieldRules = {
+  name: { type: 'string', required: true, least: 1, most: 255 },
+  server_type_id: { type: 'integer', required: true, least: 1 },
+  image: { type: 'string', required: true, least: 1 },
+  cores: { type: 'integer', least: 1 },
+  memory_mb: { type: 'integer', least: 1 },
+  disk_gb: { type: 'integer', least: 1 },
+  plan_id: { type: 'integer', least: 1 },
+  gpu_package: { type: 'string', least: 1 },
+  ssh_keys: { type: 'list', each: { type: 'integer', least: 1 } },
+  gpus: { type: 'integer', least: 0 },
+  disk_type: { type: 'string', least: 1 },
+};
+
+const SIZES = ['cores', 'memory_mb', 'disk_gb'] as const;
+const NO_SIZES = { cores: null, memoryMb: null, diskGb: null, planId: null };
+const BOUNDS = { cores: [1, 32], memory_mb: [512, 262_144], disk_gb: [10, 4096] } as const;
+
+/** The rules of packaged graphics-card types. `@source API §4` `@assumption A25` */
+function readPackage(context: Context, type: ServerType, body: Record<string, unknown>): GpuPackage {
+  const status = context.readings.unshownStatus;
+  const refuse = (code: string, detail: string): never => {
+    throw new Refusal(status, code, { detail });
+  };
+  if (body.gpu_package === undefined) refuse('gpu_package_required', 'This server type is sold in packages.');
+  const sized = [...SIZES, 'plan_id'].filter((name) => body[name] !== undefined);
+  if (sized.length > 0) {
+    throw new Refusal(422, 'resources_managed_by_package', {
+      detail: 'The package sets the size.',
+      invalidParams: sized.map((name) => ({ name, reason: 'is set by the package' })),
+    });
+  }
+  if (body.gpus !== undefined) refuse('gpus_not_supported', 'The package sets the number of graphics cards.');
+  if (body.disk_type !== undefined) refuse('disk_type_not_supported', 'The package sets the disk.');
+  const key = (body.gpu_package as string).trim();
+  const sold = type.packages.find((candidate) => candidate.key === key && !candidate.withdrawn);
+  return sold ?? refuse('gpu_package_not_found', `The package ${key} is not sold.`);
+}
+
+/** Slider types want the three sizes, plan types a plan, neither a package. `@assumption A31` */
+function readSizes(
+  context: Context,
+  type: ServerType,
+  body: Record<string, unknown>,
+): Pick<Server, 'cores' | 'memoryMb' | 'diskGb' | 'planId'> {
+  const needed = type.pricingMode === 'sliders' ? SIZES : (['plan_id'] as const);
+  const foreign = [...SIZES, 'plan_id', 'gpu_package'].filter(
+    (name) => body[name] !== undefined && !(needed as readonly string[]).includes(name),
+  );
+  const missing = needed.filter((name) => body[name] === undefined);
+  const out = SIZES.filter((name) => {
+    const [least, most] = BOUNDS[name];
+    const value = body[name] as number | undefined;
+    return context.readings.sizeBounds === 'on' && value !== undefined && (value < least || value > most);
+  });
+  const faults = [
+    ...missing.map((name) => ({ name, reason: 'is required for this server type' })),
+    ...foreign.map((name) => ({ name, reason: 'does not belong to this server type' })),
+    ...out.map((name) => ({ name, reason: `must be from ${BOUNDS[name][0]} to ${BOUNDS[name][1]}` })),
+  ];
+  if (faults.length > 0) throw invalid(...faults);
+  if (type.pricingMode === 'sliders') {
+    return {
+      cores: body.cores as number,
+      memoryMb: body.memory_mb as number,
+      diskGb: body.disk_gb as number,
+      planId: null,
+    };
+  }
+  const plan = type.plans.find((candidate) => candidate.id === body.plan_id);
+  if (plan === undefined) throw invalid({ name: 'plan_id', reason: 'is not a plan of this server type' });
+  return { cores: plan.cores, memoryMb: plan.memoryMb, diskGb: plan.diskGb, planId: plan.id };
+}
+
+/** An id of the type's image list; the project's own ISOs stand in it and are refused. `@source API §2` */
+function readImage(context: Context, type: ServerType, image: string): string {
+  if (type.images.some((candidate) => candidate.id === image)) return image;
+  if (context.project.isos.some((iso) => iso.id === image)) {
+    throw new Refusal(422, 'image_not_supported', { detail: 'A server cannot be created from an ISO.' });
+  }
+  throw invalid({ name: 'image', reason: "is not in the server type's image list" });
+}
+
+/** `@assumption A36` */
+function readSshKeys(context: Context, ids: number[]): number[] {
+  const unknown = ids.filter((id) => !context.world.account.sshKeys.some((key) => key.id === id));
+  if (unknown.length === 0) return [...new Set(ids)];
+  if (context.readings.unknownSshKey === '422 invalid_request') {
+    throw invalid({ name: 'ssh_keys', reason: `there is no key ${unknown.join(', ')}` });
+  }
+  throw new Refusal(404, 'ssh_key_not_found', { detail: `There is no key ${unknown.join(', ')}.` });
+}
+
+/** The named form is known only where the profile shows it. */
+function addressFields(context: Context): FieldRules {
+  if (namedAddressTemplate(context.profile) !== null) {
+    return { public_ipv4: { type: 'object', fields: {}, open: true } };
+  }
+  return {
+    public_ipv4: { type: 'object', fields: { new: { type: 'boolean' }, reuse: { type: 'boolean' } } },
+  };
+}
+
+/** Exactly one form, and its flag true. `@assumption A22` */
+function readAddress(context: Context, value: unknown): PublicAddress {
+  if (value === undefined) return { kind: context.readings.omittedIpv4 };
+  const given = value as Record<string, unknown>;
+  const names = Object.keys(given);
+  if (names.length === 1 && given.new === true) return { kind: 'new' };
+  if (names.length === 1 && given.reuse === true) return { kind: 'reuse' };
+  const template = namedAddressTemplate(context.profile);
+  const flags = names.every((name) => name === 'new' || name === 'reuse');
+  if (template !== null && !flags) {
+    const { ip_id: ipId } = bindTemplate(template, given, 'public_ipv4');
+    if (!Number.isSafeInteger(ipId))
+      throw invalid({ name: 'public_ipv4', reason: 'must name an address by its id' });
+    return { kind: 'named', ipId: ipId as number };
+  }
+  throw invalid({ name: 'public_ipv4', reason: 'must be {"new": true} or {"reuse": true}' });
+}

@@ -1,0 +1,170 @@
+import {
+  type Context,
+  findServer,
+  type Reply,
+  recordExecution,
+  refuseDeleting,
+  spend,
+  startTask,
+} from '../context.ts';
+import { invalid, Refusal } from '../problem.ts';
+import type { Profile, ProfileOperation } from '../profile.ts';
+import type { Route } from '../router.ts';
+import { nextRun } from '../schedule.ts';
+import { bindTemplate } from '../template.ts';
+import { readBody, readId } from '../validate.ts';
+import { policyView, serverView } from '../views.ts';
+import type { Server } from '../world.ts';
+import { findIso } from './isos.ts';
+
+type Values = Readonly<Record<string, unknown>>;
+type Handler = (context: Context, values: Values) => Reply;
+
+/**
+ * The operations that the document does not show, at the places the profile
+ * gives them. None is served unless named there. `@assumption A30`
+ */
+export function undocumentedRoutes(profile: Profile): Route[] {
+  return Object.entries(profile.operations).flatMap(([name, operation]) => {
+    const handler = HANDLERS[name];
+    if (handler === undefined || operation.method === undefined || operation.path === undefined) return [];
+    return [
+      {
+        name,
+        method: operation.method,
+        path: operation.path,
+        takesBody: operation.method !== 'GET',
+        handle: (context) => handler(context, readValues(context, operation)),
+      },
+    ];
+  });
+}
+
+const HANDLERS: Readonly<Record<string, Handler>> = {
+  list_servers: ({ project }) => ({
+    status: 200,
+    data: project.servers.map((server) => serverView(project, server)),
+  }),
+  read_server: (context, values) => ({
+    status: 200,
+    data: serverView(context.project, serverOf(context, values)),
+  }),
+  remove_network_interface: removeNetworkInterface,
+  update_backup_policy: updateBackupPolicy,
+  insert_iso: (context, values) => {
+    const server = serverOf(context, values);
+    const iso = findIso(context, String(values.iso_id));
+    if (iso.status !== 'available')
+      throw new Refusal(409, 'iso_not_ready', { detail: 'The ISO is not downloaded.' });
+    server.isoInDrive = iso.id;
+    return { status: 200, data: { server_id: server.id, iso_id: iso.id }, task: null };
+  },
+  eject_iso: (context, values) => {
+    const server = serverOf(context, values);
+    server.isoInDrive = null;
+    return { status: 200, data: { server_id: server.id, iso_id: null }, task: null };
+  },
+  take_server_image: takeServerImage,
+  delete_backup: (context, values) => {
+    const { project } = context;
+    const server = Number(values.server_id);
+    const id = lastParam(context);
+    const backup = project.backups.find((candidate) => candidate.serverId === server && candidate.id === id);
+    if (backup === undefined)
+      throw new Refusal(404, 'backup_not_found', { detail: `There is no backup ${id}.` });
+    project.backups = project.backups.filter((candidate) => candidate !== backup);
+    return { status: 200, data: { deleted: backup.id } };
+  },
+  resize_server: resizeServer,
+};
+
+/** Path parameters and, where the profile gives a body template, what stands at its marks. */
+function readValues(context: Context, operation: ProfileOperation): Values {
+  const bound = operation.body === undefined ? {} : bindTemplate(operation.body, context.body ?? {});
+  return { ...context.params, ...bound };
+}
+
+/** The server is `server_id`, or the first parameter of the path. */
+function serverOf(context: Context, values: Values): Server {
+  const id = values.server_id ?? Object.values(context.params)[0];
+  return findServer(context, readId(String(id), 'server_id'));
+}
+
+function lastParam(context: Context): string {
+  return Object.values(context.params).at(-1) ?? '';
+}
+
+function removeNetworkInterface(context: Context, values: Values): Reply {
+  const server = serverOf(context, values);
+  const id = lastParam(context);
+  if (!server.cards.some((card) => card.id === id)) {
+    throw new Refusal(404, 'network_interface_not_found', { detail: `The server has no card ${id}.` });
+  }
+  refuseDeleting(server);
+  const task = startTask(context, { kind: 'remove_card', serverId: server.id, cardId: id });
+  return { status: 202, data: null, task };
+}
+
+/** Switching scheduled backups on is new spending, off is not. `@source API §1.6` */
+function updateBackupPolicy(context: Context, values: Values): Reply {
+  const server = serverOf(context, values);
+  const given = typeof values.policy === 'object' && values.policy !== null ? values.policy : context.body;
+  const body = readBody(given, {
+    enabled: { type: 'boolean', required: true },
+    days: {
+      type: 'list',
+      each: { type: 'string', oneOf: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] },
+    },
+    hour: { type: 'integer', least: 0, most: 23 },
+    minute: { type: 'integer', least: 0, most: 59 },
+    keep: { type: 'integer', least: 1, most: 365 },
+  });
+  if (body.enabled === true) spend(context);
+  const policy = { ...server.policy, ...(body as Partial<Server['policy']>) };
+  server.policy = { ...policy, nextRunMs: nextRun(policy, context.nowMs) };
+  return { status: 200, data: policyView(server.policy), task: null };
+}
+
+function takeServerImage(context: Context, values: Values): Reply {
+  const { world, project, readings } = context;
+  const server = serverOf(context, values);
+  if (server.gpuPackage !== null) {
+    throw new Refusal(readings.unshownStatus, 'server_type_not_supported', {
+      detail: 'No image can be taken from a packaged graphics-card server.',
+    });
+  }
+  spend(context);
+  const id = `img-${world.nextId.image}`;
+  world.nextId.image += 1;
+  const image = { id, name: String(values.name ?? server.name).trim(), serverId: server.id };
+  project.images.push(image);
+  recordExecution(context, 'image', id);
+  const task = startTask(context, { kind: 'take_image', imageId: id });
+  return {
+    status: 202,
+    data: { id, name: image.name, server_id: server.id },
+    task,
+    location: `/v1/server-images/${id}`,
+  };
+}
+
+/** A packaged server is not resized. `@source API §4` */
+function resizeServer(context: Context, values: Values): Reply {
+  const server = serverOf(context, values);
+  if (server.gpuPackage !== null) {
+    throw new Refusal(422, 'resources_managed_by_package', { detail: 'The package sets the size.' });
+  }
+  const body = readBody(context.body, {
+    cores: { type: 'integer', least: 1 },
+    memory_mb: { type: 'integer', least: 1 },
+    disk_gb: { type: 'integer', least: 1 },
+    plan_id: { type: 'integer', least: 1 },
+  });
+  if (Object.keys(body).length === 0) throw invalid({ name: 'body', reason: 'must name a size' });
+  spend(context);
+  server.cores = (body.cores as number | undefined) ?? server.cores;
+  server.memoryMb = (body.memory_mb as number | undefined) ?? server.memoryMb;
+  server.diskGb = (body.disk_gb as number | undefined) ?? server.diskGb;
+  server.planId = (body.plan_id as number | undefined) ?? server.planId;
+  return { status: 200, data: serverView(context.project, server), task: null };
+}

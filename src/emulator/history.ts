@@ -1,0 +1,33 @@
+import { advance } from './schedule.ts';
+import type { World } from './world.ts';
+
+/** A read is never staler than this: older copies are let go. */
+const MOST_AGE_MS = 600_000;
+const MOST_COPIES = 500;
+
+/** Copies of the world after each change, from which stale reads are answered. `@assumption A9` */
+export class History {
+  #copies: { atMs: number; world: string }[] = [];
+
+  /** Keeps the world as it is now. */
+  record(world: World, nowMs: number): void {
+    // Nothing of these is ever read from a copy, and they are most of its size.
+    const slim = { ...world, executions: [], late: [], buckets: {} };
+    this.#copies.push({ atMs: nowMs, world: JSON.stringify(slim) });
+    const firstNeeded = this.#copies.findLastIndex((copy) => copy.atMs <= nowMs - MOST_AGE_MS);
+    this.#copies = this.#copies.slice(Math.max(0, firstNeeded, this.#copies.length - MOST_COPIES));
+  }
+
+  /** The world as it stood at that moment, as far back as it is known. */
+  at(ms: number): World | null {
+    const copy = this.#copies.findLast((candidate) => candidate.atMs <= ms) ?? this.#copies[0];
+    if (copy === undefined) return null;
+    const world = JSON.parse(copy.world) as World;
+    advance(world, ms);
+    return world;
+  }
+
+  clear(): void {
+    this.#copies = [];
+  }
+}

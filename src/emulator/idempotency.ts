@@ -1,0 +1,105 @@
+import type { HttpResponse } from '../core/transport.ts';
+import { invalid, Refusal } from './problem.ts';
+import type { Readings } from './readings.ts';
+import type { Project, StoredAnswer } from './world.ts';
+
+/** How long an answer stays under its key. `@source API §8` */
+export const KEY_RETENTION_MS = 86_400_000;
+
+export interface KeyedCall {
+  readonly method: string;
+  readonly path: string;
+  readonly body: string;
+}
+
+/** The key of a write, or null. Throws 422 for one that is not 8 to 255 printable characters. `@source API §4` */
+export function readKey(header: string | undefined): string | null {
+  if (header === undefined) return null;
+  if (!/^[\x20-\x7e]{8,255}$/.test(header)) {
+    throw invalid({ name: 'Idempotency-Key', reason: 'must be 8 to 255 printable characters' });
+  }
+  return header;
+}
+
+/**
+ * The answer stored under the key, to be replayed; null when there is none.
+ * Throws when the key was used for something else. `@source API §8` `@assumption A3` `@assumption A4` `@assumption A5`
+ */
+export function findAnswer(
+  project: Project,
+  key: string,
+  call: KeyedCall,
+  nowMs: number,
+  readings: Readings,
+): StoredAnswer | null {
+  project.answers = project.answers.filter((answer) => nowMs - answer.sinceMs < KEY_RETENTION_MS);
+  const answer = project.answers.find((candidate) => candidate.key === key);
+  if (answer === undefined) return null;
+  const samePlace = answer.method === call.method && answer.path === call.path;
+  const same = sameBody(answer.body, call.body) && (samePlace || readings.keyMatches === 'body');
+  if (!same) {
+    throw new Refusal(readings.reusedKeyStatus, 'idempotency_key_reused', {
+      detail: 'This key was used for another request.',
+    });
+  }
+  if (readings.retentionFrom === 'last') answer.sinceMs = nowMs;
+  return answer;
+}
+
+/** Are answers of this status kept? 5xx and 409 are not, other refusals are. `@source API §8` `@assumption A1` */
+export function isStored(status: number, readings: Readings): boolean {
+  if (status === 429) return readings.stored429;
+  return status < 500 && status !== 409;
+}
+
+/** Keeps an answer under its key. */
+export function storeAnswer(
+  project: Project,
+  key: string,
+  call: KeyedCall,
+  response: HttpResponse,
+  nowMs: number,
+): void {
+  project.answers = project.answers.filter((answer) => answer.key !== key);
+  project.answers.push({
+    key,
+    method: call.method,
+    path: call.path,
+    body: call.body,
+    sinceMs: nowMs,
+    status: response.status,
+    headers: { ...response.headers },
+    text: response.body,
+  });
+}
+
+/** The stored answer as it was, request id included, and marked. `@source API §4` */
+export function replay(answer: StoredAnswer): HttpResponse {
+  return {
+    status: answer.status,
+    headers: { ...answer.headers, 'idempotency-replayed': 'true' },
+    body: answer.text,
+  };
+}
+
+/** Equal as JSON values where both are JSON: white space and the order of members do not make another body. */
+function sameBody(one: string, other: string): boolean {
+  return one === other || canonical(one) === canonical(other);
+}
+
+function canonical(text: string): string {
+  if (text === '') return '';
+  try {
+    return JSON.stringify(sorted(JSON.parse(text)));
+  } catch {
+    return text;
+  }
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.entries(value)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, member]) => [name, sorted(member)]);
+}

@@ -1,0 +1,54 @@
+import type { World } from './world.ts';
+
+/** One request as the log keeps it. Secrets are not in it: a token is named, not shown. */
+export interface LoggedRequest {
+  readonly atMs: number;
+  readonly requestId: string;
+  readonly method: string;
+  readonly url: string;
+  readonly operation: string | null;
+  readonly project: number | null;
+  readonly token: string | null;
+  readonly key: string | null;
+  readonly replayed: boolean;
+  readonly body: string | null;
+  /** What the service answered, whether or not it arrived; null where it answered nothing. */
+  readonly status: number | null;
+  readonly fault: string | null;
+  /** `late`: had its effect after the client was gone. */
+  readonly delivery: 'answer' | 'truncated' | 'reset' | 'refused' | 'late';
+}
+
+/** Something that costs money now. `@source API §1` */
+export interface Billed {
+  readonly projectId: number;
+  readonly kind: 'server' | 'ip' | 'backup';
+  /** A backup's is `server/timestamp`. */
+  readonly id: string;
+  /** The server it belongs to, also when that is gone; null for a free address. */
+  readonly serverId: number | null;
+}
+
+/** Everything that costs money: servers until they are gone, addresses attached or not, backups for ever. */
+export function billed(world: World): Billed[] {
+  return world.projects.flatMap((project) => [
+    ...project.servers.map((server) => ({
+      projectId: project.id,
+      kind: 'server' as const,
+      id: String(server.id),
+      serverId: server.id,
+    })),
+    ...project.ips.map((ip) => ({
+      projectId: project.id,
+      kind: 'ip' as const,
+      id: String(ip.id),
+      serverId: ip.serverId,
+    })),
+    ...project.backups.map((backup) => ({
+      projectId: project.id,
+      kind: 'backup' as const,
+      id: `${backup.serverId}/${backup.id}`,
+      serverId: backup.serverId,
+    })),
+  ]);
+}

@@ -1,0 +1,258 @@
+import * as z from 'zod';
+import { ADDRESS_POOLS } from './catalogue.ts';
+import { explain } from './faults-file.ts';
+import { EmulatorInputError } from './readings.ts';
+import { removeServer } from './tasks.ts';
+import { fingerprint } from './tokens.ts';
+import type { Project, Server, World } from './world.ts';
+
+/** What somebody else does in the project, behind the client's back. Without `project_id` the first project is meant. */
+export type Mutation = z.infer<typeof mutationSchema>;
+
+const project_id = z.int().optional();
+const id = z.int();
+
+const mutationSchema = z.discriminatedUnion('do', [
+  z.strictObject({
+    do: z.literal('set_standing'),
+    project_id,
+    standing: z.enum(['active', 'suspended', 'unpaid']),
+  }),
+  /** `active: true` skips `creating`. */
+  z.strictObject({
+    do: z.literal('add_server'),
+    project_id,
+    name: z.string().min(1),
+    server_type_id: z.int().optional(),
+    public: z.boolean().optional(),
+  }),
+  z.strictObject({ do: z.literal('delete_server'), project_id, id }),
+  z.strictObject({ do: z.literal('add_ip'), project_id, pool: z.string().optional() }),
+  /** Also takes it off a server. */
+  z.strictObject({ do: z.literal('delete_ip'), project_id, id }),
+  z.strictObject({
+    do: z.literal('add_network'),
+    project_id,
+    name: z.string().min(1),
+    cidr: z.string().min(9),
+  }),
+  /** Also with servers on it. */
+  z.strictObject({ do: z.literal('delete_network'), project_id, id }),
+  z.strictObject({ do: z.literal('delete_iso'), project_id, id: z.string() }),
+  z.strictObject({
+    do: z.literal('set_firewall'),
+    project_id,
+    server_id: id,
+    enabled: z.boolean().optional(),
+    policy_in: z.string().optional(),
+    policy_out: z.string().optional(),
+    rules: z.array(z.record(z.string(), z.unknown())).optional(),
+  }),
+  z.strictObject({ do: z.literal('fail_next_task'), project_id, times: z.int().min(1).optional() }),
+  z.strictObject({ do: z.literal('set_capacity'), package: z.string(), capacity: z.int().min(0) }),
+  z.strictObject({
+    do: z.literal('withdraw_package'),
+    package: z.string(),
+    withdrawn: z.boolean().optional(),
+  }),
+  z.strictObject({ do: z.literal('delete_ssh_key'), id }),
+  /** By its secret or by its name, such as `4711-readWrite`. */
+  z.strictObject({ do: z.literal('revoke_token'), token: z.string(), revoked: z.boolean().optional() }),
+  z.strictObject({ do: z.literal('refuse_operations'), token: z.string(), operations: z.array(z.string()) }),
+  z.strictObject({ do: z.literal('forward_clock'), ms: z.number().min(0) }),
+]);
+
+/** Checks a mutation that came from outside. Throws `EmulatorInputError`. */
+export function parseMutation(input: unknown): Mutation {
+  const mutation = mutationSchema.safeParse(input);
+  if (mutation.success) return mutation.data;
+  throw new EmulatorInputError(explain(mutation.error, 'mutation'));
+}
+
+/** Carries a mutation out; gives what it made. Throws `EmulatorInputError` for what does not exist. */
+export function mutate(world: World, mutation: Mutation, nowMs: number): unknown {
+  switch (mutation.do) {
+    case 'set_standing':
+      projectOf(world, mutation).standing = mutation.standing;
+      return null;
+    case 'add_server':
+      return addServer(world, projectOf(world, mutation), mutation, nowMs);
+    case 'delete_server': {
+      const project = projectOf(world, mutation);
+      serverOf(project, mutation.id);
+      return void removeServer(world, project, mutation.id);
+    }
+    case 'add_ip':
+      return addIp(world, projectOf(world, mutation), mutation.pool ?? 'main');
+    case 'delete_ip':
+      return deleteIp(projectOf(world, mutation), mutation.id);
+    case 'add_network': {
+      const network = {
+        id: world.nextId.network,
+        name: mutation.name,
+        cidr: mutation.cidr,
+        isDefault: false,
+        deleting: false,
+      };
+      world.nextId.network += 1;
+      projectOf(world, mutation).networks.push(network);
+      return network;
+    }
+    case 'delete_network': {
+      const project = projectOf(world, mutation);
+      found(
+        project.networks.find((network) => network.id === mutation.id),
+        `network ${mutation.id}`,
+      );
+      project.networks = project.networks.filter((network) => network.id !== mutation.id);
+      for (const server of project.servers) {
+        server.cards = server.cards.filter((card) => card.public || card.networkId !== mutation.id);
+      }
+      return null;
+    }
+    case 'delete_iso': {
+      const project = projectOf(world, mutation);
+      found(
+        project.isos.find((iso) => iso.id === mutation.id),
+        `ISO ${mutation.id}`,
+      );
+      project.isos = project.isos.filter((iso) => iso.id !== mutation.id);
+      return null;
+    }
+    case 'set_firewall': {
+      const { firewall } = serverOf(projectOf(world, mutation), mutation.server_id);
+      firewall.enabled = mutation.enabled ?? firewall.enabled;
+      firewall.policyIn = mutation.policy_in ?? firewall.policyIn;
+      firewall.policyOut = mutation.policy_out ?? firewall.policyOut;
+      firewall.rules = mutation.rules ?? firewall.rules;
+      return null;
+    }
+    case 'fail_next_task':
+      projectOf(world, mutation).failNextTasks += mutation.times ?? 1;
+      return null;
+    case 'set_capacity':
+      packageOf(world, mutation.package).capacity = mutation.capacity;
+      return null;
+    case 'withdraw_package':
+      packageOf(world, mutation.package).withdrawn = mutation.withdrawn ?? true;
+      return null;
+    case 'delete_ssh_key':
+      found(
+        world.account.sshKeys.find((key) => key.id === mutation.id),
+        `SSH key ${mutation.id}`,
+      );
+      world.account.sshKeys = world.account.sshKeys.filter((key) => key.id !== mutation.id);
+      return null;
+    case 'revoke_token':
+      tokenOf(world, mutation.token).revoked = mutation.revoked ?? true;
+      return null;
+    case 'refuse_operations':
+      tokenOf(world, mutation.token).refusedOperations = mutation.operations;
+      return null;
+    case 'forward_clock':
+      world.clock.emulatorMs += mutation.ms;
+      return null;
+  }
+}
+
+function addServer(
+  world: World,
+  project: Project,
+  wanted: { name: string; server_type_id?: number | undefined; public?: boolean | undefined },
+  nowMs: number,
+): Server {
+  const typeId = wanted.server_type_id ?? 3;
+  const type = found(
+    world.serverTypes.find((candidate) => candidate.id === typeId),
+    `server type ${typeId}`,
+  );
+  const ip = wanted.public === false ? null : addIp(world, project, type.pool);
+  const server: Server = {
+    id: world.nextId.server,
+    name: wanted.name,
+    typeId,
+    image: type.images[0]?.id ?? '',
+    status: 'active',
+    power: true,
+    cores: 1,
+    memoryMb: 1024,
+    diskGb: 20,
+    planId: null,
+    gpuPackage: null,
+    sshKeys: [],
+    createdMs: nowMs,
+    cards: ip === null ? [] : [{ id: 'net0', public: true, networkId: 1, ips: [ip.address], hidden: false }],
+    nextCard: ip === null ? 0 : 1,
+    firewall: { enabled: false, policyIn: 'drop', policyOut: 'accept', rules: [] },
+    policy: { enabled: false, days: [], hour: 0, minute: 0, keep: 7, nextRunMs: null, lastRunMs: null },
+    isoInDrive: null,
+  };
+  world.nextId.server += 1;
+  project.servers.push(server);
+  if (ip !== null) Object.assign(ip, { serverId: server.id, primary: true });
+  return server;
+}
+
+function addIp(world: World, project: Project, pool: string): Project['ips'][number] {
+  const address = freeAddress(world, pool);
+  if (address === undefined) throw new EmulatorInputError(`pool ${pool}: has no free address`);
+  const gateway = address.replace(/\d+$/, '1');
+  const ip = { id: world.nextId.ip, address, prefix: '/24', gateway, pool, serverId: null, primary: false };
+  world.nextId.ip += 1;
+  project.ips.push(ip);
+  return ip;
+}
+
+/** The first address of the pool that no project has, counting up from `.10`. */
+export function freeAddress(world: World, pool: string): string | undefined {
+  const used = new Set(world.projects.flatMap((owner) => owner.ips.map((ip) => ip.address)));
+  for (const start of ADDRESS_POOLS[pool] ?? []) {
+    for (let last = 10; last < 255; last += 1) {
+      if (!used.has(`${start}.${last}`)) return `${start}.${last}`;
+    }
+  }
+  return undefined;
+}
+
+function deleteIp(project: Project, id: number): null {
+  const ip = found(
+    project.ips.find((candidate) => candidate.id === id),
+    `address ${id}`,
+  );
+  project.ips = project.ips.filter((candidate) => candidate !== ip);
+  for (const server of project.servers) {
+    if (server.id === ip.serverId)
+      server.cards = server.cards.filter((card) => !card.ips.includes(ip.address));
+  }
+  return null;
+}
+
+function projectOf(world: World, { project_id: id }: { project_id?: number | undefined }): Project {
+  return found(
+    id === undefined ? world.projects[0] : world.projects.find((project) => project.id === id),
+    `project ${id ?? ''}`,
+  );
+}
+
+function serverOf(project: Project, id: number): Server {
+  return found(
+    project.servers.find((server) => server.id === id),
+    `server ${id}`,
+  );
+}
+
+function packageOf(world: World, key: string) {
+  const sold = world.serverTypes.flatMap((type) => type.packages).find((candidate) => candidate.key === key);
+  return found(sold, `package ${key}`);
+}
+
+function tokenOf(world: World, given: string) {
+  const print = fingerprint(given);
+  const token = world.tokens.find((candidate) => candidate.name === given || candidate.fingerprint === print);
+  return found(token, 'token');
+}
+
+function found<Value>(value: Value | undefined, what: string): Value {
+  if (value === undefined) throw new EmulatorInputError(`${what}: there is none`);
+  return value;
+}

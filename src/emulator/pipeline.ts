@@ -1,0 +1,208 @@
+import type { HttpRequest, HttpResponse } from '../core/transport.ts';
+import { hex } from './dice.ts';
+import { executeOrRefuse, refused } from './execute.ts';
+import { type FaultAction, meetFault } from './faults.ts';
+import { backupRoutes } from './handlers/backups.ts';
+import { firewallRoutes } from './handlers/firewall.ts';
+import { ipRoutes } from './handlers/ips.ts';
+import { isoRoutes } from './handlers/isos.ts';
+import { networkInterfaceRoutes } from './handlers/network-interfaces.ts';
+import { networkRoutes } from './handlers/networks.ts';
+import { projectRoutes } from './handlers/project.ts';
+import { serverTypeRoutes } from './handlers/server-types.ts';
+import { serverRoutes } from './handlers/servers.ts';
+import { undocumentedRoutes } from './handlers/undocumented.ts';
+import { findAnswer, isStored, type KeyedCall, readKey, replay, storeAnswer } from './idempotency.ts';
+import { charge, refund } from './limits.ts';
+import { Refusal } from './problem.ts';
+import type { Profile } from './profile.ts';
+import { findRoute, matchPath, type Route, type RoutedCall } from './router.ts';
+import type { Settings } from './settings.ts';
+import { authenticate } from './tokens.ts';
+import type { Project, Token, World } from './world.ts';
+
+/** Bodies beyond this are refused unread. */
+export const MOST_BODY_BYTES = 1_048_576;
+
+/** One request on its way, with what must survive a wait inside it. */
+export interface Call {
+  readonly request: HttpRequest;
+  readonly method: string;
+  /** The path after `/v1`; null for a path outside it. */
+  readonly path: string | null;
+  readonly query: URLSearchParams;
+  readonly requestId: string;
+  readonly operation: string | null;
+  readonly fault: FaultAction | null;
+  /** Set for a request whose client is long gone: it was charged when it arrived. */
+  charged: boolean;
+  libraryDeadlineMs: number | null;
+  /** What the log shows of it. */
+  readonly trace: { project: number | null; token: string | null; key: string | null; replayed: boolean };
+}
+
+export type Attempt = { readonly response: HttpResponse } | { readonly waitUntilMs: number };
+
+/** Every operation: the document's, and those the profile adds. */
+export function allRoutes(profile: Profile): Route[] {
+  return [
+    ...projectRoutes,
+    ...ipRoutes,
+    ...isoRoutes,
+    ...networkRoutes,
+    ...serverRoutes,
+    ...networkInterfaceRoutes,
+    ...firewallRoutes,
+    ...backupRoutes,
+    ...serverTypeRoutes,
+    ...undocumentedRoutes(profile),
+  ];
+}
+
+/** Reads the request line and draws the request's id and fault. */
+export function openCall(request: HttpRequest, world: World, settings: Settings): Call {
+  const url = new URL(request.url, 'http://emulator');
+  const method = request.method.toUpperCase();
+  const path = url.pathname.startsWith('/v1/') ? url.pathname.slice(3) : null;
+  const operation =
+    settings.routes.find(
+      (route) => route.method === method && path !== null && matchPath(route.path, path) !== null,
+    )?.name ?? null;
+  return {
+    request,
+    method,
+    path,
+    query: url.searchParams,
+    requestId: `req_${hex(world, 20)}`,
+    operation,
+    fault: path === null ? null : meetFault(settings.faults, world, { method, path, operation }),
+    charged: false,
+    libraryDeadlineMs: null,
+    trace: { project: null, token: null, key: null, replayed: false },
+  };
+}
+
+/**
+ * Takes the request through every gate, in this order: token, path and method,
+ * budget, idempotency key, then the operation itself. Gives the answer, or the
+ * moment to try again where another request must end first.
+ */
+export function attempt(call: Call, world: World, nowMs: number, settings: Settings): Attempt {
+  try {
+    const token = authenticate(world, call.request.headers.authorization, nowMs);
+    const project = world.projects.find((candidate) => candidate.id === token.projectId) as Project;
+    call.trace.project = project.id;
+    call.trace.token = token.name;
+    const routed = findRoute(settings.routes, call.method, call.path ?? '');
+    const step: Step = { call, world, project, token, routed, nowMs, settings };
+    return call.method === 'GET' ? read(step) : write(step);
+  } catch (error) {
+    return { response: refused(error, call.requestId) };
+  }
+}
+
+/** A request that has found its token, project and operation. */
+export interface Step {
+  readonly call: Call;
+  readonly world: World;
+  readonly project: Project;
+  readonly token: Token;
+  readonly routed: RoutedCall;
+  readonly nowMs: number;
+  readonly settings: Settings;
+}
+
+/** Shows the world as it is, or as it was where reads are stale. `@assumption A9` */
+function read(step: Step): Attempt {
+  const { call, token, nowMs, settings } = step;
+  charge(step.world, token, call.method, nowMs, settings);
+  const world = settings.worldForRead(call, nowMs);
+  const project = world.projects.find((candidate) => candidate.id === step.project.id) ?? step.project;
+  return { response: executeOrRefuse({ ...step, world, project }, null) };
+}
+
+/** `@source API §8` `@assumption A1` `@assumption A2` `@assumption A6` */
+function write(step: Step): Attempt {
+  const { call, world, project, token, nowMs, settings } = step;
+  const { readings } = settings;
+  const header = call.request.headers['idempotency-key'];
+  const keyed = { method: call.method, path: call.path ?? '', body: call.request.body ?? '' };
+  call.trace.key = header ?? null;
+  if (!call.charged) {
+    try {
+      charge(world, token, call.method, nowMs, settings);
+    } catch (error) {
+      return { response: overBudget(step, error, header, keyed) };
+    }
+    call.charged = true;
+  }
+  const key = readKey(header);
+  if (key !== null) {
+    const answer = findAnswer(project, key, keyed, nowMs, readings);
+    if (answer !== null) {
+      if (!readings.replaysCost) refund(world, token, call.method, nowMs, settings);
+      call.trace.replayed = true;
+      return { response: replay(answer) };
+    }
+    const busyUntilMs = settings.keyBusyUntil(project.id, key, call);
+    if (busyUntilMs !== null && readings.inFlightKey === 'wait') {
+      return { waitUntilMs: Math.max(busyUntilMs, nowMs + 1) };
+    }
+    if (busyUntilMs !== null) {
+      throw new Refusal(409, 'idempotency_key_in_flight', {
+        detail: 'A request with this key is being worked on.',
+      });
+    }
+  }
+  const untilMs = libraryWait(step);
+  if (untilMs !== null) {
+    if (key !== null) settings.holdKey(project.id, key, call, untilMs);
+    return { waitUntilMs: untilMs };
+  }
+  const response = executeOrRefuse(step, key);
+  if (key !== null && keepsAnswer(call.fault, response.status, settings)) {
+    storeAnswer(project, key, keyed, response, nowMs);
+  }
+  return { response };
+}
+
+/** A 429, or the replay that costs nothing. `@assumption A1` `@assumption A6` */
+function overBudget(step: Step, error: unknown, header: string | undefined, keyed: KeyedCall): HttpResponse {
+  const { call, project, nowMs, settings } = step;
+  const { readings } = settings;
+  const response = refused(error, call.requestId);
+  const key = header === undefined || !/^[\x20-\x7e]{8,255}$/.test(header) ? null : header;
+  if (key === null) return response;
+  const known = project.answers.some((answer) => answer.key === key);
+  if (known && !readings.replaysCost) {
+    const answer = findAnswer(project, key, keyed, nowMs, readings);
+    if (answer !== null) {
+      call.trace.replayed = true;
+      return replay(answer);
+    }
+  }
+  if (!known && readings.stored429) storeAnswer(project, key, keyed, response, nowMs);
+  return response;
+}
+
+const IMAGE_OPERATIONS: readonly string[] = ['add_iso', 'delete_iso', 'take_server_image'];
+const LIBRARY_WAIT_MS = 3000;
+
+/** One image operation at a time: waits up to three seconds, then `409 server_busy`. `@source API §8` */
+function libraryWait(step: Step): number | null {
+  const { call, project, nowMs, settings, routed } = step;
+  if (!IMAGE_OPERATIONS.includes(routed.route.name) || project.libraryBusyUntilMs <= nowMs) return null;
+  call.libraryDeadlineMs ??= nowMs + LIBRARY_WAIT_MS;
+  if (nowMs < call.libraryDeadlineMs) return Math.min(call.libraryDeadlineMs, project.libraryBusyUntilMs);
+  const seconds = settings.clock.realSeconds(project.libraryBusyUntilMs - nowMs);
+  throw new Refusal(409, 'server_busy', {
+    detail: 'Another image operation of the project is being submitted.',
+    headers: { 'retry-after': String(seconds) },
+  });
+}
+
+function keepsAnswer(fault: FaultAction | null, status: number, { readings }: Settings): boolean {
+  if (fault?.do === 'stored_429') return true;
+  if (fault !== null && 'stored' in fault && fault.stored !== undefined) return fault.stored;
+  return isStored(status, readings);
+}

@@ -1,0 +1,75 @@
+import type { HttpResponse } from '../core/transport.ts';
+
+/** The stand-in for the document's {docs_url}. */
+const DOCS_URL = 'https://docs.vdc.example';
+
+export interface InvalidParam {
+  name: string;
+  reason: string;
+}
+
+export interface RefusalDetails {
+  detail?: string;
+  invalidParams?: InvalidParam[];
+  headers?: Record<string, string>;
+}
+
+/**
+ * A refusal by the service, thrown wherever it is decided and answered as a
+ * problem document. `@source API §7`
+ */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly status: number;
+  readonly code: string;
+  readonly details: RefusalDetails;
+
+  constructor(status: number, code: string, details: RefusalDetails = {}) {
+    super(details.detail ?? code);
+    this.status = status;
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** A validation failure that names the offending fields. */
+export function invalid(...invalidParams: InvalidParam[]): Refusal {
+  return new Refusal(422, 'invalid_request', { detail: 'The request is not valid.', invalidParams });
+}
+
+/** The refusal as `application/problem+json`. `@source API §7` */
+export function problemResponse(refusal: Refusal, requestId: string): HttpResponse {
+  const { detail, invalidParams, headers } = refusal.details;
+  const body = {
+    type: `${DOCS_URL}/errors/${refusal.code}`,
+    title: TITLES[refusal.status] ?? 'Error',
+    status: refusal.status,
+    code: refusal.code,
+    ...(detail === undefined ? {} : { detail }),
+    request_id: requestId,
+    ...(invalidParams === undefined ? {} : { invalid_params: invalidParams }),
+  };
+  return {
+    status: refusal.status,
+    headers: { 'content-type': 'application/problem+json', 'x-request-id': requestId, ...headers },
+    body: JSON.stringify(body),
+  };
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  402: 'Payment Required',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  409: 'Conflict',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  422: 'Unprocessable Content',
+  429: 'Too Many Requests',
+  500: 'Internal Server Error',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
+};

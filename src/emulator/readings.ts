@@ -1,0 +1,180 @@
+/**
+ * Every point the API's document leaves open, with the reading the emulator
+ * plays. The numbers are those of docs/assumptions.md.
+ */
+export interface Readings {
+  /** `@assumption A1` */
+  stored429: boolean;
+  /** `@assumption A2` */
+  inFlightKey: 'conflict' | 'wait';
+  /** `@assumption A3` */
+  retentionFrom: 'first' | 'last';
+  /** `@assumption A4` */
+  reusedKeyStatus: 422 | 409 | 400;
+  /** `@assumption A5` */
+  keyMatches: 'methodPathBody' | 'body';
+  /** `@assumption A6` */
+  replaysCost: boolean;
+  /** A 429 takes one from the next minute's budget. `@assumption A6` */
+  refusalsCost: boolean;
+  /** Milliseconds past the full minute at which a budget starts anew. `@assumption A7` */
+  minutePhaseMs: number;
+  /** Lists are cut off here, silently. `@assumption A8` */
+  pageSize: number | null;
+  /** Reads show the world of that long ago. `@assumption A9` */
+  staleReadsMs: number;
+  /** `@assumption A10` */
+  taskRetentionMs: number;
+  /** `@assumption A11` */
+  networkInUse: '409 network_in_use' | '409 conflict' | '422 network_not_empty';
+  /** `@assumption A12` */
+  networkDelete: 'async' | 'sync';
+  /** `@assumption A13` */
+  networkCreate: 'async' | 'sync';
+  /** `@assumption A14` */
+  failedTaskLeaves: 'nothing' | 'everything';
+  /** `@assumption A15` */
+  defaultNetworkCard: boolean;
+  /** `@assumption A16` */
+  uniqueNetworkNames: boolean;
+  /** `@assumption A17` */
+  reuseIds: boolean;
+  /** `@assumption A18` */
+  billableIps: 'addresses' | 'objects' | 'ids';
+  /** `@assumption A19` */
+  normalise: boolean;
+  /** `@assumption A20` */
+  unpaidStatus: 'Active' | 'Suspended';
+  /** `@assumption A21` */
+  bodilessContentType: 'optional' | 'required';
+  /** `@assumption A22` */
+  omittedIpv4: 'none' | 'new';
+  /** `@assumption A23` */
+  isoCreate: 'async' | 'sync';
+  /** `@assumption A24` */
+  isoFields: 'status/error' | 'download_status/reason';
+  /** `@assumption A25` */
+  unshownStatus: 422 | 409 | 400;
+  /** `@assumption A26` */
+  defaultNetworkDelete: 409 | 422;
+  /** `@assumption A27` */
+  duplicateCards: 'allowed' | 409;
+  /** `@assumption A28` */
+  publicCardAt: 'creation' | 'taskDone';
+  /** `@assumption A31` */
+  sizeBounds: 'none' | 'on';
+  /** `@assumption A32` */
+  ruleDecoration: boolean;
+  /** `@assumption A33` */
+  detachAt: 'taskDone' | 'accepted';
+  /** `@assumption A34` */
+  omitTaskField: boolean;
+  /** `@assumption A35` */
+  dateHeader: boolean;
+  /** `@assumption A36` */
+  unknownSshKey: '422 invalid_request' | '404 ssh_key_not_found';
+  /** `@assumption A40` */
+  failedTaskKeepsIp: boolean;
+  /** `@assumption A42` */
+  orphanBackups: 404 | 'listed';
+  /** `@assumption A43` */
+  firewallWhileCreating: 'allowed' | 409;
+  /** `@assumption A44` */
+  spending: 'shown' | 'everything';
+  /** `@assumption A45` */
+  policyOutOnWrite: 'refused' | 'accepted';
+  /** `@assumption A46` */
+  ruleFields: 'shown' | 'any';
+  /** `@assumption A47` */
+  skippedServerCount: 0 | null;
+}
+
+/** The first of each list is the default; `number` stands for any whole number from zero. */
+const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings[Name] | 'number')[]] } = {
+  stored429: [false, true],
+  inFlightKey: ['conflict', 'wait'],
+  retentionFrom: ['first', 'last'],
+  reusedKeyStatus: [422, 409, 400],
+  keyMatches: ['methodPathBody', 'body'],
+  replaysCost: [true, false],
+  refusalsCost: [false, true],
+  minutePhaseMs: [0, 'number'],
+  pageSize: [null, 'number'],
+  staleReadsMs: [0, 'number'],
+  taskRetentionMs: [86_400_000, 'number'],
+  networkInUse: ['409 network_in_use', '409 conflict', '422 network_not_empty'],
+  networkDelete: ['async', 'sync'],
+  networkCreate: ['async', 'sync'],
+  failedTaskLeaves: ['nothing', 'everything'],
+  defaultNetworkCard: [false, true],
+  uniqueNetworkNames: [true, false],
+  reuseIds: [false, true],
+  billableIps: ['addresses', 'objects', 'ids'],
+  normalise: [true, false],
+  unpaidStatus: ['Active', 'Suspended'],
+  bodilessContentType: ['optional', 'required'],
+  omittedIpv4: ['none', 'new'],
+  isoCreate: ['async', 'sync'],
+  isoFields: ['status/error', 'download_status/reason'],
+  unshownStatus: [422, 409, 400],
+  defaultNetworkDelete: [409, 422],
+  duplicateCards: ['allowed', 409],
+  publicCardAt: ['creation', 'taskDone'],
+  sizeBounds: ['none', 'on'],
+  ruleDecoration: [false, true],
+  detachAt: ['taskDone', 'accepted'],
+  omitTaskField: [false, true],
+  dateHeader: [true, false],
+  unknownSshKey: ['422 invalid_request', '404 ssh_key_not_found'],
+  failedTaskKeepsIp: [false, true],
+  orphanBackups: [404, 'listed'],
+  firewallWhileCreating: ['allowed', 409],
+  spending: ['shown', 'everything'],
+  policyOutOnWrite: ['refused', 'accepted'],
+  ruleFields: ['shown', 'any'],
+  skippedServerCount: [0, null],
+};
+
+/** Each reading at its default. */
+export const defaultReadings: Readings = Object.fromEntries(
+  Object.entries(VALUES).map(([name, values]) => [name, values[0]]),
+) as unknown as Readings;
+
+/** What every reading may be, default first; for tests that try them all. */
+export const readingValues: Readonly<Record<string, readonly unknown[]>> = VALUES;
+
+/**
+ * Checks a map of readings, such as one from a file.
+ * Throws an `EmulatorInputError` that names the reading and its allowed values.
+ */
+export function parseReadings(input: unknown): Partial<Readings> {
+  if (input === undefined || input === null) return {};
+  if (typeof input !== 'object' || Array.isArray(input)) {
+    throw new EmulatorInputError('readings: must be a map of name to value');
+  }
+  for (const [name, value] of Object.entries(input)) {
+    const allowed = readingValues[name];
+    if (!Object.hasOwn(VALUES, name) || allowed === undefined) {
+      throw new EmulatorInputError(
+        `readings.${name}: no such reading; known are ${Object.keys(VALUES).join(', ')}`,
+      );
+    }
+    const fits =
+      allowed.includes(value) ||
+      (allowed.includes('number') && Number.isInteger(value) && (value as number) >= 0);
+    if (!fits || value === 'number') {
+      const choices = allowed.map((choice) =>
+        choice === 'number' ? 'a whole number' : JSON.stringify(choice),
+      );
+      throw new EmulatorInputError(
+        `readings.${name}: must be ${[...new Set(choices)].join(' or ')}, not ${JSON.stringify(value)}`,
+      );
+    }
+  }
+  return { ...input };
+}
+
+/** What someone gave the emulator (an option, a file, a control request) cannot be used. */
+export class EmulatorInputError extends Error {
+  override readonly name = 'EmulatorInputError';
+}

@@ -1,0 +1,62 @@
+import type { Context, Reply } from './context.ts';
+import { Refusal } from './problem.ts';
+
+/** One operation: where it is served and what does it. */
+export interface Route {
+  /** The operation's name, as fault rules and member tokens use it. */
+  readonly name: string;
+  readonly method: string;
+  /** A path after `/v1`, with `{name}` for one segment. */
+  readonly path: string;
+  /** Query parameters it knows. */
+  readonly query?: readonly string[];
+  /** False: a body with members is refused. */
+  readonly takesBody?: boolean;
+  readonly handle: (context: Context) => Reply;
+}
+
+export interface RoutedCall {
+  readonly route: Route;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** Finds the operation. Throws 404, or 405 with `Allow` where only the method is wrong. `@source API §4` */
+export function findRoute(routes: readonly Route[], method: string, path: string): RoutedCall {
+  const here = routes.flatMap((route) => {
+    const params = matchPath(route.path, path);
+    return params === null ? [] : [{ route, params }];
+  });
+  const found = here.find(({ route }) => route.method === method);
+  if (found !== undefined) return found;
+  if (here.length === 0) throw new Refusal(404, 'not_found', { detail: 'There is no such path.' });
+  const allow = [...new Set(here.map(({ route }) => route.method))].sort().join(', ');
+  throw new Refusal(405, 'method_not_allowed', { detail: `Allowed: ${allow}.`, headers: { allow } });
+}
+
+/** The parameters of a path that fits the template, or null. */
+export function matchPath(template: string, path: string): Record<string, string> | null {
+  const wanted = template.split('/');
+  const given = path.split('/');
+  if (wanted.length !== given.length) return null;
+  const params: Record<string, string> = {};
+  for (const [index, part] of wanted.entries()) {
+    const value = given[index] ?? '';
+    const name = /^\{(\w+)\}$/.exec(part)?.[1];
+    if (name === undefined) {
+      if (part !== value) return null;
+    } else {
+      const decoded = decode(value);
+      if (decoded === null || decoded === '') return null;
+      params[name] = decoded;
+    }
+  }
+  return params;
+}
+
+function decode(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}

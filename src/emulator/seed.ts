@@ -1,0 +1,63 @@
+import { seedServerTypes } from './catalogue.ts';
+import { seedTokens } from './tokens.ts';
+import { type Project, WORLD_FORMAT, type World } from './world.ts';
+
+export interface ProjectSeed {
+  readonly id: number;
+  readonly name: string;
+}
+
+/** What the emulator serves when nobody says otherwise. */
+export const DEFAULT_PROJECTS: readonly ProjectSeed[] = [{ id: 4711, name: 'shop' }];
+
+/** A new world: empty projects, a catalogue, two SSH keys of the account. */
+export function createWorld(seed: string, projects: readonly ProjectSeed[], nowMs: number): World {
+  return {
+    format: WORLD_FORMAT,
+    version: 1,
+    seed,
+    dice: hash(seed),
+    clock: { callerMs: nowMs, emulatorMs: nowMs },
+    account: {
+      sshKeys: [
+        { id: 101, name: 'laptop' },
+        { id: 102, name: 'deploy' },
+      ],
+    },
+    serverTypes: seedServerTypes(),
+    projects: projects.map(seedProject),
+    tokens: projects.flatMap((project) => seedTokens(seed, project.id)),
+    buckets: {},
+    nextId: { server: 2001, ip: 5001, network: 31 + projects.length, iso: 1, image: 1 },
+    executions: [],
+    late: [],
+    faultHits: {},
+  };
+}
+
+function seedProject({ id, name }: ProjectSeed, index: number): Project {
+  return {
+    id,
+    name,
+    standing: 'active',
+    pool: 'main',
+    servers: [],
+    ips: [],
+    networks: [{ id: 31 + index, name: 'default', cidr: '10.0.0.0/24', isDefault: true, deleting: false }],
+    isos: [],
+    backups: [],
+    images: [],
+    tasks: [],
+    answers: [],
+    goneServers: [],
+    libraryBusyUntilMs: 0,
+    failNextTasks: 0,
+  };
+}
+
+/** FNV-1a: spreads a seed's text over 32 bits. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (const character of text) value = Math.imul(value ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+  return value;
+}

@@ -1,0 +1,134 @@
+import type { Project, Server, Task, World } from './world.ts';
+
+/**
+ * Ends one task and gives it its effect.
+ *
+ *     pending ──startsMs──► running ──endsMs──► succeeded (the effect)
+ *                                    └────────► failed (what `leaves` says)
+ *
+ * A stuck task stays running for good; a forgotten one has its effect but
+ * cannot be read. `@source API §3` `@assumption A14` `@assumption A40`
+ */
+export function finishTask(world: World, project: Project, task: Task): void {
+  task.done = true;
+  const { effect } = task;
+  const failed = task.outcome === 'failed';
+  switch (effect.kind) {
+    case 'create_server':
+      if (failed) failServer(world, project, task, effect);
+      else readyServer(project, effect.serverId);
+      return;
+    case 'delete_server':
+      if (!failed || task.leaves === 'everything') removeServer(world, project, effect.serverId);
+      else reviveServer(project, effect.serverId);
+      return;
+    case 'create_network':
+      if (!failed || task.leaves === 'everything') addNetwork(world, project, effect);
+      return;
+    case 'delete_network':
+      if (!failed || task.leaves === 'everything') {
+        project.networks = project.networks.filter((network) => network.id !== effect.networkId);
+      } else {
+        for (const network of project.networks) if (network.id === effect.networkId) network.deleting = false;
+      }
+      return;
+    case 'add_card':
+      if (failed && task.leaves !== 'everything') dropCard(project, effect.serverId, effect.cardId);
+      return;
+    case 'remove_card':
+      if (!failed || task.leaves === 'everything') dropCard(project, effect.serverId, effect.cardId);
+      return;
+    case 'add_iso': {
+      const iso = project.isos.find((candidate) => candidate.id === effect.isoId);
+      if (iso === undefined) return;
+      iso.status = failed ? 'failed' : 'available';
+      iso.failure = failed ? (effect.failure ?? 'the download was interrupted') : null;
+      return;
+    }
+    case 'take_image':
+      if (failed && task.leaves !== 'everything') {
+        project.images = project.images.filter((image) => image.id !== effect.imageId);
+      }
+      return;
+  }
+}
+
+/** Lets go of a server and all that hangs on it; its addresses and backups stay. `@source API §1` */
+export function removeServer(world: World, project: Project, serverId: number): void {
+  const server = project.servers.find((candidate) => candidate.id === serverId);
+  if (server === undefined) return;
+  for (const task of project.tasks) {
+    // A creation that a deletion has overtaken must not be reported as a success.
+    if (!task.done && task.effect.kind === 'create_server' && task.effect.serverId === serverId) {
+      task.done = true;
+      task.outcome = 'failed';
+    }
+  }
+  detach(project, serverId);
+  freeCapacity(world, server);
+  project.servers = project.servers.filter((candidate) => candidate.id !== serverId);
+  project.goneServers.push(serverId);
+}
+
+/** Frees the addresses of a server. They stay with the project, billed. `@source API §1.4` */
+export function detach(project: Project, serverId: number): void {
+  for (const ip of project.ips) {
+    if (ip.serverId !== serverId) continue;
+    ip.serverId = null;
+    ip.primary = false;
+  }
+}
+
+function readyServer(project: Project, serverId: number): void {
+  const server = project.servers.find((candidate) => candidate.id === serverId);
+  if (server === undefined || server.status !== 'creating') return;
+  server.status = 'active';
+  server.power = true;
+  for (const card of server.cards) card.hidden = false;
+}
+
+function failServer(
+  world: World,
+  project: Project,
+  task: Task,
+  effect: { serverId: number; newIpId: number | null },
+): void {
+  const server = project.servers.find((candidate) => candidate.id === effect.serverId);
+  if (server === undefined) return;
+  if (task.leaves === 'everything') {
+    server.status = 'error';
+    for (const card of server.cards) card.hidden = false;
+    return;
+  }
+  removeServer(world, project, effect.serverId);
+  if (task.leaves === 'nothing') project.ips = project.ips.filter((ip) => ip.id !== effect.newIpId);
+}
+
+function reviveServer(project: Project, serverId: number): void {
+  for (const server of project.servers) {
+    if (server.id === serverId && server.status === 'deleting') server.status = 'active';
+  }
+}
+
+function addNetwork(world: World, project: Project, effect: NewNetwork): void {
+  const id = effect.networkId;
+  project.networks.push({ id, name: effect.name, cidr: effect.cidr, isDefault: false, deleting: false });
+  const execution = world.executions[effect.execution];
+  if (execution !== undefined) execution.id = String(id);
+}
+
+type NewNetwork = { networkId: number; name: string; cidr: string; execution: number };
+
+function dropCard(project: Project, serverId: number, cardId: string): void {
+  for (const server of project.servers) {
+    if (server.id === serverId) server.cards = server.cards.filter((card) => card.id !== cardId);
+  }
+}
+
+function freeCapacity(world: World, server: Server): void {
+  for (const type of world.serverTypes) {
+    for (const sold of type.packages) {
+      if (type.id === server.typeId && sold.key === server.gpuPackage) sold.capacity += 1;
+    }
+  }
+}

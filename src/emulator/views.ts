@@ -1,0 +1,212 @@
+import type { Readings } from './readings.ts';
+import { timestamp } from './time.ts';
+import type {
+  Backup,
+  BackupPolicy,
+  Card,
+  Firewall,
+  Ip,
+  Iso,
+  Network,
+  Project,
+  Server,
+  ServerType,
+  Task,
+} from './world.ts';
+
+type View = Record<string, unknown>;
+
+/** `@source API §2 Project` `@assumption A20` */
+export function projectView(project: Project, readings: Readings): View {
+  const status = {
+    active: 'Active',
+    suspended: 'Suspended',
+    unpaid: readings.unpaidStatus,
+  }[project.standing];
+  return { id: project.id, name: project.name, status };
+}
+
+/** `@source API §2 Server` */
+export function serverView(project: Project, server: Server): View {
+  const ips = project.ips.filter((ip) => ip.serverId === server.id);
+  return {
+    id: server.id,
+    name: server.name,
+    status: server.status,
+    power: server.power,
+    ipv4: ips.find((ip) => ip.primary)?.address ?? null,
+    ips: ips.map(ipView),
+  };
+}
+
+/** `@source API §2 Ip` */
+export function ipView(ip: Ip): View {
+  return {
+    id: ip.id,
+    address: ip.address,
+    prefix: ip.prefix,
+    gateway: ip.gateway,
+    server_id: ip.serverId,
+    primary: ip.primary,
+  };
+}
+
+/** `@source API §2 Network` `@assumption A47` */
+export function networkView(
+  project: Project,
+  network: Network,
+  skipCount: boolean,
+  readings: Readings,
+): View {
+  return {
+    id: network.id,
+    name: network.name,
+    cidr: network.cidr,
+    is_default: network.isDefault,
+    server_count: skipCount ? readings.skippedServerCount : serversOn(project, network.id).length,
+    router: null,
+  };
+}
+
+/** The servers that have a card in the network, those being deleted included. */
+export function serversOn(project: Project, networkId: number): Server[] {
+  return project.servers.filter((server) =>
+    server.cards.some((card) => !card.public && card.networkId === networkId),
+  );
+}
+
+/** `@source API §2 Network interface` */
+export function cardView(server: Server, card: Card): View {
+  return {
+    id: card.id,
+    public: card.public,
+    network_id: card.networkId,
+    firewall: card.public && server.firewall.enabled,
+    ips: card.ips,
+  };
+}
+
+/** `@source API §2 Firewall` `@assumption A32` */
+export function firewallView(firewall: Firewall, readings: Readings): View {
+  return {
+    enabled: firewall.enabled,
+    policy_in: firewall.policyIn,
+    policy_out: firewall.policyOut,
+    rules: firewall.rules.map((rule, index) => (readings.ruleDecoration ? { id: index + 1, ...rule } : rule)),
+  };
+}
+
+/** `@source API §2 Backup` */
+export function backupView(backup: Backup): View {
+  return {
+    id: backup.id,
+    server_id: backup.serverId,
+    status: backup.status,
+    size_bytes: backup.status === 'available' ? backup.sizeBytes : null,
+    created_at: timestamp(backup.createdMs),
+  };
+}
+
+/** `@source API §2 Backup policy` */
+export function policyView(policy: BackupPolicy): View {
+  return {
+    enabled: policy.enabled,
+    days: policy.days,
+    hour: policy.hour,
+    minute: policy.minute,
+    keep: policy.keep,
+    next_run: policy.nextRunMs === null ? null : timestamp(policy.nextRunMs),
+    last_run: policy.lastRunMs === null ? null : timestamp(policy.lastRunMs),
+  };
+}
+
+/** `@source API §2 Task` */
+export function taskView(task: Task, nowMs: number): View {
+  const status = task.done ? task.outcome : nowMs < task.startsMs ? 'pending' : 'running';
+  return {
+    id: task.id,
+    status,
+    is_terminal: task.done,
+    poll: `/v1/tasks/${task.id}`,
+    created_at: timestamp(task.createdMs),
+  };
+}
+
+/** `@assumption A24` */
+export function isoView(iso: Iso, readings: Readings): View {
+  const common = { id: iso.id, name: iso.name, url: iso.url };
+  return readings.isoFields === 'status/error'
+    ? { ...common, status: iso.status, error: iso.failure }
+    : { ...common, download_status: iso.status, reason: iso.failure };
+}
+
+/** `@source API §2 Server type` */
+export function serverTypeView(type: ServerType): View {
+  return {
+    id: type.id,
+    name: type.name,
+    pricing_mode: type.pricingMode,
+    gpu: type.gpu,
+    description: type.description,
+  };
+}
+
+/** Withdrawn packages are left out. `@source API §2 Server type pricing` */
+export function pricingView(type: ServerType): View {
+  const packages = type.packages.filter((sold) => !sold.withdrawn);
+  return {
+    server_type_id: type.id,
+    pricing_mode: type.pricingMode,
+    gpu_packages: packages.map((sold) => ({
+      key: sold.key,
+      name: sold.name,
+      gpu_model: sold.gpuModel,
+      gpu_count: sold.gpuCount,
+      cores: sold.cores,
+      memory_gb: sold.memoryGb,
+      disk_gb: sold.diskGb,
+      price: sold.price,
+      backup_price: sold.backupPrice,
+    })),
+    ...(type.pricingMode === 'plans'
+      ? {
+          plans: type.plans.map((plan) => ({
+            id: plan.id,
+            name: plan.name,
+            cores: plan.cores,
+            memory_mb: plan.memoryMb,
+            disk_gb: plan.diskGb,
+          })),
+        }
+      : {}),
+    limits:
+      type.pricingMode === 'sliders'
+        ? {
+            cores: { min: 1, max: 32 },
+            memory_mb: { min: 512, max: 262_144 },
+            disk_gb: { min: 10, max: 4096 },
+          }
+        : null,
+  };
+}
+
+/** The type's system images and the project's own finished ISOs. `@source API §2 Server type image entry` */
+export function imageViews(project: Project, type: ServerType): View[] {
+  const own = project.isos.filter((iso) => iso.status === 'available');
+  return [
+    ...type.images.map((image) => ({ id: image.id, name: image.name, type: 'os' })),
+    ...own.map((iso) => ({ id: iso.id, name: iso.name, type: 'useriso' })),
+  ];
+}
+
+/** `@source API §2 Deletion results` `@assumption A18` */
+export function billableIps(ips: readonly Ip[], readings: Readings): unknown[] {
+  switch (readings.billableIps) {
+    case 'addresses':
+      return ips.map((ip) => ip.address);
+    case 'objects':
+      return ips.map(ipView);
+    case 'ids':
+      return ips.map((ip) => ip.id);
+  }
+}

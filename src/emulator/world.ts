@@ -1,0 +1,259 @@
+import type { Range } from './dice.ts';
+import type { FaultHits } from './faults.ts';
+
+/**
+ * Everything the emulated service remembers, as plain JSON: it is what a
+ * snapshot holds, what the data file holds and what `GET /_emulator/world` shows.
+ * Times end in `Ms` and count emulator milliseconds since the Unix epoch.
+ */
+export interface World {
+  format: typeof WORLD_FORMAT;
+  version: 1;
+  seed: string;
+  dice: number;
+  /** At the caller's `callerMs` the emulator's clock read `emulatorMs`; from there on it runs `speed` times faster. */
+  clock: { callerMs: number; emulatorMs: number; speed?: number };
+  /** Belongs to the account, and so to all its projects. `@source API §1.3` */
+  account: { sshKeys: SshKey[] };
+  serverTypes: ServerType[];
+  projects: Project[];
+  tokens: Token[];
+  buckets: Record<string, { reads: Bucket; writes: Bucket }>;
+  nextId: { server: number; ip: number; network: number; iso: number; image: number };
+  executions: Execution[];
+  late: LateRequest[];
+  faultHits: FaultHits;
+}
+
+export const WORLD_FORMAT = 'vdcsync-emulator-world';
+
+export interface SshKey {
+  id: number;
+  name: string;
+}
+
+export interface ServerType {
+  id: number;
+  name: string;
+  pricingMode: 'sliders' | 'plans' | 'fixed';
+  gpu: boolean;
+  description: string;
+  /** Which addresses serve servers of this type. */
+  pool: string;
+  packages: GpuPackage[];
+  plans: Plan[];
+  images: { id: string; name: string }[];
+}
+
+export interface GpuPackage {
+  key: string;
+  name: string;
+  gpuModel: string;
+  gpuCount: number;
+  cores: number;
+  memoryGb: number;
+  diskGb: number;
+  price: number;
+  backupPrice: number;
+  /** Hosts with this package's cards free. */
+  capacity: number;
+  withdrawn: boolean;
+}
+
+export interface Plan {
+  id: number;
+  name: string;
+  cores: number;
+  memoryMb: number;
+  diskGb: number;
+}
+
+/** `unpaid`: the owner has an unpaid invoice. */
+export type Standing = 'active' | 'suspended' | 'unpaid';
+
+export interface Project {
+  id: number;
+  name: string;
+  standing: Standing;
+  /** The address pool of the project's own location. */
+  pool: string;
+  servers: Server[];
+  ips: Ip[];
+  networks: Network[];
+  isos: Iso[];
+  /** Backups outlive their server, and stay billed. `@source API §1.5` */
+  backups: Backup[];
+  images: { id: string; name: string; serverId: number }[];
+  tasks: Task[];
+  answers: StoredAnswer[];
+  goneServers: number[];
+  /** Until then an image operation is being submitted. */
+  libraryBusyUntilMs: number;
+  failNextTasks: number;
+}
+
+export interface Server {
+  id: number;
+  name: string;
+  typeId: number;
+  image: string;
+  status: 'creating' | 'active' | 'deleting' | 'error';
+  power: boolean;
+  cores: number | null;
+  memoryMb: number | null;
+  diskGb: number | null;
+  planId: number | null;
+  gpuPackage: string | null;
+  sshKeys: number[];
+  createdMs: number;
+  cards: Card[];
+  nextCard: number;
+  firewall: Firewall;
+  policy: BackupPolicy;
+  isoInDrive: string | null;
+}
+
+export interface Card {
+  id: string;
+  public: boolean;
+  networkId: number;
+  ips: string[];
+  /** Shown only once the creation task is done. `@assumption A28` */
+  hidden: boolean;
+}
+
+export interface Firewall {
+  enabled: boolean;
+  policyIn: string;
+  policyOut: string;
+  rules: Record<string, unknown>[];
+}
+
+export interface BackupPolicy {
+  enabled: boolean;
+  days: string[];
+  hour: number;
+  minute: number;
+  keep: number;
+  nextRunMs: number | null;
+  lastRunMs: number | null;
+}
+
+export interface Ip {
+  id: number;
+  address: string;
+  prefix: string;
+  gateway: string;
+  pool: string;
+  serverId: number | null;
+  primary: boolean;
+}
+
+export interface Network {
+  id: number;
+  name: string;
+  cidr: string;
+  isDefault: boolean;
+  deleting: boolean;
+}
+
+export interface Iso {
+  id: string;
+  name: string;
+  url: string;
+  status: 'downloading' | 'available' | 'failed';
+  failure: string | null;
+}
+
+export interface Backup {
+  id: string;
+  serverId: number;
+  createdMs: number;
+  readyMs: number;
+  status: 'creating' | 'available';
+  sizeBytes: number;
+  scheduled: boolean;
+}
+
+export interface Task {
+  id: string;
+  kind: TaskKind;
+  createdMs: number;
+  startsMs: number;
+  endsMs: number;
+  outcome: 'succeeded' | 'failed';
+  done: boolean;
+  stuck: boolean;
+  forgotten: boolean;
+  leaves: Leaves;
+  effect: TaskEffect;
+}
+
+/** What is still there after a failed task; `address` is a server's address without the server. */
+export type Leaves = 'nothing' | 'everything' | 'address';
+
+export type TaskEffect =
+  | { kind: 'create_server'; serverId: number; newIpId: number | null }
+  | { kind: 'delete_server'; serverId: number }
+  | { kind: 'create_network'; networkId: number; name: string; cidr: string; execution: number }
+  | { kind: 'delete_network'; networkId: number }
+  | { kind: 'add_card'; serverId: number; cardId: string }
+  | { kind: 'remove_card'; serverId: number; cardId: string }
+  | { kind: 'add_iso'; isoId: string; failure: string | null }
+  | { kind: 'take_image'; imageId: string };
+
+export type TaskKind = TaskEffect['kind'];
+
+/** How long work takes, in emulator milliseconds: least and most. */
+export type Durations = Record<TaskKind | 'backup' | 'image_submission', Range>;
+
+/** An answer kept under an idempotency key, per project. `@source API §8` */
+export interface StoredAnswer {
+  key: string;
+  method: string;
+  path: string;
+  body: string;
+  sinceMs: number;
+  status: number;
+  headers: Record<string, string>;
+  text: string;
+}
+
+export interface Token {
+  name: string;
+  projectId: number;
+  level: 'read' | 'read_write';
+  /** SHA-256 of the secret: the secret itself is kept nowhere. `@source API §5.2` */
+  fingerprint: string;
+  revoked: boolean;
+  expiresMs: number | null;
+  /** Operations this team member may not perform; empty for the account's owner. */
+  refusedOperations: string[];
+}
+
+export interface Bucket {
+  window: number;
+  used: number;
+}
+
+/** One creation that took effect: what checkers of "bought once" look at. */
+export interface Execution {
+  atMs: number;
+  projectId: number;
+  operation: string;
+  idempotencyKey: string | null;
+  requestId: string;
+  kind: 'server' | 'ip' | 'network' | 'iso' | 'card' | 'backup' | 'image';
+  /** Null while a network does not exist yet. A card is `server/net1`, a backup `server/timestamp`. */
+  id: string | null;
+}
+
+/** A request whose client is gone and which has its effect later. */
+export interface LateRequest {
+  atMs: number;
+  projectId: number;
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  body: string | null;
+}
