@@ -56,13 +56,8 @@ export type Verdict =
     }
   | { readonly verdict: 'delete'; readonly changes: readonly Change[] }
   | { readonly verdict: 'adopt'; readonly target: string; readonly reason: string }
-  /** Nothing to send: the binding alone ends. `leftBilled` tells what stays and costs. */
-  | {
-      readonly verdict: 'release';
-      readonly reason: string;
-      readonly gone: boolean;
-      readonly leftBilled?: string;
-    }
+  /** Nothing to send: the binding alone ends. */
+  | { readonly verdict: 'release'; readonly reason: string; readonly gone: boolean }
   | {
       readonly verdict: 'blocked';
       readonly verb: Verb;
@@ -74,6 +69,8 @@ export type Verdict =
 export interface Diff {
   readonly verdict: Verdict;
   readonly warnings?: readonly Warning[];
+  /** What goes on being billed once this is done. */
+  readonly leftBilled?: readonly string[];
   /** Monthly price in the account's currency where the catalogue tells, else why it is unknown. */
   readonly price?: { readonly known: string } | { readonly unknown: string };
 }

@@ -134,33 +134,23 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
   },
 };
 
-/** An address that belongs to a server of ours: it goes when its server has gone. */
+/** An address that came with a server of ours: it goes when its server has gone. */
 function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: World): Diff {
-  const { binding, desired, parent } = subject;
+  const { binding, parent } = subject;
   if (binding === undefined) return { verdict: { verdict: 'unchanged' } };
   if (live === undefined) {
-    return {
-      verdict: {
-        verdict: 'release',
-        gone: true,
-        reason: `address ${binding.identity.address} is not the project's any more`,
-      },
-    };
+    const reason = `address ${binding.identity.address} is not the project's any more`;
+    return { verdict: { verdict: 'release', gone: true, reason } };
   }
   const server = parent === undefined ? undefined : world.subjects.get(parent);
-  if (server?.desired !== undefined) return diffBesideServer(subject, live);
-  if (binding.keep) {
-    return {
-      verdict: {
-        verdict: 'release',
-        gone: false,
-        reason: 'keep_ip',
-        leftBilled: `${live.address} stays billed: keep_ip`,
-      },
-    };
+  if (server?.desired !== undefined && server.binding?.id === binding.parentId) {
+    return diffBesideServer(subject, live);
   }
-  if (desired !== undefined) return { verdict: { verdict: 'unchanged' } };
-  return diffLeaving(subject, live, world);
+  if (!binding.keep) return diffLeaving(subject, live, world);
+  return {
+    verdict: { verdict: 'release', gone: false, reason: 'keep_ip: the address stays with the project' },
+    leftBilled: [`${live.address} stays billed: keep_ip`],
+  };
 }
 
 function diffBesideServer(subject: Subject<IpEntry>, live: Ip): Diff {
@@ -182,7 +172,8 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
     ({ kind, binding }) =>
       kind === 'server' && live.server_id !== null && binding?.id === String(live.server_id),
   );
-  if (live.server_id !== null && (holder === undefined || holder.desired !== undefined)) {
+  const leaving = holder?.desired === undefined && holder !== undefined;
+  if (live.server_id !== null && !leaving && String(live.server_id) !== subject.binding?.parentId) {
     return blocked(
       'delete',
       'ip_in_use',

@@ -71,16 +71,16 @@ export function claimSequence(
     const wanted = kind === 'server' ? entryOf(key)?.public_ipv4 : undefined;
     return wanted !== undefined && 'ip' in wanted ? [{ id, ip: topLevelKey('ips', wanted.ip) }] : [];
   });
-  const claimed = new Map(claims.map(({ ip }, at) => [ip, at]));
-  const edges = creates.flatMap(({ id, kind, key, verb }): [OperationId, OperationId[]][] => {
-    if (verb !== 'create') return [];
+  const edges = new Map<OperationId, readonly OperationId[]>();
+  const claimOf = new Map(claims.map(({ ip }, at) => [ip, at]));
+  const before = (at: number) => claims.slice(Math.max(0, at - 1), at).map(({ id }) => id);
+  for (const [at, { id }] of claims.entries()) edges.set(id, before(at));
+  for (const { id, kind, key } of creates) {
     const wanted = kind === 'server' ? entryOf(key)?.public_ipv4 : undefined;
-    if (wanted !== undefined && 'reuse' in wanted) return [[id, claims.map((claim) => claim.id)]];
-    if (kind !== 'ip') return [];
-    const at = claimed.get(key) ?? claims.length;
-    return [[id, claims.slice(0, at).map((claim) => claim.id)]];
-  });
-  return new Map(edges);
+    if (wanted !== undefined && 'reuse' in wanted) edges.set(id, before(claims.length));
+    if (kind === 'ip') edges.set(id, before(claimOf.get(key) ?? claims.length));
+  }
+  return edges;
 }
 
 /** A body template with `{ip_id}` filled in; alone in a string it becomes a number. */

@@ -221,6 +221,13 @@ function choosePackage(
   };
 }
 
+/** What a server that was made from `body` costs, as far as the catalogue still tells. */
+export function priceApplied(body: unknown, world: World): Price {
+  const pricing = world.catalogue.pricing.get(member(body, 'server_type_id') as number);
+  const bought = pricing?.gpu_packages.find(({ key }) => key === member(body, 'gpu_package'));
+  return bought?.price == null ? { unknown: 'its price is not shown' } : { known: bought.price };
+}
+
 /** @assumption A39 */
 function priceOf(type: ServerType, chosen: GpuPackage | undefined): Price {
   if (chosen?.price != null) return { known: chosen.price };

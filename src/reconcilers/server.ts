@@ -8,7 +8,7 @@ import type { Ip, NetworkInterface, ServerId } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { blocked, diffExistence, fromNothing, idIn, member, recordedIds, toNothing } from './existence.ts';
 import { addressOf, addressProblem, claimSequence, sentAddress } from './server-address.ts';
-import { diffFields, resolveBody } from './server-body.ts';
+import { diffFields, priceApplied, resolveBody } from './server-body.ts';
 
 /** A server, with what lives in its entry beside the resources of their own. */
 export interface ServerEntry {
@@ -117,7 +117,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     if (shared !== undefined) return shared;
     const { desired, binding } = subject;
     if (desired === undefined) {
-      return live === undefined ? { verdict: { verdict: 'unchanged' } } : diffLeaving(subject, live);
+      return live === undefined ? { verdict: { verdict: 'unchanged' } } : diffLeaving(subject, live, world);
     }
     if (live === undefined) return diffCreate(subject, desired.value, world);
     return diffLive(subject, desired.value, live, world, binding?.applied ?? null);
@@ -315,28 +315,17 @@ function diffLive(
   };
 }
 
-function diffLeaving({ key, binding }: Subject<ServerEntry>, live: ServerObserved): Diff {
-  const body = member(binding?.applied, 'body');
-  const name = member(body, 'name');
+function diffLeaving(subject: Subject<ServerEntry>, live: ServerObserved, world: World): Diff {
+  const body = member(subject.binding?.applied, 'body');
+  const addresses = live.addresses.map(({ address }) => address).join(', ');
+  const backups = `${live.backups} ${live.backups === 1 ? 'backup' : 'backups'}`;
   return {
     verdict: {
       verdict: 'delete',
-      changes: toNothing({
-        name,
-        addresses: live.addresses.map(({ address }) => address).join(', ') || undefined,
-      }),
+      changes: toNothing({ name: member(body, 'name'), addresses: addresses === '' ? undefined : addresses }),
     },
-    warnings:
-      live.backups === 0
-        ? []
-        : [
-            {
-              code: 'backups_stay_billed',
-              key,
-              message: `${live.backups} ${live.backups === 1 ? 'backup stays' : 'backups stay'} billed after the server is gone`,
-            },
-          ],
-    price: { unknown: 'the price of slider and plan types is not shown' },
+    leftBilled: live.backups === 0 ? [] : [`${backups} of ${subject.key}: deleting one is not documented`],
+    price: priceApplied(body, world),
   };
 }
 

@@ -1,0 +1,57 @@
+import type { ResourceKey } from './keys.ts';
+import type { Blocked, Operation, Plan, Verb, Warning } from './plan.ts';
+
+/** What a run tells while it goes on. `at` is wall time in ms. */
+export type ProgressEvent =
+  /** A fresh look at the project; `round` counts from 1. */
+  | { readonly type: 'planned'; readonly at: number; readonly round: number; readonly plan: Plan }
+  | { readonly type: 'started'; readonly at: number; readonly operation: Operation }
+  /** What an operation is at: `untilMs` is when the wait ends, where that is known. */
+  | {
+      readonly type: 'progress';
+      readonly at: number;
+      readonly key: ResourceKey;
+      readonly verb: Verb;
+      readonly step: Step;
+      readonly detail: string;
+      readonly untilMs?: number;
+    }
+  | { readonly type: 'ended'; readonly at: number; readonly result: OperationResult }
+  | { readonly type: 'warning'; readonly at: number; readonly warning: Warning };
+
+/** `queued`: for its turn and the write budget · `sent` · `task`: the API works · `checking`: reads decide · `waiting`: back-off. */
+export type Step = 'queued' | 'sent' | 'task' | 'checking' | 'waiting';
+
+export interface OperationResult {
+  readonly key: ResourceKey;
+  readonly verb: Verb;
+  /** `unresolved`: interrupted; the next run goes on where this one stopped. */
+  readonly outcome: 'done' | 'blocked' | 'failed' | 'unresolved';
+  readonly durationMs: number;
+  /** Of the last answer, for the API's support. */
+  readonly requestId?: string;
+  readonly code?: string;
+  readonly detail?: string;
+  /** Of a firewall: how long its server stood open before it, in ms. */
+  readonly exposedMs?: number;
+}
+
+export interface RequestCounts {
+  readonly reads: number;
+  readonly writes: number;
+  /** Reads of tasks, counted in `reads` as well. */
+  readonly polls: number;
+  /** Answers 429. */
+  readonly throttled: number;
+}
+
+export interface ApplyReport {
+  /** `stopped`: by the person at the terminal; `declined`: they said no to the plan. */
+  readonly outcome: 'converged' | 'blocked' | 'failed' | 'stopped' | 'declined';
+  readonly results: readonly OperationResult[];
+  /** What the last look says is left; empty of operations where converged. */
+  readonly plan: Plan;
+  readonly blocked: readonly Blocked[];
+  readonly requests: RequestCounts;
+  readonly durationMs: number;
+}

@@ -1,0 +1,57 @@
+import type { Clock } from '../core/clock.ts';
+import type { Desired } from '../core/desired.ts';
+import type { KindName, ResourceKey } from '../core/keys.ts';
+import type { ResourceKind } from '../core/kind.ts';
+import type { Plan } from '../core/plan.ts';
+import type { ReadPort, TaskWatch, WritePort } from '../core/ports.ts';
+import type { ApiProfile } from '../core/profile.ts';
+import type { ApplyReport, ProgressEvent, RequestCounts } from '../core/progress.ts';
+import type { Random } from '../core/random.ts';
+import type { StateStore } from '../core/state.ts';
+
+/** Everything the engine touches; demo, tests, simulation and production differ only here. */
+export interface EngineDeps {
+  readonly reads: (priority: 'poll' | 'operation' | 'refresh') => ReadPort;
+  readonly writes: WritePort;
+  readonly tasks: TaskWatch;
+  readonly counts: () => RequestCounts;
+  readonly store: StateStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly kinds: ReadonlyMap<KindName, ResourceKind>;
+  readonly profile: ApiProfile;
+  /** The client's time-out for one request, in ms of `clock`. */
+  readonly requestTimeoutMs: number;
+  readonly onEvent?: (event: ProgressEvent) => void;
+}
+
+export interface ApplyOptions {
+  /** Asked once, with the first plan that has operations; `false` ends the run without a write. */
+  readonly approve: (plan: Plan) => Promise<boolean>;
+  /** A saved plan: carried out exactly, or `PlanStaleError`. */
+  readonly saved?: Plan;
+  /** Deletes all that is managed instead. */
+  readonly destroy?: boolean;
+  /** Aborted: settle what is in flight, start nothing new. */
+  readonly stop?: AbortSignal;
+  /** Aborted: stop now; what is in flight is settled by the next run. */
+  readonly halt?: AbortSignal;
+}
+
+/** A person's word on a write that evidence cannot settle. */
+export type Resolution =
+  | { readonly type: 'adopt'; readonly id: string }
+  | { readonly type: 'absent' }
+  | { readonly type: 'abandon' };
+
+/** One project, one spec, one state. */
+export interface Engine {
+  /** Reads and compares; writes nothing, the local state included. */
+  plan(desired: Desired, options?: { readonly destroy?: boolean }): Promise<Plan>;
+  /** Carries out until a fresh plan is empty or what is left needs a person. */
+  apply(desired: Desired, options: ApplyOptions): Promise<ApplyReport>;
+  /** Binds a key of the file to a live resource, once that is seen to exist. Gives what was bound. */
+  adopt(desired: Desired, key: ResourceKey, id: string): Promise<string>;
+  /** Settles a blocked intent. Gives what was done, in a sentence. */
+  resolve(desired: Desired, key: ResourceKey, resolution: Resolution): Promise<string>;
+}
