@@ -43,10 +43,10 @@ export class OpenApiDocument {
     this.operations = this.collectOperations();
     this.knownCodes = (this.at('/components/schemas/Problem/x-known-codes') as readonly Node[]).map(
       (entry) => ({
-        code: String(entry['code']),
-        ...(typeof entry['status'] === 'number' ? { status: entry['status'] } : {}),
-        ...(entry['retry_after'] === 'always' || entry['retry_after'] === 'never'
-          ? { retryAfter: entry['retry_after'] }
+        code: String(entry.code),
+        ...(typeof entry.status === 'number' ? { status: entry.status } : {}),
+        ...(entry.retry_after === 'always' || entry.retry_after === 'never'
+          ? { retryAfter: entry.retry_after }
           : {}),
       }),
     );
@@ -102,7 +102,7 @@ export class OpenApiDocument {
   /** The pointer itself, or the one its `$ref` names. */
   follow(pointer: string): string {
     const value = this.at(pointer);
-    if (isNode(value) && typeof value['$ref'] === 'string') return this.follow(value['$ref'].slice(1));
+    if (isNode(value) && typeof value.$ref === 'string') return this.follow(value.$ref.slice(1));
     return pointer;
   }
 
@@ -120,7 +120,7 @@ export class OpenApiDocument {
   }
 
   private collectOperations(): DocumentedOperation[] {
-    return Object.entries(this.root['paths'] as Node).flatMap(([path, item]) =>
+    return Object.entries(this.root.paths as Node).flatMap(([path, item]) =>
       METHODS.filter((method) => isNode(item) && isNode(item[method])).map((method) => {
         const pointer = `/paths/${path.replaceAll('~', '~0').replaceAll('/', '~1')}/${method}`;
         return {

@@ -48,7 +48,7 @@ function declared(document: OpenApiDocument, operation: DocumentedOperation, ans
 function wrongMethod(document: OpenApiDocument, path: string, answer: HttpResponse): string[] {
   if (BEFORE_ROUTING.includes(answer.status)) return [];
   if (answer.status !== 405) return ['an unsupported method of an existing path is answered with 405 (§4.7)'];
-  const allowed = (answer.headers['allow'] ?? '').split(/, */);
+  const allowed = (answer.headers.allow ?? '').split(/, */);
   return [
     ...matches(document, document.follow('/x-method-not-allowed'), answer),
     ...document

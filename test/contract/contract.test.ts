@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest';
+import { document, seen } from './contract.ts';
+
+// One test file for all sections, so that the last tests can see what the whole suite has exercised.
+import './sections/common-rules.ts';
+import './sections/access.ts';
+import './sections/limits.ts';
+import './sections/idempotency.ts';
+import './sections/ips.ts';
+import './sections/isos.ts';
+import './sections/networks.ts';
+import './sections/servers.ts';
+import './sections/gpu.ts';
+import './sections/network-interfaces.ts';
+import './sections/firewall.ts';
+import './sections/backups.ts';
+import './sections/catalogue.ts';
+import './sections/accelerated.ts';
+
+/** The table of operations in §4, copied by hand: the document may not lose one unnoticed. */
+const OPERATIONS = [
+  'GET /ips',
+  'POST /ips',
+  'GET /ips/{id}',
+  'DELETE /ips/{id}',
+  'GET /isos',
+  'POST /isos',
+  'GET /isos/{id}',
+  'DELETE /isos/{id}',
+  'GET /networks',
+  'POST /networks',
+  'DELETE /networks/{id}',
+  'GET /project',
+  'POST /servers',
+  'DELETE /servers/{id}',
+  'POST /servers/{id}/network-interfaces',
+  'GET /servers/{id}/network-interfaces',
+  'GET /servers/{id}/firewall',
+  'PUT /servers/{id}/firewall',
+  'POST /servers/{id}/backups',
+  'GET /servers/{id}/backups',
+  'GET /servers/{id}/backup-policy',
+  'GET /server-types',
+  'GET /server-types/{id}/pricing',
+  'GET /server-types/{id}/images',
+  'GET /tasks/{id}',
+  'PUT /servers/{id}/iso',
+  'POST /server-images',
+];
+
+/** The table of codes in §7, with the statuses that it shows. */
+const CODES: Record<string, number | undefined> = {
+  invalid_request: 422,
+  insufficient_scope: 403,
+  insufficient_privileges: 403,
+  server_not_found: 404,
+  server_type_not_found: 404,
+  ip_in_use: 409,
+  server_busy: 409,
+  no_gpu_capacity: 409,
+  firewall_no_public_iface: 409,
+  image_not_supported: 422,
+  resources_managed_by_package: 422,
+  gpu_package_required: undefined,
+  gpu_package_not_found: undefined,
+  gpus_not_supported: undefined,
+  disk_type_not_supported: undefined,
+  server_type_not_supported: undefined,
+};
+
+describe('schemas/openapi.yaml', () => {
+  test('describes the operations of §4, all of them and no other', () => {
+    expect(document.operations.map((operation) => operation.id).toSorted()).toEqual(OPERATIONS.toSorted());
+  });
+
+  test('knows the codes of §7 with their statuses', () => {
+    expect(Object.fromEntries(document.knownCodes.map(({ code, status }) => [code, status]))).toEqual(CODES);
+  });
+
+  test('declares 400, 401, 500 on every operation and 415 on every write (§7)', () => {
+    const missing = document.operations.flatMap((operation) =>
+      [400, 401, 500, ...(operation.method === 'GET' ? [] : [415])]
+        .filter((status) => document.find(`${operation.pointer}/responses/${status}`) === undefined)
+        .map((status) => `${operation.id} ${status}`),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+// These two are last, and need the whole file to have run: with a filter such as -t they are left out too.
+describe('what the suite has exercised', () => {
+  test.each(OPERATIONS)('a success of %s', (operation) => {
+    expect(seen.statuses(operation).filter((status) => status < 300)).not.toEqual([]);
+  });
+
+  test.each(Object.keys(CODES))('the code %s', (code) => {
+    expect(seen.hasCode(code)).toBe(true);
+  });
+
+  test('every status class of §7', () => {
+    const statuses = new Set(OPERATIONS.flatMap((operation) => seen.statuses(operation)));
+    expect(
+      [401, 402, 403, 404, 409, 415, 422, 429, 500, 503].filter((status) => !statuses.has(status)),
+    ).toEqual([]);
+    expect(seen.statuses('PATCH /project')).toEqual([405]);
+  });
+});

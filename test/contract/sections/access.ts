@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import { document, open } from '../contract.ts';
+import type { Ip } from '../wire.ts';
+
+const writes = document.operations.filter((operation) => operation.method !== 'GET');
+const reads = document.operations.filter((operation) => operation.method === 'GET');
+
+describe('§5 authentication', () => {
+  test('§5.1 every request carries Authorization: Bearer; without it, or with an unknown token, 401 (§5.7)', async () => {
+    const api = await open();
+    expect((await api.get('/project', { token: null })).status).toBe(401);
+    expect((await api.get('/project', { token: 'no-such-token' })).status).toBe(401);
+    expect((await api.post('/ips', {}, { token: null })).status).toBe(401);
+    expect((await api.get('/ips')).data).toEqual([]);
+  });
+
+  test.each(
+    reads.map((operation) => [operation.id, operation] as const),
+  )('§5.4 the read level allows every GET: %s', async (_id, operation) => {
+    const api = await open();
+    const path = await api.existing(operation.path);
+    expect((await api.get(path, { token: api.tokens.read })).status).toBe(200);
+  });
+
+  test.each(
+    writes.map((operation) => [operation.id, operation] as const),
+  )('§5.5 a request beyond the token’s level is refused with 403 insufficient_scope: %s', async (_id, operation) => {
+    const api = await open();
+    const path = await api.existing(operation.path);
+    const answer = await api.send(operation.method, path, { token: api.tokens.read });
+    expect([answer.status, answer.code]).toEqual([403, 'insufficient_scope']);
+  });
+
+  test('§5.6 an operation that the team member cannot perform is refused with 403 insufficient_privileges', async () => {
+    const api = await open();
+    const server = await api.server();
+    const refused = await api.delete(`/servers/${server.id}`, { token: api.tokens.member });
+    expect([refused.status, refused.code]).toEqual([403, 'insufficient_privileges']);
+    expect((await api.get(`/servers/${server.id}/firewall`)).status).toBe(200);
+    expect((await api.get('/project', { token: api.tokens.member })).status).toBe(200);
+    expect((await api.post('/ips', {}, { token: api.tokens.member })).status).toBe(201);
+  });
+
+  test('§5.3 revocation takes effect immediately', async () => {
+    const api = await open();
+    expect((await api.get('/project', { token: api.tokens.read })).status).toBe(200);
+    api.revoke(api.tokens.read);
+    expect((await api.get('/project', { token: api.tokens.read })).status).toBe(401);
+    expect((await api.get('/project')).status).toBe(200);
+  });
+
+  test('§1.1 a token belongs to exactly one project: another project’s resources are not found', async () => {
+    const api = await open();
+    const other = api.otherProjectToken;
+    const mine = (await api.post<Ip>('/ips', {})).data;
+    expect((await api.get<Ip[]>('/ips', { token: other })).data).toEqual([]);
+    expect((await api.get(`/ips/${mine.id}`, { token: other })).status).toBe(404);
+    expect((await api.delete(`/ips/${mine.id}`, { token: other })).status).toBe(404);
+    const ids = [
+      await api.get<{ id: number }>('/project'),
+      await api.get<{ id: number }>('/project', { token: other }),
+    ];
+    expect(ids[0]?.data.id).not.toBe(ids[1]?.data.id);
+  });
+});
+
+describe.each(['suspended', 'unpaid'] as const)('§1.6 a project that is %s', (standing) => {
+  test('still answers reads', async () => {
+    const api = await open();
+    const paths: string[] = [];
+    for (const operation of reads) paths.push(await api.existing(operation.path));
+    api.standing(standing);
+    for (const path of paths) expect([path, (await api.get(path)).status]).toEqual([path, 200]);
+  });
+
+  test('refuses operations that create new spending with 402', async () => {
+    const api = await open();
+    const server = await api.server();
+    const bodies = [await api.serverBody(), await api.gpuBody()];
+    api.standing(standing);
+    expect((await api.post('/ips', {})).status).toBe(402);
+    for (const body of bodies) expect((await api.post('/servers', body)).status).toBe(402);
+    expect((await api.post(`/servers/${server.id}/backups`)).status).toBe(402);
+    expect((await api.get('/ips')).data).toEqual([]);
+  });
+
+  test('still allows deleting a server and releasing an address', async () => {
+    const api = await open();
+    const server = await api.server({ public_ipv4: { new: true } });
+    const [ip] = (await api.get<Ip[]>('/ips')).data;
+    api.standing(standing);
+    await api.finish(await api.delete(`/servers/${server.id}`));
+    expect((await api.delete(`/ips/${ip?.id}`)).status).toBe(200);
+  });
+
+  test('§8.4 the 402 is stored under the key: once it is paid, a new key is needed', async () => {
+    const api = await open();
+    api.standing(standing);
+    expect((await api.post('/ips', {}, { key: 'take-an-address' })).status).toBe(402);
+    api.standing('active');
+    const replayed = await api.post('/ips', {}, { key: 'take-an-address' });
+    expect([replayed.status, replayed.replayed]).toEqual([402, true]);
+    expect((await api.post('/ips', {}, { key: 'take-an-address-2' })).status).toBe(201);
+  });
+});

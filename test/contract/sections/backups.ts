@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest';
+import { open } from '../contract.ts';
+import type { Backup } from '../wire.ts';
+
+describe('§4 /servers/{id}/backups and /backup-policy', () => {
+  test('§4 POST takes no body and answers a Backup in `creating`, with no task', async () => {
+    const api = await open();
+    const server = await api.server();
+    const answer = await api.post<Backup>(`/servers/${server.id}/backups`);
+    expect(answer.status).toBeLessThan(300);
+    expect(answer.data).toMatchObject({ server_id: server.id, status: 'creating', size_bytes: null });
+    expect(answer.task ?? null).toBeNull();
+  });
+
+  test('§3 a backup becomes available when it finishes, and size_bytes becomes non-null', async () => {
+    const api = await open();
+    const server = await api.server();
+    const taken = (await api.post<Backup>(`/servers/${server.id}/backups`)).data;
+    expect((await api.backups(server.id)).map((backup) => backup.status)).toEqual(['creating']);
+    await api.until(async () => (await api.backups(server.id))[0]?.status === 'available');
+    const [backup] = await api.backups(server.id);
+    expect(backup).toMatchObject({ id: taken.id, created_at: taken.created_at });
+    expect(backup?.size_bytes).toBeGreaterThan(0);
+  });
+
+  test('§2 a backup id is a UTC timestamp of the moment it was taken, created_at the same with an offset', async () => {
+    const api = await open();
+    const server = await api.server();
+    const taken = (await api.post<Backup>(`/servers/${server.id}/backups`)).data;
+    expect(taken.id).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|\+00:00)?$/);
+    const asUtc = Date.parse(/(Z|[+-]\d{2}:\d{2})$/.test(taken.id) ? taken.id : `${taken.id}Z`);
+    expect(Math.abs(asUtc - Date.parse(taken.created_at))).toBeLessThan(1_000);
+    expect(Math.abs(asUtc - api.now())).toBeLessThan(5_000);
+  });
+
+  test('§4 two backups have two ids', async () => {
+    const api = await open();
+    const server = await api.server();
+    const path = `/servers/${server.id}/backups`;
+    const first = await api.post<Backup>(path);
+    const second = await api.post<Backup>(path);
+    // Whether a second one may start while the first is being taken is not shown; if it may, it is another one.
+    if (second.status < 300) expect(second.data.id).not.toBe(first.data.id);
+    else expect(second.status).toBe(409);
+  });
+
+  test('§4 GET lists the backups of one server, empty at first', async () => {
+    const api = await open();
+    const server = await api.server({ name: 'a' });
+    const other = await api.server({ name: 'b' });
+    await api.post(`/servers/${server.id}/backups`);
+    expect(await api.backups(other.id)).toEqual([]);
+    expect(await api.backups(server.id)).toHaveLength(1);
+  });
+
+  test('§4.3 POST has no body: an unknown field is refused', async () => {
+    const api = await open();
+    const server = await api.server();
+    const answer = await api.post(`/servers/${server.id}/backups`, { name: 'nightly' });
+    expect([answer.status, answer.code]).toEqual([422, 'invalid_request']);
+    expect(await api.backups(server.id)).toEqual([]);
+  });
+
+  test('§2 the policy has enabled, days, hour, minute, keep, next_run and last_run', async () => {
+    const api = await open();
+    const server = await api.server();
+    const answer = await api.get<Record<string, unknown>>(`/servers/${server.id}/backup-policy`);
+    expect(answer.status).toBe(200);
+    expect(Object.keys(answer.data)).toEqual(
+      expect.arrayContaining(['enabled', 'days', 'hour', 'minute', 'keep', 'next_run', 'last_run']),
+    );
+  });
+});

@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest';
+import { open } from '../contract.ts';
+import type { Ip, Server } from '../wire.ts';
+
+const HOUR_MS = 3_600_000;
+
+describe('§8 idempotency', () => {
+  test('§8.1 the same key with the same body replays the stored response with Idempotency-Replayed: true', async () => {
+    const api = await open();
+    const first = await api.post<Ip>('/ips', {}, { key: 'take-one-address' });
+    const second = await api.post<Ip>('/ips', {}, { key: 'take-one-address' });
+    expect([first.replayed, second.replayed]).toEqual([false, true]);
+    expect([second.status, second.data, second.headers.location]).toEqual([
+      201,
+      first.data,
+      first.headers.location,
+    ]);
+    expect((await api.get('/ips')).data).toHaveLength(1);
+  });
+
+  test('§8.1 a replayed creation answers the task of the first, and creates nothing', async () => {
+    const api = await open();
+    const body = await api.serverBody({ public_ipv4: { new: true } });
+    const first = await api.post<Server>('/servers', body, { key: 'create-web-1' });
+    await api.finish(first);
+    const second = await api.post<Server>('/servers', body, { key: 'create-web-1' });
+    expect([second.status, second.replayed, second.data.id]).toEqual([202, true, first.data.id]);
+    expect(second.task?.id).toBe(first.task?.id);
+    expect((await api.get('/ips')).data).toHaveLength(1);
+  });
+
+  test('§8.1 a replayed deletion answers the stored 200, not 404', async () => {
+    const api = await open();
+    const ip = (await api.post<Ip>('/ips', {})).data;
+    await api.delete(`/ips/${ip.id}`, { key: 'release-address' });
+    const again = await api.delete<{ deleted: number }>(`/ips/${ip.id}`, { key: 'release-address' });
+    expect([again.status, again.replayed, again.data.deleted]).toEqual([200, true, ip.id]);
+  });
+
+  test('§4 without a key every write is its own', async () => {
+    const api = await open();
+    await api.post('/ips', {});
+    await api.post('/ips', {});
+    expect((await api.get('/ips')).data).toHaveLength(2);
+  });
+
+  test('§8.2 the same key with a different body is refused, and nothing is done', async () => {
+    const api = await open();
+    await api.post('/networks', { name: 'one', cidr: '10.1.0.0/24' }, { key: 'create-network' });
+    const answer = await api.post(
+      '/networks',
+      { name: 'two', cidr: '10.2.0.0/24' },
+      { key: 'create-network' },
+    );
+    expect(answer.status).toBeGreaterThanOrEqual(400);
+    expect(answer.status).toBeLessThan(500);
+    expect(answer.replayed).toBe(false);
+    api.advance(10 * 60_000);
+    expect(await api.networkNamed('two')).toBeUndefined();
+    expect(await api.networkNamed('one')).toBeDefined();
+  });
+
+  test('§8 the key is kept per project: another token of the project gets the replay', async () => {
+    const api = await open();
+    const first = await api.post<Ip>('/ips', {}, { key: 'shared-by-tokens' });
+    const second = await api.post<Ip>('/ips', {}, { key: 'shared-by-tokens', token: api.tokens.member });
+    expect([second.status, second.replayed, second.data]).toEqual([201, true, first.data]);
+  });
+
+  test('§8 the key is kept per project: another project does not see it', async () => {
+    const api = await open();
+    await api.post<Ip>('/ips', {}, { key: 'one-key-two-projects' });
+    const other = await api.post<Ip>(
+      '/ips',
+      {},
+      { key: 'one-key-two-projects', token: api.otherProjectToken },
+    );
+    expect([other.status, other.replayed]).toEqual([201, false]);
+  });
+
+  test('§8 a key is retained for 24 hours, and not longer', async () => {
+    const api = await open();
+    const first = await api.post<Ip>('/ips', {}, { key: 'kept-for-a-day' });
+    api.advance(24 * HOUR_MS - 60_000);
+    expect((await api.post<Ip>('/ips', {}, { key: 'kept-for-a-day' })).replayed).toBe(true);
+    api.advance(2 * 60_000);
+    const late = await api.post<Ip>('/ips', {}, { key: 'kept-for-a-day' });
+    expect([late.status, late.replayed]).toEqual([201, false]);
+    expect(late.data.id).not.toBe(first.data.id);
+  });
+
+  test('§8.3 responses of 409 are not stored: after the state changed the same key goes through', async () => {
+    const api = await open();
+    const server = await api.server({ public_ipv4: { new: true } });
+    const [ip] = (await api.get<Ip[]>('/ips')).data;
+    const key = 'release-when-free';
+    expect((await api.delete(`/ips/${ip?.id}`, { key })).code).toBe('ip_in_use');
+    await api.finish(await api.delete(`/servers/${server.id}`));
+    const answer = await api.delete(`/ips/${ip?.id}`, { key });
+    expect([answer.status, answer.replayed]).toEqual([200, false]);
+  });
+
+  test('§8.3 responses of 5xx are not stored', async () => {
+    const api = await open();
+    for (const status of [500, 503]) {
+      const key = `after-a-${status}`;
+      api.failNextRequest(status);
+      expect((await api.post('/ips', {}, { key })).status).toBe(status);
+      const answer = await api.post('/ips', {}, { key });
+      expect([answer.status, answer.replayed]).toEqual([201, false]);
+    }
+  });
+
+  test('§8.4 other refusals are stored under the key: 422', async () => {
+    const api = await open();
+    const body = { name: 'b'.repeat(31), cidr: '10.0.0.0/24' };
+    const first = await api.post('/networks', body, { key: 'refused-once' });
+    const second = await api.post('/networks', body, { key: 'refused-once' });
+    expect([first.status, first.replayed, second.status, second.replayed]).toEqual([422, false, 422, true]);
+    expect(second.problem?.invalid_params).toEqual(first.problem?.invalid_params);
+  });
+
+  test('§8.4 other refusals are stored under the key: 404', async () => {
+    const api = await open();
+    const body = await api.serverBody({ server_type_id: 987_654 });
+    await api.post('/servers', body, { key: 'no-such-type' });
+    const again = await api.post('/servers', body, { key: 'no-such-type' });
+    expect([again.status, again.code, again.replayed]).toEqual([404, 'server_type_not_found', true]);
+  });
+
+  test.each([
+    ['7 characters', 'k'.repeat(7), 422],
+    ['8 characters', 'k'.repeat(8), 201],
+    ['255 characters', 'k'.repeat(255), 201],
+    ['256 characters', 'k'.repeat(256), 422],
+    ['printable characters', 'a key: {"n": 1} ~!', 201],
+    ['a tab inside', 'a key\twith a tab', 422],
+    ['a character that is not printable ASCII', 'schl\u0085ssel-1', 422],
+  ])('§8 the key has 8 to 255 printable characters: %s', async (_what, key, expected) => {
+    const api = await open();
+    const answer = await api.post('/ips', {}, { key });
+    if (expected === 201) expect(answer.status).toBe(201);
+    else expect([400, 422]).toContain(answer.status);
+  });
+
+  test('§4.4 every write operation accepts the key: PUT firewall', async () => {
+    const api = await open();
+    const server = await api.server({ public_ipv4: { new: true } });
+    const path = `/servers/${server.id}/firewall`;
+    const open_ = { enabled: false, policy_in: 'accept', rules: [] };
+    await api.put(path, open_, { key: 'firewall-first' });
+    await api.put(path, { ...open_, policy_in: 'drop' }, { key: 'firewall-second' });
+    const replay = await api.put(path, open_, { key: 'firewall-first' });
+    expect([replay.status, replay.replayed]).toEqual([200, true]);
+    expect((await api.get<{ policy_in: string }>(path)).data.policy_in).toBe('drop');
+  });
+
+  test('§4.4 every write operation accepts the key: backups, without a body', async () => {
+    const api = await open();
+    const server = await api.server();
+    await api.post(`/servers/${server.id}/backups`, undefined, { key: 'backup-before-upgrade' });
+    const replay = await api.post(`/servers/${server.id}/backups`, undefined, {
+      key: 'backup-before-upgrade',
+    });
+    expect(replay.replayed).toBe(true);
+    expect(await api.backups(server.id)).toHaveLength(1);
+  });
+});
