@@ -109,7 +109,10 @@ export type IntentPatch = Partial<
     | 'blocked'
     | 'detail'
   >
->;
+> & {
+  /** Fields that no longer hold, such as a look that a new send has overtaken. */
+  readonly clear?: readonly ('why' | 'notSeenAt' | 'acceptedAt' | 'taskId' | 'blocked')[];
+};
 
 /** One line of the journal. */
 export interface JournalEntry {
@@ -171,7 +174,7 @@ export interface StateStore {
   lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number>;
   /** Newest first. */
   intents(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly Intent[]>;
-  /** Oldest first. */
+  /** The last `limit` lines, oldest first. */
   journal(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly JournalEntry[]>;
 
   /** Requests counted against a budget, by the hash of their token. */
