@@ -100,8 +100,11 @@ export function createBudget(options: BudgetOptions): Budget {
     const now = clock.now();
     const uses = await memory.recentUse(bucket, now - timing.rememberMs);
     const closed = await memory.note(closedNote(bucket));
-    // A use in the future means that the clock was set back: it counts as if it were now.
-    for (const at of uses) cooling.push(clock.monotonic() - Math.max(0, now - at) + timing.rememberMs);
+    for (const at of uses) {
+      // A lost request is recorded ahead; anything further in the future means that the clock was set back.
+      const age = Math.max(-lateArrivalMs, now - at);
+      cooling.push(clock.monotonic() - age + timing.rememberMs);
+    }
     closedUntil = Math.max(closedUntil, clock.monotonic() + leftOfNote(closed, now));
   }
 
@@ -184,17 +187,18 @@ export function createBudget(options: BudgetOptions): Budget {
 
   function newSlot(): Slot {
     const startedAt = clock.monotonic();
-    const coolFor = (ms: number) => {
+    const end = (lateMs: number) => {
       const now = clock.monotonic();
       inFlight -= 1;
-      cooling.push(now + ms);
+      cooling.push(now + lateMs + timing.coolMs);
       pump();
-      // The record made at the start says too little of a slow exchange. Counting it twice is safe.
-      if (now - startedAt > timing.promptMs) memory.recordUse(bucket, clock.now()).catch(() => {});
+      // The record made at the start says too little of such an exchange. Counting it twice is safe.
+      const slow = now - startedAt > timing.promptMs;
+      if (slow || lateMs > 0) memory.recordUse(bucket, clock.now() + lateMs).catch(() => {});
     };
     return {
-      answered: () => coolFor(timing.coolMs),
-      lost: () => coolFor(timing.coolMs + lateArrivalMs),
+      answered: () => end(0),
+      lost: () => end(lateArrivalMs),
       unsent: () => {
         inFlight -= 1;
         pump();

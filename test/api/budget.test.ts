@@ -1,0 +1,220 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createBudget, lateArrivalMs, type ReadPriority, readOnlyMemory } from '../../src/api/budget.ts';
+import { type VirtualClock, virtualClock } from '../support/virtual-clock.ts';
+import { type Memory, memory } from './support.ts';
+
+function budgetOf(limit: number, clock: VirtualClock, memo: Memory = memory(), timeScale = 1) {
+  return createBudget({ bucket: 'b:reads', limit, windowMs: 60_000, clock, timeScale, memory: memo });
+}
+
+async function use(budget: ReturnType<typeof budgetOf>, priority: ReadPriority = 'operation') {
+  (await budget.acquire(priority)).answered();
+}
+
+describe('src/api/budget', () => {
+  test('never holds more than the limit in any sliding window, whatever requests take and when they arrive', async () => {
+    const requests = fc.record({
+      gapMs: fc.integer({ min: 0, max: 9_000 }),
+      lastsMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 40_000 })),
+      arrival: fc.double({ min: 0, max: 1, noNaN: true }),
+      end: fc.constantFrom('answered', 'answered', 'answered', 'lost'),
+      crash: fc.integer({ min: 0, max: 30 }).map((n) => n === 0),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(requests, { maxLength: 40 }),
+        fc.integer({ min: 1, max: 6 }),
+        async (plan, limit) => {
+          const clock = virtualClock();
+          const memo = memory();
+          const arrivals: number[] = [];
+          let budget = budgetOf(limit, clock, memo);
+          const work: Promise<void>[] = [];
+          const script = async () => {
+            for (const { gapMs, lastsMs, arrival, end, crash } of plan) {
+              await clock.sleep(gapMs);
+              // A new process that only knows what was recorded; the old one's requests have ended.
+              if (crash) {
+                await Promise.all(work);
+                await clock.sleep(1);
+                budget = budgetOf(limit, clock, memo);
+              }
+              const current = budget;
+              work.push(
+                (async () => {
+                  const slot = await current.acquire('operation');
+                  const late = end === 'lost' ? lateArrivalMs : 0;
+                  const startedAt = clock.monotonic();
+                  arrivals.push(startedAt + arrival * (lastsMs + late));
+                  await clock.sleep(lastsMs);
+                  slot[end === 'lost' ? 'lost' : 'answered']();
+                })(),
+              );
+            }
+            await Promise.all(work);
+          };
+          await clock.run(script());
+          arrivals.sort((a, b) => a - b);
+          arrivals.forEach((at, index) => {
+            const earlier = arrivals[index - limit];
+            if (earlier !== undefined) expect(at - earlier).toBeGreaterThan(60_000);
+          });
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+
+  test('lets the whole limit go at once and the next one only a window later', async () => {
+    const clock = virtualClock();
+    const budget = budgetOf(60, clock);
+    await clock.run(Promise.all(Array.from({ length: 60 }, () => use(budget))));
+    expect(clock.monotonic()).toBe(0);
+    await clock.run(use(budget));
+    expect(clock.monotonic()).toBeGreaterThan(60_000);
+    expect(clock.monotonic()).toBeLessThan(60_200);
+  });
+
+  test('frees a slot a window after the end of its request, not after its start', async () => {
+    const clock = virtualClock();
+    const budget = budgetOf(1, clock);
+    const slot = await clock.run(budget.acquire('operation'));
+    await clock.advance(25_000);
+    slot.answered();
+    await clock.run(use(budget));
+    expect(clock.monotonic()).toBeGreaterThan(85_000);
+  });
+
+  test('gives a slot back at once when nothing was sent', async () => {
+    const clock = virtualClock();
+    const budget = budgetOf(1, clock);
+    (await clock.run(budget.acquire('operation'))).unsent();
+    await clock.run(use(budget));
+    expect(clock.monotonic()).toBe(0);
+  });
+
+  test('serves polls before operations before refreshes, and each in order of arrival', async () => {
+    const clock = virtualClock();
+    const budget = budgetOf(1, clock);
+    await clock.run(use(budget));
+    const served: string[] = [];
+    const wait = async (priority: ReadPriority, name: string) => {
+      await use(budget, priority);
+      served.push(name);
+    };
+    const work = Promise.all([
+      wait('refresh', 'refresh 1'),
+      wait('operation', 'operation 1'),
+      wait('poll', 'poll 1'),
+      wait('operation', 'operation 2'),
+      wait('poll', 'poll 2'),
+    ]);
+    await clock.run(work);
+    expect(served).toEqual(['poll 1', 'poll 2', 'operation 1', 'operation 2', 'refresh 1']);
+  });
+
+  test('counts what an earlier process sent', async () => {
+    const clock = virtualClock();
+    const memo = memory();
+    await clock.run(use(budgetOf(2, clock, memo)));
+    await clock.advance(10_000);
+    const next = budgetOf(2, clock, memo);
+    await clock.run(use(next));
+    expect(clock.monotonic()).toBeLessThan(11_000);
+    await clock.run(use(next));
+    expect(clock.monotonic()).toBeGreaterThan(60_000);
+  });
+
+  test('counts a request in whose midst the process died', async () => {
+    const clock = virtualClock();
+    const memo = memory();
+    await clock.run(budgetOf(1, clock, memo).acquire('operation'));
+    await clock.advance(1_000);
+    await clock.run(use(budgetOf(1, clock, memo)));
+    expect(clock.monotonic()).toBeGreaterThan(62_000);
+  });
+
+  test('takes a use in the future, after the clock was set back, as one of now', async () => {
+    const clock = virtualClock();
+    const memo = memory();
+    await clock.run(use(budgetOf(1, clock, memo)));
+    clock.jump(-25 * 3_600_000);
+    await clock.run(use(budgetOf(1, clock, memo)));
+    expect(clock.monotonic()).toBeGreaterThan(60_000);
+    expect(clock.monotonic()).toBeLessThan(65_000 + lateArrivalMs);
+  });
+
+  test('stays closed for the time it was told, also in the next process', async () => {
+    const clock = virtualClock();
+    const memo = memory();
+    const first = budgetOf(5, clock, memo);
+    await clock.run(use(first));
+    await first.close(42_000);
+    await clock.advance(2_000);
+    await clock.run(Promise.all([use(first), use(budgetOf(5, clock, memo))]));
+    expect(clock.monotonic()).toBe(42_000);
+  });
+
+  test('an aborted wait holds no slot and leaves no timer', async () => {
+    const clock = virtualClock();
+    const budget = budgetOf(1, clock);
+    await clock.run(use(budget));
+    const stop = new AbortController();
+    const waiting = budget.acquire('operation', stop.signal);
+    const room = budget.room(stop.signal);
+    await clock.advance(1_000);
+    expect(clock.sleeping).toBe(1);
+    stop.abort(new Error('stopped'));
+    await expect(waiting).rejects.toThrow('stopped');
+    await expect(room).rejects.toThrow('stopped');
+    expect(clock.sleeping).toBe(0);
+  });
+
+  test('room waits for a free slot and takes none', async () => {
+    const clock = virtualClock();
+    const budget = budgetOf(1, clock);
+    await clock.run(budget.room());
+    await clock.run(use(budget));
+    expect(clock.monotonic()).toBe(0);
+    await clock.run(budget.room());
+    expect(clock.monotonic()).toBeGreaterThan(60_000);
+  });
+
+  test('a use that cannot be recorded is not sent', async () => {
+    const clock = virtualClock();
+    const memo = memory();
+    const broken = { ...memo, recordUse: () => Promise.reject(new Error('disk full')) };
+    const budget = createBudget({
+      bucket: 'b',
+      limit: 1,
+      windowMs: 60_000,
+      clock,
+      timeScale: 1,
+      memory: broken,
+    });
+    await expect(clock.run(budget.acquire('operation'))).rejects.toThrow('disk full');
+    await clock.run(budget.room());
+    expect(clock.monotonic()).toBe(0);
+  });
+
+  test('a dry run reads what was sent and records nothing', async () => {
+    const clock = virtualClock();
+    const memo = memory();
+    await clock.run(use(budgetOf(1, clock, memo)));
+    const before = structuredClone(memo.uses);
+    const dry = createBudget({
+      bucket: 'b:reads',
+      limit: 1,
+      windowMs: 60_000,
+      clock,
+      timeScale: 1,
+      memory: readOnlyMemory(memo),
+    });
+    await clock.run(use(dry));
+    await dry.close(1_000);
+    expect(clock.monotonic()).toBeGreaterThan(60_000);
+    expect(memo.uses).toEqual(before);
+    expect(memo.notes.size).toBe(0);
+  });
+});
