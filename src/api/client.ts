@@ -67,7 +67,7 @@ export function createClient(options: ClientOptions): Client {
     counters,
     apiClock,
   });
-  const readsOptions = { pipeline, clock, random, profile, apiClock };
+  const readsOptions = { pipeline, clock, random, profile, apiClock, logger };
   return {
     reads: (priority) => createReads(readsOptions, priority),
     writes: createWrites(pipeline, profile),

@@ -9,6 +9,7 @@ import { TransportError } from '../core/transport.ts';
 import type { Answer } from './answer.ts';
 import type { ApiClock } from './api-clock.ts';
 import type { ReadPriority } from './budget.ts';
+import type { ApiLogger } from './logging.ts';
 import type { Pipeline } from './pipeline.ts';
 import { printable } from './text.ts';
 import {
@@ -35,6 +36,7 @@ export interface ReadsOptions {
   readonly random: Random;
   readonly profile: ApiProfile;
   readonly apiClock: ApiClock;
+  readonly logger: ApiLogger;
 }
 
 /** A read is sent this often at most; then its last failure is the answer. */
@@ -57,14 +59,19 @@ export interface Reads extends ReadPort {
  * server only `server_not_found`, as any other 404 there may be about something else.
  */
 export function createReads(options: ReadsOptions, priority: ReadPriority): Reads {
-  const { pipeline, clock, random, profile } = options;
+  const { pipeline, clock, random, profile, logger } = options;
 
   async function read<T>(path: string, schema: z.ZodType<T>, signal?: AbortSignal): Promise<T> {
     for (let tries = 1; ; tries++) {
       const outcome = await readOnce(path, schema, signal);
       if ('data' in outcome) return outcome.data;
       if (outcome.final || tries >= maxTries) throw outcome.error;
-      await clock.sleep(waitMs(tries, outcome.retryAfterMs ?? 0), signal);
+      const pause = waitMs(tries, outcome.retryAfterMs ?? 0);
+      logger.warn(
+        { path, attempt: tries, waitMs: Math.round(pause), error: outcome.error },
+        'a read failed: trying again',
+      );
+      await clock.sleep(pause, signal);
     }
   }
 

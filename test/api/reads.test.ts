@@ -1,0 +1,244 @@
+import { describe, expect, test } from 'vitest';
+import { parseBaseUrl } from '../../src/api/client.ts';
+import { maxTries } from '../../src/api/reads.ts';
+import { scaledClock } from '../../src/core/clock.ts';
+import { ApiProblem, ConfigError } from '../../src/core/errors.ts';
+import type { IpId, ServerId, ServerTypeId, TaskId } from '../../src/core/resources.ts';
+import { TransportError } from '../../src/core/transport.ts';
+import { virtualClock } from '../support/virtual-clock.ts';
+import { answer, aProject, baseUrl, memory, ok, problem, proxyPage, rig } from './support.ts';
+
+const server = 7 as ServerId;
+
+describe('src/api/reads', () => {
+  test('sends the token, what it accepts and who asks, and nothing of a body', async () => {
+    const { client, clock, sent } = rig(() => ok(aProject));
+    expect(await clock.run(client.reads('operation').project())).toEqual(aProject);
+    expect(sent[0]).toMatchObject({
+      method: 'GET',
+      url: `${baseUrl}/project`,
+      headers: {
+        authorization: 'Bearer secret-token',
+        accept: 'application/json, application/problem+json',
+        'user-agent': 'vdcsync/1.2.3',
+      },
+    });
+    expect(sent[0]?.headers).not.toHaveProperty('content-type');
+    expect(sent[0]).not.toHaveProperty('body');
+  });
+
+  test.each([
+    ['a lost answer', () => Promise.reject(new TransportError('reset', 'unknown', 'ECONNRESET'))],
+    ['a refused connection', () => Promise.reject(new TransportError('refused', 'none', 'ECONNREFUSED'))],
+    ['a 503', () => problem(503, 'unavailable')],
+    ['a 500', () => problem(500, 'internal')],
+    ['a 429', () => problem(429, 'rate_limited', { 'retry-after': '3' })],
+    ["a proxy's 502 page", () => proxyPage(502)],
+    ["a proxy's 200 page", () => proxyPage(200)],
+    ["a proxy's 404 page", () => proxyPage(404)],
+    ["a proxy's 401 page", () => proxyPage(401)],
+    ['a 404 without X-Request-Id', () => ({ ...problem(404, 'server_not_found'), headers: {} })],
+    ['JSON that is cut off', () => answer(200, '{"data": {"id": 4')],
+    ['part of a list', () => answer(206, { data: aProject })],
+    ['a redirect', () => answer(302, '', { location: 'https://elsewhere.example/' })],
+  ])('tries again after %s', async (_what, failure) => {
+    const { client, clock, sent } = rig((_request, index) => (index === 0 ? failure() : ok(aProject)));
+    expect(await clock.run(client.reads('operation').project())).toEqual(aProject);
+    expect(sent).toHaveLength(2);
+    expect(sent.every((each) => each.url === `${baseUrl}/project`)).toBe(true);
+  });
+
+  test('gives up after a bounded number of tries, with growing waits', async () => {
+    const { client, clock, sent } = rig(() => problem(503, 'unavailable'), { random: () => 1 });
+    const failed = clock.run(client.reads('operation').ips());
+    await expect(failed).rejects.toMatchObject({ name: 'ApiProblem', status: 503, code: 'unavailable' });
+    expect(sent).toHaveLength(maxTries);
+    expect(sent.map(({ at }) => at)).toEqual([0, 1_000, 5_000, 21_000, 81_000]);
+  });
+
+  test("rejects a proxy's answer as no answer, never as the API's refusal", async () => {
+    for (const status of [200, 401, 403, 404, 502]) {
+      const { client, clock } = rig(() => proxyPage(status));
+      await expect(clock.run(client.reads('operation').findIp(1))).rejects.toBeInstanceOf(TransportError);
+    }
+  });
+
+  test.each([401, 402, 403, 404, 405, 409, 422])('takes the refusal %i as final', async (status) => {
+    const { client, clock, sent } = rig(() => problem(status, 'some_code'));
+    await expect(clock.run(client.reads('operation').networks())).rejects.toMatchObject({
+      status,
+      code: 'some_code',
+    });
+    expect(sent).toHaveLength(1);
+  });
+
+  test('waits for the Retry-After of a 503', async () => {
+    const { client, clock, sent } = rig((_request, index) =>
+      index === 0 ? problem(503, 'busy', { 'retry-after': '30' }) : ok(aProject),
+    );
+    await clock.run(client.reads('operation').project());
+    expect(sent[1]?.at).toBe(30_000);
+  });
+
+  test('finds nothing only at the 404 that says so', async () => {
+    const gone = rig(() => problem(404, 'server_not_found'));
+    const reads = gone.client.reads('operation');
+    const found = Promise.all([
+      reads.findNetworkInterfaces(server),
+      reads.findFirewall(server),
+      reads.findBackups(server),
+      reads.findBackupPolicy(server),
+      reads.findIp(1),
+      reads.findIso('uiso-1'),
+      reads.findTask('t-1' as TaskId),
+    ]);
+    expect(await gone.clock.run(found)).toEqual(Array(7).fill(undefined));
+
+    const other = rig(() => problem(404, 'backup_policy_not_found'));
+    await expect(
+      other.clock.run(other.client.reads('operation').findBackupPolicy(server)),
+    ).rejects.toMatchObject({
+      status: 404,
+    });
+    expect(await other.clock.run(other.client.reads('operation').findIp(1 as IpId))).toBeUndefined();
+  });
+
+  test('names the path of what the document does not describe, and drops nothing', async () => {
+    const { client, clock, sent } = rig(() =>
+      ok([
+        { id: 1, name: 'a', cidr: '10.0.0.0/24', is_default: false },
+        { id: 2, name: 'b', is_default: false },
+      ]),
+    );
+    await expect(clock.run(client.reads('operation').networks())).rejects.toThrow(
+      /GET \/networks .*data\.1\.cidr/,
+    );
+    expect(sent).toHaveLength(1);
+    for (const body of [{ data: null }, { data: { items: [] } }, {}, [], 'x', null]) {
+      const odd = rig(() => answer(200, JSON.stringify(body)));
+      await expect(odd.clock.run(odd.client.reads('operation').ips())).rejects.toBeInstanceOf(ApiProblem);
+    }
+  });
+
+  test('builds paths from ids alone, whatever they hold', async () => {
+    const { client, clock, sent } = rig(() => problem(404, 'task_not_found'));
+    await clock.run(client.reads('poll').findTask('../servers/1?x=#' as TaskId));
+    expect(sent[0]?.url).toBe(`${baseUrl}/tasks/..%2Fservers%2F1%3Fx%3D%23`);
+    await expect(client.reads('poll').findTask('..' as TaskId)).rejects.toBeInstanceOf(ConfigError);
+    expect(sent).toHaveLength(1);
+  });
+
+  test('asks for the token each time, and a new one has its own budget', async () => {
+    let token = 'first';
+    const { client, clock, sent, memory: memo } = rig(() => ok(aProject), { token: () => token });
+    await clock.run(client.reads('operation').project());
+    token = 'second';
+    await clock.run(client.reads('operation').project());
+    expect(sent.map(({ headers }) => headers.authorization)).toEqual(['Bearer first', 'Bearer second']);
+    expect(new Set(memo.uses.map(({ bucket }) => bucket)).size).toBe(2);
+    expect(JSON.stringify(memo.uses)).not.toMatch(/first|second/);
+  });
+
+  test('a token that no header can carry is told without repeating it', async () => {
+    const { client, clock, sent } = rig(() => ok(aProject), { token: () => 'canary-secret\n' });
+    const failed = clock.run(client.reads('operation').project());
+    await expect(failed).rejects.toBeInstanceOf(ConfigError);
+    await expect(failed).rejects.not.toThrow(/canary/);
+    expect(sent).toHaveLength(0);
+  });
+
+  test('a 429 holds every read back for real Retry-After seconds, under a faster clock too', async () => {
+    const real = virtualClock();
+    const speed = 50;
+    const { client, sent } = rig(
+      (_request, index) =>
+        index === 0 ? problem(429, 'rate_limited', { 'retry-after': '10' }) : ok(aProject),
+      {
+        clock: real,
+        scaled: scaledClock(real, speed, real.now()),
+        profile: { timeScale: speed },
+      },
+    );
+    await real.run(
+      Promise.all([
+        client.reads('refresh').project(),
+        real.sleep(1).then(() => client.reads('poll').project()),
+      ]),
+    );
+    expect(sent.slice(1).map(({ at }) => at)).toEqual([10_000, 10_000]);
+    expect(client.counters).toEqual({ reads: 2, writes: 0, polls: 1, limited: 1 });
+  });
+
+  test('a 429 is respected by the next process, and reads and writes are apart', async () => {
+    const memo = memory();
+    const clock = virtualClock();
+    const first = rig(() => problem(429, 'rate_limited', { 'retry-after': '20' }), { memory: memo, clock });
+    first.client
+      .reads('operation')
+      .project()
+      .catch(() => {});
+    await clock.advance(10);
+    const next = rig(() => ok(aProject), { memory: memo, clock });
+    await next.client.writes.room();
+    expect(clock.monotonic()).toBe(10);
+    await clock.run(next.client.reads('operation').project());
+    expect(next.sent[0]?.at).toBe(20_000);
+  });
+
+  test("tells the API's time from its last Date header, and not from a proxy's", async () => {
+    const date = 'Thu, 01 Jan 2026 12:00:00 GMT';
+    const { client, clock } = rig((_request, index) =>
+      index === 0
+        ? ok(aProject, { date })
+        : { ...proxyPage(502), headers: { date: 'Thu, 01 Jan 2099 12:00:00 GMT' } },
+    );
+    const reads = client.reads('operation');
+    expect(reads.apiNow()).toBe(clock.now());
+    await clock.run(reads.project());
+    await clock.run(reads.project().catch(() => {}));
+    expect(reads.apiNow()).toBe(Date.parse(date) + clock.monotonic());
+  });
+
+  test('reads prices as the digits of the answer', async () => {
+    const body = `{"data": {"server_type_id": 3, "pricing_mode": "fixed", "limits": null, "gpu_packages": [
+      {"key": "a", "name": "A", "price": 12.10, "backup_price": 0.30000000000000004},
+      {"key": "b", "name": "B", "price": 1.5e2, "backup_price": "7.00"},
+      {"key": "c", "name": "C", "price": "on request"}]}}`;
+    const { client, clock } = rig(() => answer(200, body));
+    expect(await clock.run(client.reads('operation').pricing(3 as ServerTypeId))).toEqual({
+      gpu_packages: [
+        { key: 'a', name: 'A', price: '12.10', backup_price: '0.30000000000000004' },
+        { key: 'b', name: 'B', price: '150', backup_price: '7.00' },
+        { key: 'c', name: 'C', price: null, backup_price: null },
+      ],
+    });
+  });
+});
+
+describe('src/api/client parseBaseUrl', () => {
+  test.each([
+    ['https://api.example.com/v1', 'https://api.example.com/v1'],
+    ['https://api.example.com/project/v12/', 'https://api.example.com/project/v12'],
+    ['http://127.0.0.1:8080/v1', 'http://127.0.0.1:8080/v1'],
+    ['http://localhost:1/v1', 'http://localhost:1/v1'],
+    ['http://[::1]:1/v2', 'http://[::1]:1/v2'],
+  ])('takes %s', (text, url) => {
+    expect(parseBaseUrl(text)).toBe(url);
+  });
+
+  test.each([
+    'api.example.com/v1',
+    'https://api.example.com',
+    'https://api.example.com/v1/servers',
+    'https://api.example.com/version1',
+    'http://api.example.com/v1',
+    'http://127.0.0.1.example.com/v1',
+    'ftp://localhost/v1',
+    'https://user:canary@api.example.com/v1',
+    'https://api.example.com/v1?token=canary',
+    'https://api.example.com/v1#canary',
+  ])('refuses %s', (text) => {
+    expect(() => parseBaseUrl(text)).toThrow(ConfigError);
+    expect(() => parseBaseUrl(text)).not.toThrow(/canary/);
+  });
+});

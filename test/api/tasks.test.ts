@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'vitest';
+import type { TaskWait } from '../../src/core/ports.ts';
+import type { TaskId } from '../../src/core/resources.ts';
+import type { VirtualClock } from '../support/virtual-clock.ts';
+import { memory, ok, problem, proxyPage, type Rig, type RigOptions, rig } from './support.ts';
+
+/** A generator of numbers in [0, 1) that a seed reproduces. */
+function mulberry(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+/** An API whose tasks end at given moments of the clock. */
+function world(options: RigOptions = {}): Rig & { endsAt: Map<string, number>; polls: Map<string, number> } {
+  const endsAt = new Map<string, number>();
+  const polls = new Map<string, number>();
+  let clock: VirtualClock | undefined;
+  const made = rig((request) => {
+    const id = request.url.split('/').at(-1) ?? '';
+    polls.set(id, (polls.get(id) ?? 0) + 1);
+    const ended = (clock?.monotonic() ?? 0) >= (endsAt.get(id) ?? Infinity);
+    return ok({ id, status: ended ? 'succeeded' : 'running', is_terminal: ended, poll: '', created_at: '' });
+  }, options);
+  clock = made.clock;
+  return { ...made, endsAt, polls };
+}
+
+function taskWait(clock: VirtualClock, id: string, more: Partial<TaskWait> = {}): TaskWait {
+  return { id: id as TaskId, sort: 'create_server', acceptedAt: clock.now(), deadlineMs: 1_800_000, ...more };
+}
+
+describe('src/api/tasks', () => {
+  const constant = () => 9_000;
+  const uniform = (random: () => number) => 5_000 + 40_000 * random();
+  const exponential = (random: () => number) => -20_000 * Math.log(1 - random());
+  const twoSorts = (random: () => number) =>
+    random() < 0.7 ? 3_000 + 500 * random() : 60_000 + 5_000 * random();
+  const quick = (random: () => number) => 100 * random();
+
+  test.each([
+    ['constant', constant],
+    ['uniform', uniform],
+    ['exponential', exponential],
+    ['of two sorts', twoSorts],
+    ['immediate', quick],
+  ])('asks less than twice a task, on average, where durations are %s', async (_what, duration) => {
+    for (const seed of [1, 2, 3]) {
+      const random = mulberry(seed);
+      const { clock, client, endsAt, polls } = world();
+      let waited = 0;
+      let lasted = 0;
+      const count = 100;
+      for (let index = 0; index < count; index++) {
+        const ms = duration(random);
+        endsAt.set(`t${index}`, clock.monotonic() + ms);
+        const startedAt = clock.monotonic();
+        expect(await clock.run(client.tasks.wait(taskWait(clock, `t${index}`)))).toEqual({
+          end: 'succeeded',
+        });
+        waited += clock.monotonic() - startedAt;
+        lasted += ms;
+      }
+      const all = [...polls.values()].reduce((sum, each) => sum + each, 0);
+      expect(all / count).toBeLessThan(2);
+      // Waiting blindly for long would be cheap too.
+      if (duration !== quick && duration !== twoSorts) expect(waited / lasted).toBeLessThan(2.2);
+    }
+  });
+
+  test('never asks again once a task is terminal, and leaves no timer', async () => {
+    const { clock, client, endsAt, polls } = world();
+    endsAt.set('t', 0);
+    await clock.run(client.tasks.wait(taskWait(clock, 't')));
+    await clock.advance(3_600_000);
+    expect(polls.get('t')).toBe(1);
+    expect(clock.sleeping).toBe(0);
+  });
+
+  test('what was learnt outlives the process, by the sort of write', async () => {
+    const memo = memory();
+    const first = world({ memory: memo });
+    for (let index = 0; index < 20; index++) {
+      first.endsAt.set(`t${index}`, first.clock.monotonic() + 100_000);
+      await first.clock.run(first.client.tasks.wait(taskWait(first.clock, `t${index}`)));
+    }
+    const next = world({ memory: memo, clock: first.clock });
+    next.endsAt.set('x', next.clock.monotonic() + 100_000);
+    const before = next.clock.monotonic();
+    await next.clock.run(next.client.tasks.wait(taskWait(next.clock, 'x')));
+    expect(next.polls.get('x')).toBeLessThanOrEqual(2);
+    expect(next.clock.monotonic() - before).toBeLessThan(150_000);
+    expect([...memo.notes.keys()]).toEqual(['task-duration:create_server']);
+  });
+
+  test('asks at once for a task accepted long ago, and learns nothing from it', async () => {
+    const memo = memory();
+    const { clock, client, endsAt } = world({ memory: memo });
+    endsAt.set('t', 0);
+    const wait = taskWait(clock, 't', { acceptedAt: clock.now() - 86_400_000 });
+    expect(await clock.run(client.tasks.wait(wait))).toEqual({ end: 'succeeded' });
+    expect(clock.monotonic()).toBe(0);
+    expect(memo.notes.size).toBe(0);
+  });
+
+  test('is stuck after the deadline, but never without a look after it', async () => {
+    const { clock, client, sent } = world();
+    expect(await clock.run(client.tasks.wait(taskWait(clock, 't', { deadlineMs: 600_000 })))).toEqual({
+      end: 'stuck',
+    });
+    expect(clock.monotonic()).toBe(600_000);
+    const before = sent.length;
+    const late = taskWait(clock, 't', { acceptedAt: clock.now() - 601_000, deadlineMs: 600_000 });
+    expect(await clock.run(client.tasks.wait(late))).toEqual({ end: 'stuck' });
+    expect(sent.length - before).toBe(1);
+    expect(before).toBeLessThan(30);
+  });
+
+  test('a clock that was set back does not stretch the deadline', async () => {
+    const { clock, client } = world();
+    const wait = taskWait(clock, 't', { acceptedAt: clock.now() + 25 * 3_600_000, deadlineMs: 60_000 });
+    expect(await clock.run(client.tasks.wait(wait))).toEqual({ end: 'stuck' });
+    expect(clock.monotonic()).toBe(60_000);
+  });
+
+  test('tells how a task failed', async () => {
+    const { client, clock } = rig(() =>
+      ok({ id: 't', status: 'failed', is_terminal: true, error: { code: 'x', message: 'no \u0007host' } }),
+    );
+    expect(await clock.run(client.tasks.wait(taskWait(clock, 't')))).toEqual({
+      end: 'failed',
+      detail: 'no  host',
+    });
+  });
+
+  test('a task unknown to the API is lost only a minute after its acceptance', async () => {
+    const { client, clock } = rig(() => problem(404, 'task_not_found'));
+    expect(await clock.run(client.tasks.wait(taskWait(clock, 't')))).toEqual({ end: 'lost' });
+    expect(clock.monotonic()).toBeGreaterThanOrEqual(60_000);
+    expect(clock.monotonic()).toBeLessThan(120_000);
+  });
+
+  test('a task that shows up within the minute is followed', async () => {
+    const { client, clock } = rig((_request, index) =>
+      index === 0 ? problem(404, 'task_not_found') : ok({ id: 't', status: 'succeeded', is_terminal: true }),
+    );
+    expect(await clock.run(client.tasks.wait(taskWait(clock, 't')))).toEqual({ end: 'succeeded' });
+  });
+
+  test('reads that fail are no outcome', async () => {
+    const { client, clock } = rig((_request, index) => {
+      if (index < 6) return proxyPage(502);
+      if (index < 8) return problem(401, 'unauthorized');
+      // Contradicts itself: not an end that can be told.
+      if (index < 10) return ok({ id: 't', status: 'running', is_terminal: true });
+      return ok({ id: 't', status: 'succeeded', is_terminal: true });
+    });
+    expect(await clock.run(client.tasks.wait(taskWait(clock, 't')))).toEqual({ end: 'succeeded' });
+  });
+
+  test('an unknown status goes on, a terminal failure stays one whatever the status was', async () => {
+    const { client, clock, sent } = rig((_request, index) =>
+      ok({ id: 't', status: index === 0 ? 'paused' : 'succeeded', is_terminal: index > 0 }),
+    );
+    expect(await clock.run(client.tasks.wait(taskWait(clock, 't')))).toEqual({ end: 'succeeded' });
+    expect(sent).toHaveLength(2);
+  });
+
+  test('stops when it is told to, in a wait or in a retry, and leaves no timer', async () => {
+    for (const handler of [
+      () => ok({ id: 't', status: 'running', is_terminal: false }),
+      () => proxyPage(502),
+    ]) {
+      const { client, clock } = rig(handler);
+      const stop = new AbortController();
+      const waiting = client.tasks.wait(taskWait(clock, 't'), stop.signal);
+      await clock.advance(20_500);
+      expect(clock.sleeping).toBe(1);
+      stop.abort(new Error('stopped'));
+      await expect(waiting).rejects.toThrow('stopped');
+      expect(clock.sleeping).toBe(0);
+    }
+  });
+});

@@ -1,0 +1,162 @@
+import { describe, expect, test } from 'vitest';
+import type { z } from 'zod';
+import {
+  backupPolicySchema,
+  backupSchema,
+  firewallSchema,
+  ipSchema,
+  isoSchema,
+  networkInterfaceSchema,
+  networkSchema,
+  parseKeepingDecimals,
+  pricingSchema,
+  readData,
+  serverTypeSchema,
+  taskSchema,
+} from '../../src/api/wire.ts';
+
+const read = <T>(schema: z.ZodType<T>, data: unknown) => readData({ data }, schema);
+
+describe('src/api/wire', () => {
+  const network = { id: 1, name: 'backend', cidr: '10.20.0.0/24', is_default: false, server_count: 2 };
+  const ip = { id: 1, address: '203.0.113.7', server_id: null, primary: true };
+  const rule = { direction: 'in', action: 'accept', id: 9, nested: { a: [1] } };
+  const policy = { enabled: true, days: ['mon'], hour: 3, minute: 0, keep: 7 };
+  const task = { id: 't', status: 'running', is_terminal: false, detail: null };
+
+  const accepted: readonly [string, z.ZodType, unknown, unknown][] = [
+    ['unknown fields', ipSchema, { ...ip, prefix: '/32', gateway: '203.0.113.1', new_field: {} }, ip],
+    [
+      'a network without server_count',
+      networkSchema,
+      { ...network, server_count: undefined, router: null },
+      { ...network, server_count: null },
+    ],
+    [
+      'a network with server_count null',
+      networkSchema,
+      { ...network, server_count: null },
+      { ...network, server_count: null },
+    ],
+    [
+      'a card without a network',
+      networkInterfaceSchema,
+      { id: 'net0', public: true, network_id: null, ips: [] },
+      { id: 'net0', public: true, network_id: null },
+    ],
+    [
+      'a firewall without policy_out',
+      firewallSchema,
+      { enabled: false, policy_in: 'drop', rules: [] },
+      { enabled: false, policy_in: 'drop', policy_out: null, rules: [] },
+    ],
+    [
+      'unknown rule fields',
+      firewallSchema,
+      { enabled: true, policy_in: 'drop', policy_out: 'accept', rules: [rule] },
+      { enabled: true, policy_in: 'drop', policy_out: 'accept', rules: [rule] },
+    ],
+    [
+      'a backup under way',
+      backupSchema,
+      {
+        id: '2026-01-01T00:00:00Z',
+        server_id: 1,
+        status: 'creating',
+        size_bytes: null,
+        created_at: '2026-01-01T00:00:00+00:00',
+      },
+      {
+        id: '2026-01-01T00:00:00Z',
+        status: 'creating',
+        size_bytes: null,
+        created_at: '2026-01-01T00:00:00+00:00',
+      },
+    ],
+    ['a policy that never ran', backupPolicySchema, policy, { ...policy, next_run: null, last_run: null }],
+    [
+      'a server type without gpu',
+      serverTypeSchema,
+      { id: 3, name: 's', pricing_mode: 'future' },
+      { id: 3, name: 's', pricing_mode: 'future', gpu: false },
+    ],
+    [
+      'a type without packages',
+      pricingSchema,
+      { server_type_id: 3, pricing_mode: 'sliders', limits: {} },
+      { gpu_packages: [] },
+    ],
+    [
+      'a task that says succeeded and is not terminal',
+      taskSchema,
+      { id: 't', status: 'succeeded', is_terminal: false },
+      task,
+    ],
+    ['a task of an unknown status', taskSchema, { id: 't', status: 'paused', is_terminal: false }, task],
+  ];
+  test.each(accepted)('takes %s', (_what, schema, data, expected) => {
+    expect(read(schema, data)).toEqual({ data: expected });
+  });
+
+  const isos: readonly [unknown, 'pending' | 'ready' | 'failed' | 'unknown', string | null][] = [
+    [{ status: 'available' }, 'ready', null],
+    [{ status: 'downloading', error: null }, 'pending', null],
+    [{ status: 'failed', error: '404 from\u0000 mirror' }, 'failed', '404 from  mirror'],
+    [{ download_status: 'failed', reason: 'no route' }, 'failed', 'no route'],
+    [{ download_status: 'Completed', status: 'whatever' }, 'ready', null],
+    [{ status: 'error', failure_reason: { message: 'too large' } }, 'failed', 'too large'],
+    [{ status: 'quarantined' }, 'unknown', null],
+    [{}, 'unknown', null],
+  ];
+  test.each(isos)('reads an ISO %j as %s', (fields, download, reason) => {
+    expect(read(isoSchema, { id: 'uiso-1', name: 'rescue', ...(fields as object) })).toEqual({
+      data: { id: 'uiso-1', name: 'rescue', download, reason },
+    });
+  });
+
+  const refused: readonly [string, z.ZodType, unknown, RegExp][] = [
+    [
+      'an address that does not say whose it is',
+      ipSchema,
+      { ...ip, server_id: undefined },
+      /data\.server_id/,
+    ],
+    ['an id as text', ipSchema, { ...ip, id: '1' }, /data\.id/],
+    [
+      'a network that does not say whether it is the default',
+      networkSchema,
+      { ...network, is_default: undefined },
+      /data\.is_default/,
+    ],
+    ['an object for a list', networkSchema.array(), { 0: network }, /data: .*array/],
+    [
+      'one bad row in a list',
+      networkSchema.array(),
+      [network, network, { ...network, id: null }],
+      /data\.2\.id/,
+    ],
+    [
+      'rules that are no list',
+      firewallSchema,
+      { enabled: true, policy_in: 'drop', rules: null },
+      /data\.rules/,
+    ],
+    [
+      'a terminal task that did not end',
+      taskSchema,
+      { id: 't', status: 'pending', is_terminal: true },
+      /data\.status/,
+    ],
+  ];
+  test.each(refused)('refuses %s, by its path', (_what, schema, data, message) => {
+    expect(read(schema, data)).toEqual({ mismatch: expect.stringMatching(message) });
+  });
+
+  test('keeps money as its digits and other numbers as numbers', () => {
+    expect(parseKeepingDecimals('{"price": 12.10, "backup_price": 1e-7, "id": 12.10}')).toEqual({
+      price: '12.10',
+      backup_price: '0.0000001',
+      id: 12.1,
+    });
+  });
+});

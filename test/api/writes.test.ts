@@ -1,0 +1,303 @@
+import { describe, expect, test } from 'vitest';
+import { buildWrite } from '../../src/api/write-requests.ts';
+import type { WriteName, WriteRequest, WriteResult } from '../../src/core/ports.ts';
+import { type ApiProfile, documentedProfile } from '../../src/core/profile.ts';
+import { type HttpResponse, TransportError } from '../../src/core/transport.ts';
+import { answer, baseUrl, problem, proxyPage, rig } from './support.ts';
+
+const key = 'vdcsync-0123456789';
+const createServer: WriteRequest = {
+  name: 'create_server',
+  path: {},
+  body: { name: 'web-1', server_type_id: 1 },
+};
+const aTask = { id: 't-1', status: 'pending', is_terminal: false, poll: '/v1/tasks/t-1', created_at: 'x' };
+
+async function send(
+  response: () => HttpResponse | Promise<HttpResponse>,
+  request: WriteRequest = createServer,
+) {
+  const { client, clock, sent } = rig(response);
+  const result = await clock.run(client.writes.send(request, key));
+  return { result, sent };
+}
+
+describe('src/api/writes', () => {
+  const classification: readonly [
+    string,
+    () => HttpResponse | Promise<HttpResponse>,
+    Partial<WriteResult>,
+  ][] = [
+    [
+      '202 with a task',
+      () => answer(202, { data: { id: 5 }, task: aTask }, { 'x-request-id': 'r' }),
+      {
+        type: 'answer',
+        status: 202,
+        requestId: 'r',
+        replayed: false,
+        data: { id: 5 },
+        task: { id: 't-1', terminal: false },
+      } as Partial<WriteResult>,
+    ],
+    ['task null', () => answer(201, { data: { id: 5 }, task: null }), { type: 'answer', task: null }],
+    [
+      'no task where one is documented',
+      () => answer(202, { data: { id: 5 } }),
+      { type: 'answer', task: 'missing' },
+    ],
+    [
+      'a task without an id',
+      () => answer(202, { data: { id: 5 }, task: { status: 'pending' } }),
+      { type: 'answer', task: 'missing' },
+    ],
+    [
+      'a replayed 2xx',
+      () => answer(202, { data: { id: 5 }, task: aTask }, { 'idempotency-replayed': 'true' }),
+      { type: 'answer', replayed: true },
+    ],
+    [
+      'a 2xx that is no JSON',
+      () => answer(202, '{"data": {'),
+      { type: 'answer', malformed: 'the body is no JSON' },
+    ],
+    ['a 2xx without a body', () => answer(204, ''), { type: 'answer', malformed: 'the body is empty' }],
+    [
+      'a 2xx without data',
+      () => answer(202, { task: aTask }),
+      { type: 'answer', malformed: 'data: missing' },
+    ],
+    [
+      'a 2xx without the id',
+      () => answer(202, { data: {}, task: null }),
+      { type: 'answer', malformed: 'data.id: missing' },
+    ],
+    ["a proxy's 200 page", () => proxyPage(200), { type: 'ambiguous', status: 200 }],
+    [
+      'a page under 200, stamped on the way',
+      () => answer(200, '<p>', { 'content-type': 'text/html' }),
+      { type: 'ambiguous', status: 200 },
+    ],
+    ['302', () => answer(302, '', { location: '/v1/servers/1' }), { type: 'ambiguous', status: 302 }],
+    ['307', () => answer(307, '{}', { location: 'https://x' }), { type: 'ambiguous', status: 307 }],
+    ["a proxy's 502 page", () => proxyPage(502), { type: 'ambiguous', status: 502 }],
+    [
+      'a cut-off 503',
+      () => answer(503, '{"code"', { 'content-type': 'application/problem+json' }),
+      { type: 'ambiguous', status: 503 },
+    ],
+    [
+      'a problem without X-Request-Id',
+      () => ({
+        status: 422,
+        headers: { 'content-type': 'application/problem+json' },
+        body: '{"code":"invalid_request"}',
+      }),
+      { type: 'ambiguous', status: 422 },
+    ],
+    ['an own 503', () => problem(503, 'unavailable'), { type: 'answer', status: 503, code: 'unavailable' }],
+    [
+      '409 with Retry-After',
+      () => problem(409, 'server_busy', { 'retry-after': '3' }),
+      { type: 'answer', status: 409, code: 'server_busy', retryAfterMs: 3_000 },
+    ],
+    [
+      'a problem of plain JSON with a code',
+      () => answer(409, { code: 'no_gpu_capacity' }),
+      { type: 'answer', status: 409, code: 'no_gpu_capacity' },
+    ],
+    ['plain JSON without a code', () => answer(409, { message: 'no' }), { type: 'ambiguous', status: 409 }],
+    [
+      'a problem without a code',
+      () => answer(409, { title: 'Conflict' }, { 'content-type': 'application/problem+json; charset=utf-8' }),
+      { type: 'answer', status: 409, code: null, title: 'Conflict' },
+    ],
+    [
+      'a replayed 429',
+      () => problem(429, 'rate_limited', { 'retry-after': '60', 'idempotency-replayed': 'true' }),
+      { type: 'answer', status: 429, replayed: true },
+    ],
+    [
+      'a validation failure',
+      () =>
+        answer(
+          422,
+          { code: 'invalid_request', invalid_params: [{ name: 'name', reason: 'too\u001b[31m long' }] },
+          { 'content-type': 'application/problem+json' },
+        ),
+      { type: 'answer', code: 'invalid_request', invalidParams: [{ name: 'name', reason: 'too [31m long' }] },
+    ],
+    [
+      'a refused connection',
+      () => Promise.reject(new TransportError('connect ECONNREFUSED', 'none', 'ECONNREFUSED')),
+      { type: 'unsent', reason: 'connect ECONNREFUSED' },
+    ],
+    [
+      'a reset',
+      () => Promise.reject(new TransportError('reset', 'unknown', 'ECONNRESET')),
+      { type: 'ambiguous', reason: 'reset' },
+    ],
+    ['a fault of the transport itself', () => Promise.reject(new Error('bug')), { type: 'ambiguous' }],
+  ];
+
+  test.each(classification)('%s', async (_what, response, expected) => {
+    const { result, sent } = await send(response);
+    expect(result).toMatchObject(expected);
+    expect(sent).toHaveLength(1);
+    if (result.type === 'answer') expect(result.malformed === undefined).toBe(!('malformed' in expected));
+  });
+
+  test('asks for no task and no id where the document shows none', async () => {
+    const released = await send(() => answer(200, { data: { deleted: 4 } }), {
+      name: 'release_ip',
+      path: { id: 4 },
+    });
+    expect(released.result).toEqual({
+      type: 'answer',
+      status: 200,
+      requestId: expect.any(String),
+      replayed: false,
+      data: { deleted: 4 },
+    });
+    const network = await send(() => answer(202, { data: null, task: aTask }), {
+      name: 'create_network',
+      path: {},
+      body: { name: 'n', cidr: '10.0.0.0/24' },
+    });
+    expect(network.result).toMatchObject({ data: null, task: { id: 't-1' } });
+    expect(network.result).not.toHaveProperty('malformed');
+  });
+
+  test('sends the key, the body to the byte, and a content type only with a body', async () => {
+    const withBody = await send(() => answer(202, { data: { id: 1 }, task: null }));
+    expect(withBody.sent[0]).toMatchObject({
+      method: 'POST',
+      url: `${baseUrl}/servers`,
+      body: '{"name":"web-1","server_type_id":1}',
+      headers: { 'idempotency-key': key, 'content-type': 'application/json' },
+    });
+    const bodiless = await send(() => answer(200, { data: { id: 'b' } }), {
+      name: 'take_backup',
+      path: { server_id: 3 },
+    });
+    expect(bodiless.sent[0]?.url).toBe(`${baseUrl}/servers/3/backups`);
+    expect(bodiless.sent[0]?.headers).not.toHaveProperty('content-type');
+    expect(bodiless.sent[0]).not.toHaveProperty('body');
+  });
+
+  test('a key that the API would not take, an unusable token or request is unsent', async () => {
+    const { client, sent } = rig(() => answer(200, {}));
+    expect(await client.writes.send(createServer, 'short')).toMatchObject({ type: 'unsent' });
+    expect(await client.writes.send(createServer, 'with\nbreak-in-it')).toMatchObject({ type: 'unsent' });
+    expect(await client.writes.send({ name: 'create_server', path: {} }, key)).toMatchObject({
+      type: 'unsent',
+    });
+    expect(await client.writes.send({ name: 'release_ip', path: { id: '..' } }, key)).toMatchObject({
+      type: 'unsent',
+    });
+    const noToken = rig(() => answer(200, {}), {
+      token: () => {
+        throw new Error('the token file is gone');
+      },
+    });
+    expect(await noToken.client.writes.send(createServer, key)).toEqual({
+      type: 'unsent',
+      reason: 'the token file is gone',
+    });
+    expect([...sent, ...noToken.sent]).toHaveLength(0);
+  });
+
+  test('a replayed 429 closes nothing, a fresh one the whole bucket, even from a proxy', async () => {
+    const replayed = rig(() => problem(429, 'x', { 'retry-after': '60', 'idempotency-replayed': 'true' }));
+    await replayed.clock.run(replayed.client.writes.send(createServer, key));
+    await replayed.clock.run(replayed.client.writes.room());
+    expect(replayed.clock.monotonic()).toBe(0);
+
+    const proxied = rig(() => ({ status: 429, headers: { 'retry-after': '17' }, body: 'slow down' }));
+    const result = await proxied.clock.run(proxied.client.writes.send(createServer, key));
+    expect(result).toMatchObject({ type: 'ambiguous', status: 429 });
+    await proxied.clock.run(proxied.client.writes.room());
+    expect(proxied.clock.monotonic()).toBe(17_000);
+  });
+
+  test('sends twenty a minute and no more', async () => {
+    const { client, clock, sent } = rig(() => answer(201, { data: { id: 1 } }));
+    const request: WriteRequest = { name: 'allocate_ip', path: {} };
+    await clock.run(
+      Promise.all(Array.from({ length: 41 }, (_, i) => client.writes.send(request, `${key}-${i}`))),
+    );
+    expect(sent.filter(({ at }) => at === 0)).toHaveLength(20);
+    expect(sent.filter(({ at }) => at <= 60_000)).toHaveLength(20);
+    expect(sent.filter(({ at }) => at <= 120_000)).toHaveLength(40);
+    expect(client.counters.writes).toBe(41);
+  });
+});
+
+describe('src/api/write-requests', () => {
+  const built = (request: WriteRequest, operations: ApiProfile['operations'] = {}) => {
+    const { method, path, body } = buildWrite(request, { ...documentedProfile, operations });
+    return [method, path, body].filter((each) => each !== undefined).join(' ');
+  };
+
+  const documented: readonly [WriteName, WriteRequest['path'], string][] = [
+    ['allocate_ip', {}, 'POST /ips {"x":1}'],
+    ['release_ip', { id: 4 }, 'DELETE /ips/4'],
+    ['add_iso', {}, 'POST /isos {"x":1}'],
+    ['delete_iso', { id: 'uiso-12' }, 'DELETE /isos/uiso-12'],
+    ['create_network', {}, 'POST /networks {"x":1}'],
+    ['delete_network', { id: 4 }, 'DELETE /networks/4'],
+    ['create_server', {}, 'POST /servers {"x":1}'],
+    ['delete_server', { id: 4 }, 'DELETE /servers/4'],
+    ['add_network_interface', { server_id: 4 }, 'POST /servers/4/network-interfaces {"x":1}'],
+    ['put_firewall', { server_id: 4 }, 'PUT /servers/4/firewall {"x":1}'],
+    ['take_backup', { server_id: 4 }, 'POST /servers/4/backups'],
+  ];
+  test.each(documented)('%s', (name, path, expected) => {
+    expect(built({ name, path, body: { x: 1 } })).toBe(expected);
+  });
+
+  test('an address is allocated with an empty object where nothing is asked for', () => {
+    expect(built({ name: 'allocate_ip', path: {} })).toBe('POST /ips {}');
+  });
+
+  test('ids cannot lead out of their segment', () => {
+    expect(built({ name: 'delete_iso', path: { id: 'a/../b?c#d' } })).toBe('DELETE /isos/a%2F..%2Fb%3Fc%23d');
+    expect(() => built({ name: 'delete_iso', path: { id: '' } })).toThrow(/cannot be an id/);
+    expect(() => built({ name: 'delete_iso', path: {} })).toThrow(/needs other ids/);
+  });
+
+  test('undocumented operations are sent as the profile says, or not at all', () => {
+    const removal: WriteRequest = { name: 'remove_network_interface', path: { id: 'net1', server_id: 4 } };
+    expect(() => built(removal)).toThrow(/profile/);
+    for (const path of [
+      '/servers/{server_id}/cards/{id}',
+      '/servers/{server}/cards/{card}',
+      '/servers/{id}/cards/{nic}',
+    ]) {
+      expect(built(removal, { remove_network_interface: { method: 'delete', path } })).toBe(
+        'DELETE /servers/4/cards/net1',
+      );
+    }
+    const policy: WriteRequest = {
+      name: 'update_backup_policy',
+      path: { server_id: 4 },
+      body: { enabled: true, keep: 3 },
+    };
+    expect(
+      built(policy, { update_backup_policy: { method: 'PUT', path: '/servers/{id}/backup-policy' } }),
+    ).toBe('PUT /servers/4/backup-policy {"enabled":true,"keep":3}');
+    const body = { policy: { on: '{enabled}', keep: '{keep}', mode: 'fixed' } };
+    expect(built(policy, { update_backup_policy: { method: 'PUT', path: '/p/{id}', body } })).toBe(
+      'PUT /p/4 {"policy":{"on":true,"keep":3,"mode":"fixed"}}',
+    );
+    for (const template of [
+      { method: 'GET', path: '/servers/{id}' },
+      { method: 'PUT', path: '//evil.example/{id}' },
+      { method: 'PUT', path: 'https://evil.example/{id}' },
+      { method: 'PUT', path: '/../{id}' },
+      { method: 'PUT', path: '/p/{id}', body: '{nothing}' },
+    ]) {
+      expect(() => built(policy, { update_backup_policy: template })).toThrow();
+    }
+  });
+});
