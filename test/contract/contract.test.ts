@@ -15,6 +15,7 @@ import './sections/network-interfaces.ts';
 import './sections/firewall.ts';
 import './sections/backups.ts';
 import './sections/catalogue.ts';
+import './sections/readings.ts';
 import './sections/accelerated.ts';
 
 /** The table of operations in §4, copied by hand: the document may not lose one unnoticed. */

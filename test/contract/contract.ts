@@ -88,7 +88,9 @@ export class Contract {
   async send<T = unknown>(method: string, path: string, options: SendOptions = {}): Promise<Answer<T>> {
     const request = this.request(method, `${this.baseUrl}${path}`, options);
     const answer = await exchange(request);
-    expect(violations(document, this.baseUrl, request, answer)).toEqual([]);
+    const found = violations(document, this.baseUrl, request, answer);
+    if (found.length > 0)
+      throw new Error(`Against schemas/openapi.yaml:\n${found.join('\n')}\n${answer.body}`);
     const read = readAnswer<T>(answer);
     const documented = document.pathOf(path.split('?', 1)[0] ?? '');
     seen.note(documented === undefined ? `${method} ?` : `${method} ${documented}`, read.status, read.code);
@@ -98,6 +100,11 @@ export class Contract {
   /** A request beside the base path, which the document does not cover. */
   async outside(path: string): Promise<Answer> {
     return readAnswer(await exchange(this.request('GET', `${new URL(this.baseUrl).origin}${path}`, {})));
+  }
+
+  /** An operation that the document names without showing it, and so cannot check. */
+  async undocumented<T = unknown>(method: string, path: string, json?: unknown): Promise<Answer<T>> {
+    return readAnswer(await exchange(this.request(method, `${this.baseUrl}${path}`, { json })));
   }
 
   /** Reads what `Location` names. */
@@ -166,8 +173,17 @@ export class Contract {
     this.service.mutate({ do: 'fail_next_task' });
   }
 
-  failNextRequest(status: number): void {
-    this.service.failNext(status);
+  failNextRequest(status: number, effect: 'none' | 'done' = 'none'): void {
+    this.service.failNext(status, effect);
+  }
+
+  /** What costs money now: `ip 5001`, `server 2001`, `backup 2001/<id>`. */
+  billed(): readonly string[] {
+    return this.service.billed();
+  }
+
+  memory(): string {
+    return this.service.memory();
   }
 
   /** Sets how many hosts have the cards of a package free. */

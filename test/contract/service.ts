@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../src/core/clock.ts';
 import { startEmulator } from '../../src/emulator/http-server.ts';
-import { DEFAULT_PROFILE, type Profile } from '../../src/emulator/profile.ts';
+import { DEFAULT_PROFILE, KNOWN_OPERATIONS, type Profile } from '../../src/emulator/profile.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
@@ -11,6 +11,8 @@ export interface ServiceOptions {
   readonly limited?: boolean;
   /** How long an image operation is being submitted, and holds back the next one. */
   readonly submissionMs?: number;
+  /** Operations that the document does not show, served where the emulator serves them unless told otherwise. */
+  readonly undocumented?: readonly string[];
   /** On the system's clock, that many times faster. */
   readonly speed?: number;
 }
@@ -21,9 +23,13 @@ export interface Service {
   readonly tokens: { readonly readWrite: string; readonly read: string; readonly member: string };
   readonly otherProject: { readonly readWrite: string };
   readonly clock: VirtualClock;
+  /** Everything that costs money now: `ip 5001`, `server 2001`, `backup 2001/<id>`. */
+  billed(): readonly string[];
+  /** Everything the service remembers, as JSON. */
+  memory(): string;
   mutate(mutation: Readonly<Record<string, unknown>>): void;
-  /** The next request is answered with this status, and has no effect. */
-  failNext(status: number): void;
+  /** The next request is answered with this status, with or without having had its effect. */
+  failNext(status: number, effect: 'none' | 'done'): void;
   close(): Promise<void>;
 }
 
@@ -32,9 +38,12 @@ const START_MS = Date.parse('2026-03-02T08:00:00Z');
 /** An emulator over HTTP: the one place where the suite knows what serves the API. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const clock = new VirtualClock(START_MS);
-  const profile: Profile = options.limited
-    ? DEFAULT_PROFILE
-    : { ...DEFAULT_PROFILE, limits: { windowMs: 60_000, reads: 1_000_000, writes: 1_000_000 } };
+  const undocumented = (options.undocumented ?? []).map((name) => [name, KNOWN_OPERATIONS[name] ?? {}]);
+  const profile: Profile = {
+    ...DEFAULT_PROFILE,
+    ...(options.limited ? {} : { limits: { windowMs: 60_000, reads: 1_000_000, writes: 1_000_000 } }),
+    operations: { ...DEFAULT_PROFILE.operations, ...Object.fromEntries(undocumented) },
+  };
   const running = await startEmulator({
     clock: options.speed === undefined ? clock : realClock,
     speed: options.speed ?? 1,
@@ -53,10 +62,12 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     tokens: emulator.tokens(4711),
     otherProject: emulator.tokens(4712),
     clock,
+    billed: () => emulator.billed().map(({ kind, id }) => `${kind} ${id}`),
+    memory: () => JSON.stringify(emulator.world),
     mutate: (mutation) => void emulator.mutate(mutation as Parameters<typeof emulator.mutate>[0]),
-    failNext: (status) => {
+    failNext: (status, effect) => {
       // biome-ignore lint/suspicious/noThenProperty: the word of a fault rule; nothing awaits one.
-      emulator.setFaults([{ when: { nth: 1 }, then: { do: 'answer', status, effect: 'none' } }]);
+      emulator.setFaults([{ when: { nth: 1 }, then: { do: 'answer', status, effect } }]);
     },
     close: () => running.close(),
   };

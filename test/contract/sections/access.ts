@@ -49,6 +49,19 @@ describe('§5 authentication', () => {
     expect((await api.get('/project')).status).toBe(200);
   });
 
+  test('§5.2 the secret of a token is not stored', async () => {
+    const api = await open();
+    expect((await api.get('/project')).status).toBe(200);
+    for (const secret of Object.values(api.tokens)) expect(api.memory()).not.toContain(secret);
+  });
+
+  test('§1.3 SSH keys belong to the account: both of its projects can use the same one', async () => {
+    const api = await open();
+    const body = await api.serverBody({ ssh_keys: [101] });
+    expect((await api.post('/servers', body)).status).toBe(202);
+    expect((await api.post('/servers', body, { token: api.otherProjectToken })).status).toBe(202);
+  });
+
   test('§1.1 a token belongs to exactly one project: another project’s resources are not found', async () => {
     const api = await open();
     const other = api.otherProjectToken;
@@ -91,6 +104,17 @@ describe.each(['suspended', 'unpaid'] as const)('§1.6 a project that is %s', (s
     api.standing(standing);
     await api.finish(await api.delete(`/servers/${server.id}`));
     expect((await api.delete(`/ips/${ip?.id}`)).status).toBe(200);
+  });
+
+  test('still allows removing a network card and switching scheduled backups off', async () => {
+    const api = await open({ undocumented: ['remove_network_interface', 'update_backup_policy'] });
+    const server = await api.server();
+    const card = await api.attach(server.id, (await api.network('backend')).id);
+    api.standing(standing);
+    const path = `/servers/${server.id}`;
+    expect((await api.undocumented('PUT', `${path}/backup-policy`, { enabled: true })).status).toBe(402);
+    expect((await api.undocumented('PUT', `${path}/backup-policy`, { enabled: false })).status).toBe(200);
+    expect((await api.undocumented('DELETE', `${path}/network-interfaces/${card.id}`)).status).toBe(202);
   });
 
   test('§8.4 the 402 is stored under the key: once it is paid, a new key is needed', async () => {

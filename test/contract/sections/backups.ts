@@ -70,4 +70,13 @@ describe('§4 /servers/{id}/backups and /backup-policy', () => {
       expect.arrayContaining(['enabled', 'days', 'hour', 'minute', 'keep', 'next_run', 'last_run']),
     );
   });
+
+  test('§1.5 backups stay billed whether or not the server still exists', async () => {
+    const api = await open();
+    const server = await api.server();
+    const backup = (await api.post<Backup>(`/servers/${server.id}/backups`)).data;
+    await api.until(async () => (await api.backups(server.id))[0]?.status === 'available');
+    await api.finish(await api.delete(`/servers/${server.id}`));
+    expect(api.billed()).toEqual([`backup ${server.id}/${backup.id}`]);
+  });
 });

@@ -33,6 +33,15 @@ describe('§4 common rules', () => {
     expect(answer.status).toBe(415);
   });
 
+  test('§4.3 write bodies are JSON only: text and XML are refused', async () => {
+    const api = await open();
+    for (const type of ['text/plain', 'application/xml']) {
+      const answer = await api.send('POST', '/ips', { raw: '{}', type });
+      expect([type, answer.status]).toEqual([type, 415]);
+    }
+    expect((await api.get('/ips')).data).toEqual([]);
+  });
+
   test('§4.3 a JSON body may name its charset', async () => {
     const api = await open();
     const answer = await api.send('POST', '/ips', { raw: '{}', type: 'application/json; charset=utf-8' });

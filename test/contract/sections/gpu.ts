@@ -73,6 +73,35 @@ describe('§4 packaged graphics-card types', () => {
     expect((await api.get<Ip[]>('/ips')).data).toEqual([mine]);
   });
 
+  test('§4 gpu 5: an address named by the caller stays the caller’s', async () => {
+    const api = await open({ undocumented: ['named_address'] });
+    const body = await api.gpuBody();
+    const mine = (await api.post<Ip>('/ips', { server_type_id: body.server_type_id })).data;
+    api.gpuCapacity(body.gpu_package, 0);
+    const named = { ...body, public_ipv4: { ip_id: mine.id } };
+    expect((await api.post('/servers', named)).code).toBe('no_gpu_capacity');
+    expect((await api.get<Ip[]>('/ips')).data).toEqual([mine]);
+    api.gpuCapacity(body.gpu_package, 1);
+    expect((await api.post<{ ipv4: string }>('/servers', named)).data.ipv4).toBe(mine.address);
+  });
+
+  test('§4 gpu 4: capacity is used up by the servers that were created, and free again when they are gone', async () => {
+    const api = await open();
+    const body = await api.gpuBody();
+    api.gpuCapacity(body.gpu_package, 1);
+    const server = await api.gpuServer();
+    expect((await api.post('/servers', body)).code).toBe('no_gpu_capacity');
+    await api.finish(await api.delete(`/servers/${server.id}`));
+    expect((await api.post('/servers', body)).status).toBe(202);
+  });
+
+  test('§4.3 gpu_package and image are trimmed like every string', async () => {
+    const api = await open();
+    const body = await api.gpuBody();
+    const padded = { ...body, gpu_package: ` ${body.gpu_package} `, image: `\t${body.image}` };
+    expect((await api.post('/servers', padded)).status).toBe(202);
+  });
+
   test('§4 a refusal is stored under the key: after correcting the request a new key is needed', async () => {
     const api = await open();
     const wrong = await api.gpuBody({ cores: 4 });

@@ -111,6 +111,24 @@ describe('§8 idempotency', () => {
     }
   });
 
+  test('§8.3 a 5xx that had its effect is not stored either: the resource is read first, then a new key', async () => {
+    const api = await open();
+    api.failNextRequest(500, 'done');
+    expect((await api.post('/ips', {}, { key: 'lost-its-answer' })).status).toBe(500);
+    expect((await api.get('/ips')).data).toHaveLength(1);
+    const again = await api.post('/ips', {}, { key: 'lost-its-answer' });
+    expect([again.status, again.replayed]).toEqual([201, false]);
+  });
+
+  test('§8 (A1) a 429 is not stored: in the next minute the same key goes through', async () => {
+    const api = await open({ limited: true });
+    for (let n = 0; n < 20; n += 1) await api.post('/networks', {});
+    expect((await api.post('/ips', {}, { key: 'over-the-budget' })).status).toBe(429);
+    api.advance(60_000);
+    const answer = await api.post('/ips', {}, { key: 'over-the-budget' });
+    expect([answer.status, answer.replayed]).toEqual([201, false]);
+  });
+
   test('§8.4 other refusals are stored under the key: 422', async () => {
     const api = await open();
     const body = { name: 'b'.repeat(31), cidr: '10.0.0.0/24' };

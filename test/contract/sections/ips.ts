@@ -99,4 +99,25 @@ describe('§4 /ips', () => {
     expect(others).toEqual([]);
     expect(ip).toMatchObject({ address: server.ipv4, server_id: null });
   });
+
+  test('§1.4 a public address is billed from the moment it is taken, attached or not', async () => {
+    const api = await open();
+    expect(api.billed()).toEqual([]);
+    const ip = (await api.post<Ip>('/ips', {})).data;
+    expect(api.billed()).toContain(`ip ${ip.id}`);
+    const server = await api.server({ public_ipv4: { reuse: true } });
+    expect(server.ipv4).toBe(ip.address);
+    await api.finish(await api.delete(`/servers/${server.id}`));
+    expect(api.billed()).toContain(`ip ${ip.id}`);
+    await api.delete(`/ips/${ip.id}`);
+    expect(api.billed()).toEqual([]);
+  });
+
+  test('§4 POST /ips: the pool is the one that serves servers of that type', async () => {
+    const api = await open();
+    const body = await api.gpuBody({ public_ipv4: { reuse: true } });
+    const ip = (await api.post<Ip>('/ips', { server_type_id: body.server_type_id })).data;
+    const server = (await api.post<{ ipv4: string }>('/servers', body)).data;
+    expect(server.ipv4).toBe(ip.address);
+  });
 });

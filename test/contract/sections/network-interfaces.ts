@@ -55,4 +55,10 @@ describe('§4 /servers/{id}/network-interfaces', () => {
     const answer = await api.post(`/servers/${server.id}/network-interfaces`, { network_id: 987_654 });
     expect([404, 422]).toContain(answer.status);
   });
+
+  test('§4.1 the collection is an array also when empty: a server without any card', async () => {
+    const api = await open();
+    const server = await api.server();
+    expect((await api.get(`/servers/${server.id}/network-interfaces`)).data).toEqual([]);
+  });
 });

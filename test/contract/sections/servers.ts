@@ -13,6 +13,20 @@ describe('§4 /servers', () => {
     expect((await api.get(`/servers/${answer.data.id}/firewall`)).status).toBe(200);
   });
 
+  test('§4.8 the Location of a creation, where there is one, is the path of the created resource', async () => {
+    const api = await open();
+    const answer = await api.post<Server>('/servers', await api.serverBody());
+    expect(answer.headers.location ?? `/v1/servers/${answer.data.id}`).toMatch(
+      new RegExp(`/v1/servers/${answer.data.id}$`),
+    );
+  });
+
+  test('§4.3 the name is trimmed', async () => {
+    const api = await open();
+    const answer = await api.post<Server>('/servers', await api.serverBody({ name: '  web-1\n' }));
+    expect(answer.data.name).toBe('web-1');
+  });
+
   test('§4 slider types take cores, memory_mb and disk_gb', async () => {
     const api = await open();
     const type = await api.serverType('sliders');
