@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'vitest';
+import { createLogger, type LoggerOptions } from '../../src/platform/logger.ts';
+
+function logged(options: LoggerOptions, log: (logger: ReturnType<typeof createLogger>) => void): string[] {
+  const lines: string[] = [];
+  log(createLogger({ ...options, write: (line) => lines.push(line) }));
+  return lines;
+}
+
+describe('src/platform/logger', () => {
+  test('writes allowed fields and drops every other', () => {
+    const [line] = logged({ format: 'json' }, (logger) =>
+      logger.info({ key: 'ips.web', status: 201, surprise: 'canary', token: 'canary' }, 'answered'),
+    );
+    expect(JSON.parse(line ?? '')).toEqual({
+      level: 'info',
+      time: expect.any(String),
+      key: 'ips.web',
+      status: 201,
+      msg: 'answered',
+    });
+  });
+
+  test('masks secrets inside allowed fields', () => {
+    const [line] = logged({ format: 'json' }, (logger) =>
+      logger.info(
+        { detail: { token: 'canary', headers: { authorization: 'canary' }, deep: { secret: 'canary' } } },
+        'x',
+      ),
+    );
+    expect(line).not.toContain('canary');
+    expect(line).toContain('[secret]');
+  });
+
+  test("takes control and direction characters out of the server's text", () => {
+    for (const format of ['json', 'text'] as const) {
+      const [line] = logged({ format }, (logger) =>
+        logger.warn({ reason: 'a\u001b[2Jb\r\nc\u202ed', error: new Error('e\u0007f') }, 'said \u001b[31mno'),
+      );
+      expect(line?.trimEnd()).not.toMatch(/[\p{Cc}\p{Cf}]|\\u001b|\\u0007|\\r/u);
+    }
+  });
+
+  test('tells an error by name, message and code, without its stack or other members', () => {
+    const error = Object.assign(new Error('refused'), { code: 'ECONNREFUSED', request: 'canary' });
+    const [line] = logged({ format: 'json' }, (logger) => logger.error({ error }, 'failed'));
+    expect(JSON.parse(line ?? '').error).toEqual({ name: 'Error', message: 'refused', code: 'ECONNREFUSED' });
+  });
+
+  test('text is one line for people', () => {
+    const [line] = logged({ format: 'text' }, (logger) =>
+      logger.info({ key: 'ips.web', reason: 'in use' }, 'waiting'),
+    );
+    expect(line).toMatch(/^\S+Z INFO {2}waiting key=ips\.web reason="in use"\n$/);
+  });
+
+  test('writes nothing below its level', () => {
+    expect(logged({ level: 'warn' }, (logger) => logger.info('no'))).toEqual([]);
+    expect(logged({ level: 'silent' }, (logger) => logger.fatal('no'))).toEqual([]);
+  });
+});

@@ -1,0 +1,271 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Transport, TransportError } from '../../src/core/transport.ts';
+import {
+  isLoopbackHost,
+  type UndiciTransportOptions,
+  undiciTransport,
+} from '../../src/platform/undici-transport.ts';
+
+const cleanUp: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const each of cleanUp.splice(0)) await each();
+});
+
+function transport(options: UndiciTransportOptions = {}): Transport {
+  const made = undiciTransport(options);
+  cleanUp.unshift(() => made.close());
+  return made;
+}
+
+async function serve(
+  listener: RequestListener,
+): Promise<{ url: string; server: Server; sockets: Set<Socket> }> {
+  const server = createServer(listener);
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => sockets.add(socket));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  cleanUp.push(() => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/x`, server, sockets };
+}
+
+/** A server below HTTP, for answers that no HTTP server would give. */
+async function serveRaw(onData: (socket: Socket, count: number) => void): Promise<string> {
+  let count = 0;
+  const sockets = new Set<Socket>();
+  const server = createNetServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('data', () => onData(socket, ++count));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  cleanUp.push(() => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/x`;
+}
+
+const get = (made: Transport, url: string, timeoutMs = 5_000) =>
+  made.send({ method: 'GET', url, headers: {} }, { timeoutMs });
+const post = (made: Transport, url: string, timeoutMs = 5_000) =>
+  made.send(
+    { method: 'POST', url, headers: { 'content-type': 'application/json' }, body: '{}' },
+    { timeoutMs },
+  );
+
+async function failure(sending: Promise<unknown>): Promise<Pick<TransportError, 'name' | 'effect' | 'code'>> {
+  const error = await sending.then(
+    () => expect.unreachable('it was answered'),
+    (reason: TransportError) => reason,
+  );
+  return { name: error.name, effect: error.effect, code: error.code };
+}
+
+describe('src/platform/undici-transport', () => {
+  test('carries method, headers and body as given, and the answer as it is', async () => {
+    let seen: unknown;
+    const { url } = await serve((request, response) => {
+      let body = '';
+      request.on('data', (chunk) => {
+        body += chunk;
+      });
+      request.on('end', () => {
+        seen = [
+          request.method,
+          request.url,
+          request.headers['idempotency-key'],
+          request.headers['content-type'],
+          body,
+        ];
+        response.writeHead(201, { 'X-Request-Id': 'r-1', 'Content-Type': 'application/json' });
+        response.end('{"data":"ü"}');
+      });
+    });
+    const headers = { 'idempotency-key': 'k', 'content-type': 'application/json' };
+    const answer = await transport().send(
+      { method: 'PUT', url, headers, body: '{"a":"ü"}' },
+      { timeoutMs: 5_000 },
+    );
+    expect(seen).toEqual(['PUT', '/v1/x', 'k', 'application/json', '{"a":"ü"}']);
+    expect(answer).toMatchObject({
+      status: 201,
+      headers: { 'x-request-id': 'r-1', 'content-type': 'application/json' },
+      body: '{"data":"ü"}',
+    });
+  });
+
+  test('sends a POST without a body with neither body nor content type', async () => {
+    let headers: NodeJS.Dict<string | string[]> = {};
+    const { url } = await serve((request, response) => {
+      headers = request.headers;
+      response.end();
+    });
+    await transport().send({ method: 'POST', url, headers: {} }, { timeoutMs: 5_000 });
+    expect(headers).toMatchObject({ 'content-length': '0' });
+    expect(headers).not.toHaveProperty('content-type');
+  });
+
+  test('keeps connections and uses them again', async () => {
+    const { url, sockets } = await serve((_request, response) => response.end('{}'));
+    const made = transport();
+    for (let index = 0; index < 20; index++) await get(made, url);
+    // A connection is free again a moment after its answer, so the next request may have opened one more.
+    expect(sockets.size).toBeLessThanOrEqual(2);
+  });
+
+  test('opens no more connections than it is told', async () => {
+    const { url, sockets } = await serve((_request, response) => setTimeout(() => response.end('{}'), 20));
+    const made = transport({ connections: 2 });
+    await Promise.all(Array.from({ length: 8 }, () => get(made, url)));
+    expect(sockets.size).toBe(2);
+  });
+
+  test('a refused connection and a name that does not resolve had no effect', async () => {
+    const { url, server } = await serve(() => {});
+    await new Promise((resolve) => server.close(resolve));
+    expect(await failure(post(transport(), url))).toEqual({
+      name: 'TransportError',
+      effect: 'none',
+      code: 'ECONNREFUSED',
+    });
+    const unknown = await failure(post(transport(), 'https://no-such-host.invalid/v1/x'));
+    expect(unknown.effect).toBe('none');
+  });
+
+  test('a failed TLS handshake had no effect', async () => {
+    const { url } = await serve((_request, response) => response.end('{}'));
+    const secure = url.replace('http:', 'https:');
+    expect((await failure(post(transport(), secure))).effect).toBe('none');
+  });
+
+  test('a TLS handshake that never ends had no effect', async () => {
+    const url = (await serveRaw(() => {})).replace('http:', 'https:');
+    const ended = await failure(post(transport({ connectTimeoutMs: 200 }), url, 10_000));
+    expect(ended).toMatchObject({ effect: 'none', code: 'UND_ERR_CONNECT_TIMEOUT' });
+  });
+
+  test('a reset after the request may have had its effect, and the request is not sent again', async () => {
+    let requests = 0;
+    const url = await serveRaw((socket) => {
+      requests += 1;
+      socket.resetAndDestroy();
+    });
+    expect((await failure(post(transport(), url))).effect).toBe('unknown');
+    expect((await failure(get(transport(), url))).effect).toBe('unknown');
+    expect(requests).toBe(2);
+  });
+
+  test('a kept connection that dies under a request is not tried again', async () => {
+    for (const send of [post, get]) {
+      let requests = 0;
+      const url = await serveRaw((socket, count) => {
+        requests = count;
+        if (count > 1) socket.destroy();
+        else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}');
+      });
+      const made = transport();
+      await send(made, url);
+      expect((await failure(send(made, url))).effect).toBe('unknown');
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      expect(requests).toBe(2);
+    }
+  });
+
+  test('an answer that is cut off is no answer', async () => {
+    for (const head of ['content-length: 100', 'transfer-encoding: chunked']) {
+      const url = await serveRaw((socket) => socket.end(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n5\r\n{"dat`));
+      expect((await failure(post(transport(), url))).effect).toBe('unknown');
+    }
+  });
+
+  test('an answer that is no HTTP is no answer', async () => {
+    const url = await serveRaw((socket) => socket.end('SSH-2.0-OpenSSH_9.6\r\n'));
+    expect((await failure(post(transport(), url))).effect).toBe('unknown');
+  });
+
+  test('silence, slow headers and a slow body end at the time-out', async () => {
+    const silent = await serve(() => {});
+    expect(await failure(post(transport(), silent.url, 150))).toMatchObject({
+      effect: 'unknown',
+      code: 'TIMEOUT',
+    });
+    const drip = await serve((_request, response) => {
+      const timer = setInterval(() => response.write(' '), 20);
+      response.on('close', () => clearInterval(timer));
+    });
+    const startedAt = performance.now();
+    expect(await failure(post(transport(), drip.url, 200))).toMatchObject({
+      effect: 'unknown',
+      code: 'TIMEOUT',
+    });
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+  });
+
+  test('a body beyond the limit is cut off', async () => {
+    const { url } = await serve((_request, response) => {
+      const write = () => {
+        while (!response.destroyed && response.write('x'.repeat(65_536)));
+      };
+      response.on('drain', write);
+      write();
+    });
+    expect(await failure(get(transport({ maxBodyBytes: 1_000_000 }), url))).toMatchObject({
+      effect: 'unknown',
+      code: 'BODY_TOO_LARGE',
+    });
+  });
+
+  test('a redirect is an answer, and is not followed', async () => {
+    let requests = 0;
+    const { url } = await serve((_request, response) => {
+      requests += 1;
+      response.writeHead(307, { location: '/v1/elsewhere' });
+      response.end();
+    });
+    expect((await post(transport(), url)).status).toBe(307);
+    expect(requests).toBe(1);
+  });
+
+  test('a stop before the request had no effect, one under way may have had', async () => {
+    const { url } = await serve(() => {});
+    const made = transport();
+    const stop = new AbortController();
+    const message = { method: 'POST', url, headers: {} };
+    const sending = failure(made.send(message, { timeoutMs: 5_000, signal: stop.signal }));
+    setTimeout(() => stop.abort(), 50);
+    expect(await sending).toMatchObject({ effect: 'unknown', code: 'ABORTED' });
+    expect(await failure(made.send(message, { timeoutMs: 5_000, signal: stop.signal }))).toMatchObject({
+      effect: 'none',
+      code: 'ABORTED',
+    });
+  });
+
+  test('plain http stays on this machine', async () => {
+    expect(await failure(get(transport(), 'http://api.example.com/v1/x'))).toMatchObject({
+      effect: 'none',
+      code: 'INSECURE_URL',
+    });
+    expect(['localhost', 'a.localhost', '127.0.0.1', '127.9.9.9', '[::1]'].every(isLoopbackHost)).toBe(true);
+    expect(
+      ['127.0.0.1.example.com', 'localhost.example.com', '10.0.0.1', '[::2]', ''].some(isLoopbackHost),
+    ).toBe(false);
+  });
+
+  test('no failure tells what was sent', async () => {
+    const url = await serveRaw((socket) => socket.resetAndDestroy());
+    const headers = { authorization: 'Bearer canary-secret' };
+    const error = await transport()
+      .send({ method: 'GET', url, headers }, { timeoutMs: 1_000 })
+      .catch((reason: unknown) => reason);
+    const seen: unknown[] = [];
+    for (let each = error; each instanceof Error; each = each.cause) {
+      seen.push(each.message, each.stack, Object.entries(each));
+    }
+    expect(JSON.stringify(seen)).not.toContain('canary');
+  });
+});
