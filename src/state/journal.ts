@@ -1,0 +1,108 @@
+import { StateError } from '../core/errors.ts';
+import type { Json } from '../core/json.ts';
+import type {
+  Binding,
+  Intent,
+  IntentOutcome,
+  IntentPatch,
+  JournalEntry,
+  StateChange,
+} from '../core/state.ts';
+
+/**
+ * What each change writes into the journal. A line holds all that is needed to make the
+ * change again, so that `replay` of the journal gives the state; every store builds its
+ * lines here, so that they cannot differ.
+ */
+export type JournalData =
+  | { readonly intent: Intent }
+  | { readonly patch: IntentPatch; readonly note?: Json }
+  | { readonly outcome: IntentOutcome; readonly detail: string }
+  | { readonly binding: Binding }
+  | { readonly gone: boolean; readonly reason: string }
+  | { readonly incarnation: 'next' };
+
+export function begunEntry(intent: Intent): JournalEntry {
+  return entry(intent.createdAt, intent, 'begun', { intent });
+}
+
+/** `sent` where the patch counts a send, `answered` where it moves the intent on, else a `note`. */
+export function updatedEntry(intent: Intent, patch: IntentPatch, at: number, note?: Json): JournalEntry {
+  return entry(at, intent, eventOf(patch), note === undefined ? { patch } : { patch, note });
+}
+
+export function closedEntry(
+  intent: Intent,
+  outcome: IntentOutcome,
+  detail: string,
+  at: number,
+): JournalEntry {
+  return entry(at, intent, 'closed', { outcome, detail });
+}
+
+/** `intent`: the one that ends together with the change. */
+export function changeEntry(change: StateChange, at: number, intent?: Intent): JournalEntry {
+  const line = (key: JournalEntry['key'], event: JournalEntry['event'], data: JournalData): JournalEntry => ({
+    at,
+    key,
+    event,
+    ...(intent === undefined ? {} : { intentId: intent.id }),
+    data: data as unknown as Json,
+  });
+  switch (change.type) {
+    case 'bind':
+      return line(change.binding.key, 'bound', { binding: change.binding });
+    case 'release':
+      return line(change.key, 'released', { gone: change.gone, reason: change.reason });
+    case 'next_incarnation':
+      return line(change.key, 'note', { incarnation: 'next' });
+  }
+}
+
+/** The intent after a patch; fields named in `clear` are gone. */
+export function patched(intent: Intent, patch: IntentPatch): Intent {
+  const { clear = [], ...fields } = patch;
+  const cleared = new Set<string>(clear);
+  const entries = Object.entries({ ...intent, ...fields }).filter(([name]) => !cleared.has(name));
+  return Object.fromEntries(entries) as unknown as Intent;
+}
+
+/** The intent after its end. */
+export function ended(intent: Intent, outcome: IntentOutcome, detail: string, at: number): Intent {
+  return { ...intent, phase: 'closed', outcome, detail, closedAt: at };
+}
+
+/**
+ * A copy that went through JSON: what a store gives back must not depend on the store,
+ * nor on what the caller does to the value afterwards.
+ */
+export function throughJson<T>(value: T, what: string): T {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (cause) {
+    throw new StateError(`${what} cannot be recorded: it is not JSON. This is a bug, please report it.`, {
+      cause,
+    });
+  }
+  if (text === undefined) {
+    throw new StateError(`${what} cannot be recorded: it has no value. This is a bug, please report it.`);
+  }
+  return JSON.parse(text) as T;
+}
+
+/** A wall time that is no number would be stored as nothing, and sort before everything. */
+export function validTime(at: number, what: string): number {
+  if (Number.isFinite(at)) return at;
+  throw new StateError(`${what} has the time ${at}, which is no time. This is a bug, please report it.`);
+}
+
+function eventOf(patch: IntentPatch): JournalEntry['event'] {
+  if (patch.sends !== undefined || patch.lastSentAt !== undefined) return 'sent';
+  const answers = ['phase', 'ambiguous', 'acceptedAt', 'taskId', 'resourceId', 'facts', 'requestId'] as const;
+  return answers.some((name) => patch[name] !== undefined) ? 'answered' : 'note';
+}
+
+function entry(at: number, intent: Intent, event: JournalEntry['event'], data: JournalData): JournalEntry {
+  return { at, key: intent.key, event, intentId: intent.id, data: data as unknown as Json };
+}

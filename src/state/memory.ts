@@ -1,0 +1,256 @@
+import type { Json } from '../core/json.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { Verb } from '../core/plan.ts';
+import type {
+  Binding,
+  Intent,
+  IntentOutcome,
+  IntentPatch,
+  JournalEntry,
+  StateChange,
+  StateInfo,
+  StateStore,
+} from '../core/state.ts';
+import {
+  begunEntry,
+  changeEntry,
+  closedEntry,
+  ended,
+  patched,
+  throughJson,
+  updatedEntry,
+  validTime,
+} from './journal.ts';
+import {
+  checkBegin,
+  checkPatch,
+  refuseClosedStore,
+  refuseOtherProject,
+  refuseReadOnly,
+  refuseSecondIntent,
+  refuseUsedId,
+  stillOpen,
+} from './refusals.ts';
+
+export interface MemoryStateOptions {
+  /** Wall time in ms. */
+  readonly createdAt: number;
+  readonly lineage: string;
+  /** `read`: the empty state of a dry run, which rejects every change. Default: `write`. */
+  readonly mode?: 'read' | 'write';
+}
+
+/** A state that lives and dies with the process: for tests, the simulation and dry runs without a state. */
+export function memoryState(options: MemoryStateOptions): StateStore {
+  return new MemoryState(options);
+}
+
+/** Every change is checked and copied first and applied last, so that a rejected one leaves no trace. */
+class MemoryState implements StateStore {
+  private readonly options: MemoryStateOptions;
+  private serial = 0;
+  private projectId: number | null = null;
+  private closed = false;
+  private readonly bound = new Map<ResourceKey, Binding>();
+  private readonly gone = new Map<ResourceKey, number>();
+  private readonly byId = new Map<string, Intent>();
+  private readonly openByKey = new Map<ResourceKey, string>();
+  private readonly lines: JournalEntry[] = [];
+  private readonly uses = new Map<string, number[]>();
+  private readonly askedSince = new Map<string, number>();
+  private readonly notes = new Map<string, Json>();
+
+  constructor(options: MemoryStateOptions) {
+    this.options = options;
+  }
+
+  async info(): Promise<StateInfo> {
+    this.checkOpen();
+    const { lineage, createdAt } = this.options;
+    return { lineage, serial: this.serial, createdAt, projectId: this.projectId };
+  }
+
+  async claimProject(projectId: number): Promise<void> {
+    this.checkWritable();
+    if (this.projectId === projectId) return;
+    if (this.projectId !== null) refuseOtherProject(this.projectId, projectId);
+    this.projectId = projectId;
+    this.serial += 1;
+  }
+
+  async bindings(): Promise<readonly Binding[]> {
+    this.checkOpen();
+    return [...this.bound.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+  }
+
+  async incarnation(key: ResourceKey): Promise<number> {
+    this.checkOpen();
+    return this.gone.get(key) ?? 0;
+  }
+
+  async change(changes: readonly StateChange[], at: number): Promise<void> {
+    this.checkWritable();
+    const entries = recorded(changes, at);
+    if (entries.length === 0) return;
+    this.apply(entries);
+    this.append(entries.map(({ line }) => line));
+  }
+
+  async beginIntent(intent: Intent): Promise<void> {
+    this.checkWritable();
+    checkBegin(intent);
+    validTime(intent.createdAt, `The intent ${intent.id}`);
+    if (this.byId.has(intent.id)) refuseUsedId(intent.id);
+    const open = this.openIntentOf(intent.key);
+    if (open !== undefined) refuseSecondIntent(open, intent);
+    const line = frozen(begunEntry(intent), `The intent ${intent.id}`);
+    const copy = frozen(intent, `The intent ${intent.id}`);
+    this.byId.set(copy.id, copy);
+    this.openByKey.set(copy.key, copy.id);
+    this.append([line]);
+  }
+
+  async updateIntent(id: string, patch: IntentPatch, at: number, note?: Json): Promise<void> {
+    this.checkWritable();
+    const intent = stillOpen(id, this.byId.get(id));
+    checkPatch(intent, patch);
+    validTime(at, `The update of intent ${id}`);
+    const line = frozen(updatedEntry(intent, patch, at, note), `The update of intent ${id}`);
+    this.byId.set(id, frozen(patched(intent, throughJson(patch, 'The patch')), `The intent ${id}`));
+    this.append([line]);
+  }
+
+  async closeIntent(
+    id: string,
+    outcome: IntentOutcome,
+    detail: string,
+    changes: readonly StateChange[],
+    at: number,
+  ): Promise<void> {
+    this.checkWritable();
+    const intent = stillOpen(id, this.byId.get(id));
+    validTime(at, `The end of intent ${id}`);
+    const entries = recorded(changes, at, intent);
+    const line = frozen(closedEntry(intent, outcome, detail, at), `The end of intent ${id}`);
+    this.byId.set(id, frozen(ended(intent, outcome, detail, at), `The intent ${id}`));
+    this.openByKey.delete(intent.key);
+    this.apply(entries);
+    this.append([line, ...entries.map((each) => each.line)]);
+  }
+
+  async openIntents(): Promise<readonly Intent[]> {
+    this.checkOpen();
+    return [...this.openByKey.values()].flatMap((id) => this.byId.get(id) ?? []);
+  }
+
+  async lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number> {
+    this.checkOpen();
+    let last = -1;
+    for (const intent of this.byId.values()) {
+      if (intent.key !== key || intent.verb !== verb || intent.incarnation !== incarnation) continue;
+      last = Math.max(last, intent.attempt);
+    }
+    return last;
+  }
+
+  async intents(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly Intent[]> {
+    this.checkOpen();
+    const ofKey = [...this.byId.values()].filter(({ key }) => filter.key === undefined || key === filter.key);
+    return ofKey.reverse().slice(0, filter.limit);
+  }
+
+  async journal(filter: {
+    readonly key?: ResourceKey;
+    readonly limit: number;
+  }): Promise<readonly JournalEntry[]> {
+    this.checkOpen();
+    const ofKey = this.lines.filter(({ key }) => filter.key === undefined || key === filter.key);
+    return ofKey.slice(Math.max(0, ofKey.length - filter.limit));
+  }
+
+  async recordUse(bucket: string, at: number): Promise<void> {
+    this.checkWritable();
+    validTime(at, `A request of ${bucket}`);
+    const since = this.askedSince.get(bucket) ?? Number.NEGATIVE_INFINITY;
+    const kept = (this.uses.get(bucket) ?? []).filter((use) => use >= since);
+    this.uses.set(
+      bucket,
+      [...kept, at].sort((a, b) => a - b),
+    );
+    this.serial += 1;
+  }
+
+  async recentUse(bucket: string, since: number): Promise<readonly number[]> {
+    this.checkOpen();
+    this.askedSince.set(bucket, since);
+    return (this.uses.get(bucket) ?? []).filter((use) => use >= since);
+  }
+
+  async note(name: string): Promise<Json | undefined> {
+    this.checkOpen();
+    return this.notes.get(name);
+  }
+
+  async putNote(name: string, value: Json): Promise<void> {
+    this.checkWritable();
+    this.notes.set(name, frozen(value, `The note ${name}`));
+    this.serial += 1;
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+  }
+
+  private openIntentOf(key: ResourceKey): Intent | undefined {
+    const id = this.openByKey.get(key);
+    return id === undefined ? undefined : this.byId.get(id);
+  }
+
+  private apply(entries: readonly Recorded[]): void {
+    for (const { change } of entries) {
+      if (change.type === 'bind') this.bound.set(change.binding.key, change.binding);
+      else if (change.type === 'release') this.bound.delete(change.key);
+      if (change.type === 'next_incarnation' || (change.type === 'release' && change.gone)) {
+        this.gone.set(change.key, (this.gone.get(change.key) ?? 0) + 1);
+      }
+    }
+  }
+
+  private append(lines: readonly JournalEntry[]): void {
+    this.lines.push(...lines);
+    this.serial += 1;
+  }
+
+  private checkOpen(): void {
+    if (this.closed) refuseClosedStore();
+  }
+
+  private checkWritable(): void {
+    this.checkOpen();
+    if (this.options.mode === 'read') refuseReadOnly();
+  }
+}
+
+interface Recorded {
+  readonly change: StateChange;
+  readonly line: JournalEntry;
+}
+
+function recorded(changes: readonly StateChange[], at: number, intent?: Intent): readonly Recorded[] {
+  validTime(at, 'A change');
+  return changes.map((change) => ({
+    change: frozen(change, 'A change'),
+    line: frozen(changeEntry(change, at, intent), 'A change'),
+  }));
+}
+
+/** Given out as it is, so it must not change under the next reader. */
+function frozen<T>(value: T, what: string): T {
+  return deepFreeze(throughJson(value, what));
+}
+
+function deepFreeze<T>(value: T): T {
+  if (value === null || typeof value !== 'object') return value;
+  for (const inner of Object.values(value)) deepFreeze(inner);
+  return Object.freeze(value);
+}

@@ -1,0 +1,123 @@
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { pid } from 'node:process';
+import { DatabaseSync } from 'node:sqlite';
+import type { Clock } from '../core/clock.ts';
+import { StateError } from '../core/errors.ts';
+import { codeOf, sqliteCode, stateFailure } from './sqlite-failure.ts';
+
+/** Who holds a state, as they wrote it down. */
+export interface Holder {
+  readonly pid: number;
+  readonly host: string;
+  /** Wall time in ms. */
+  readonly since: number;
+}
+
+export interface OwnerLockOptions {
+  /** Wall time in ms, for those who wait. */
+  readonly now: number;
+  /** How long to wait for another owner's end, in ms; needs `clock`. Default: 0. */
+  readonly waitMs?: number;
+  readonly clock?: Clock;
+  /** Called once, when waiting begins. */
+  readonly onWait?: (holder: Holder | undefined) => void;
+}
+
+/**
+ * Makes this process the one owner of the state at `path`, until `release`.
+ *
+ * The lock is an exclusive transaction on a database of its own, `<path>.lock`: the system
+ * frees it when the process dies, however it dies, so nobody ever steals it by a timer.
+ * (On the state's own database it would shut out the readers.) The file stays behind: to
+ * delete it would let two processes lock two files of one name.
+ *
+ * @throws StateError naming the holder, where it is still held after `waitMs`.
+ */
+export async function acquireOwnerLock(
+  path: string,
+  options: OwnerLockOptions,
+): Promise<{ release(): void }> {
+  const { waitMs = 0, clock, onWait } = options;
+  const giveUpAt = clock === undefined ? 0 : clock.monotonic() + waitMs;
+  for (let tries = 0; ; tries += 1) {
+    const lock = tryLock(path);
+    if (lock !== undefined) return owned(path, lock, options.now);
+    const holder = readHolder(path);
+    const leftMs = clock === undefined ? 0 : giveUpAt - clock.monotonic();
+    if (clock === undefined || leftMs <= 0) throw new StateError(heldBy(path, holder));
+    if (tries === 0) onWait?.(holder);
+    await clock.sleep(Math.min(pollMs, leftMs));
+  }
+}
+
+/** Between two tries. */
+const pollMs = 250;
+
+function tryLock(path: string): DatabaseSync | undefined {
+  const file = `${path}.lock`;
+  let db: DatabaseSync | undefined;
+  try {
+    createPrivate(file);
+    db = new DatabaseSync(file, { timeout: 0 });
+    db.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+    return db;
+  } catch (error) {
+    db?.close();
+    if (codeOf(error) === sqliteCode.busy) return undefined;
+    throw stateFailure(error, file, 'be locked');
+  }
+}
+
+function owned(path: string, lock: DatabaseSync, now: number): { release(): void } {
+  const holder: Holder = { pid, host: hostname(), since: now };
+  const file = holderFile(path);
+  try {
+    writeFileSync(file, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+  } catch {
+    // It only makes another process's message better; the lock holds without it.
+  }
+  return {
+    release() {
+      if (!lock.isOpen) return;
+      rmSync(file, { force: true });
+      lock.exec('ROLLBACK');
+      lock.close();
+    },
+  };
+}
+
+/** Creates the file for this user alone, where it does not exist. */
+function createPrivate(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+function readHolder(path: string): Holder | undefined {
+  try {
+    const { pid, host, since } = JSON.parse(readFileSync(holderFile(path), 'utf8')) as Partial<Holder>;
+    if (typeof pid !== 'number' || typeof host !== 'string' || typeof since !== 'number') return undefined;
+    return { pid, host, since };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Not the lock itself: to read and close that file would drop this process's own locks on it. */
+function holderFile(path: string): string {
+  return `${path}.owner`;
+}
+
+function heldBy(path: string, holder: Holder | undefined): string {
+  const who =
+    holder === undefined
+      ? 'another process'
+      : `process ${holder.pid} on ${holder.host} since ${new Date(holder.since).toISOString()}`;
+  return (
+    `The state ${path} is in use by ${who}. Wait until it has ended, or stop it; ` +
+    'the lock is freed when it ends. Reading (`vdcsync plan`, `vdcsync status`) is possible meanwhile.'
+  );
+}

@@ -1,0 +1,57 @@
+import { StateError } from '../core/errors.ts';
+import type { Intent, IntentPatch } from '../core/state.ts';
+
+/** The rules that every store keeps, with one wording. All end in `StateError`. */
+export function refuseReadOnly(): never {
+  throw new StateError('The state was opened for reading only, so nothing can be recorded in it.');
+}
+
+export function refuseClosedStore(): never {
+  throw new StateError('The state is closed already. This is a bug, please report it.');
+}
+
+export function refuseOtherProject(recorded: number, asked: number): never {
+  throw new StateError(
+    `The state belongs to project ${recorded}, not ${asked}. Use the token of project ${recorded}, ` +
+      'or give this project a state of its own with --state.',
+  );
+}
+
+export function refuseSecondIntent(open: Intent, asked: Intent): never {
+  throw new StateError(
+    `${asked.key} has the open intent ${open.id} (${open.verb}, ${open.phase}); ${asked.verb} has to wait for its end. ` +
+      'Run `vdcsync status` to see what it waits for.',
+  );
+}
+
+/** An intent may begin in any phase but the last. */
+export function checkBegin(intent: Intent): void {
+  if (intent.phase === 'closed') {
+    throw new StateError(`The intent ${intent.id} of ${intent.key} cannot begin closed. This is a bug.`);
+  }
+}
+
+export function checkPatch(intent: Intent, patch: IntentPatch): void {
+  if (patch.phase === 'closed') {
+    throw new StateError(
+      `The intent ${intent.id} of ${intent.key} is closed by closeIntent alone. This is a bug.`,
+    );
+  }
+}
+
+export function refuseUsedId(id: string): never {
+  throw new StateError(`There is an intent ${id} already. This is a bug, please report it.`);
+}
+
+/** The intent, if there is one and it is open. */
+export function stillOpen(id: string, intent: Intent | undefined): Intent {
+  if (intent === undefined) {
+    throw new StateError(`The state has no intent ${id}. Run \`vdcsync history\` to see those it has.`);
+  }
+  if (intent.phase === 'closed') {
+    throw new StateError(
+      `The intent ${id} of ${intent.key} is closed (${intent.outcome}) and does not change any more.`,
+    );
+  }
+  return intent;
+}

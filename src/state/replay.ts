@@ -1,0 +1,56 @@
+import type { ResourceKey } from '../core/keys.ts';
+import type { Binding, Intent, IntentOutcome, IntentPatch, JournalEntry } from '../core/state.ts';
+import { ended, patched } from './journal.ts';
+
+/** What a journal says the state is. */
+export interface Replayed {
+  /** By key. */
+  readonly bindings: ReadonlyMap<ResourceKey, Binding>;
+  /** Those still open, in the order in which they began. */
+  readonly openIntents: readonly Intent[];
+  /** All of them, by id, in the order in which they began. */
+  readonly intents: ReadonlyMap<string, Intent>;
+  /** How many resources of a key are gone; keys not listed: none. */
+  readonly incarnations: ReadonlyMap<ResourceKey, number>;
+}
+
+/**
+ * Builds the state from its journal, oldest line first, given whole. Any prefix is the
+ * state as it was then. Lines that this version does not know are left out, as a later
+ * version may write such.
+ */
+export function replay(journal: Iterable<JournalEntry>): Replayed {
+  const bindings = new Map<ResourceKey, Binding>();
+  const intents = new Map<string, Intent>();
+  const incarnations = new Map<ResourceKey, number>();
+  const next = (key: ResourceKey) => incarnations.set(key, (incarnations.get(key) ?? 0) + 1);
+
+  for (const { at, key, event, intentId, data } of journal) {
+    const line = data as unknown as Line;
+    const intent = intentId === undefined ? undefined : intents.get(intentId);
+    if (line.intent !== undefined) intents.set(line.intent.id, line.intent);
+    else if (line.binding !== undefined) bindings.set(key, line.binding);
+    else if (line.incarnation === 'next') next(key);
+    else if (line.patch !== undefined && intent !== undefined)
+      intents.set(intent.id, patched(intent, line.patch));
+    else if (line.outcome !== undefined && intent !== undefined) {
+      intents.set(intent.id, ended(intent, line.outcome, line.detail ?? '', at));
+    } else if (event === 'released') {
+      bindings.delete(key);
+      if (line.gone === true) next(key);
+    }
+  }
+  const openIntents = [...intents.values()].filter(({ phase }) => phase !== 'closed');
+  return { bindings, openIntents, intents, incarnations };
+}
+
+/** The members of every form of `JournalData`. */
+interface Line {
+  readonly intent?: Intent;
+  readonly binding?: Binding;
+  readonly incarnation?: 'next';
+  readonly patch?: IntentPatch;
+  readonly outcome?: IntentOutcome;
+  readonly detail?: string;
+  readonly gone?: boolean;
+}

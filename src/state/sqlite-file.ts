@@ -1,0 +1,112 @@
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { StateError } from '../core/errors.ts';
+import { applicationId, checkVersion, migrate } from './migrations.ts';
+import { stateFailure } from './sqlite-failure.ts';
+import { SqliteReader } from './sqlite-reader.ts';
+
+/**
+ * Is there a state at `path`? Looks without leaving a trace: what is refused keeps its
+ * bytes, and nothing appears beside it.
+ *
+ * @throws StateError where something else is there, or a state of a later release.
+ */
+export function lookAt(path: string): 'missing' | 'state' {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) {
+    if (!hasWal(path)) return 'missing';
+    throw new StateError(
+      `The state ${path} is missing, but ${path}-wal holds changes to it. Restore ${path}, or move both away.`,
+    );
+  }
+  if (!found.isFile()) throw foreign(path, 'is no file');
+  if (found.size === 0 && !hasWal(path)) throw foreign(path, 'is empty, which no state ever is');
+  const reader = new SqliteReader(path);
+  try {
+    if (pragma(reader, 'application_id') !== applicationId)
+      throw foreign(path, "is another program's database");
+    checkVersion(Number(pragma(reader, 'user_version')), path);
+  } finally {
+    reader.close();
+  }
+  return 'state';
+}
+
+/** @throws StateError saying what is damaged. Reads the whole file, and leaves it as it is. */
+export function checkSound(path: string): void {
+  const reader = new SqliteReader(path);
+  try {
+    const found = reader.all('PRAGMA quick_check(3)').map((row) => String(row.quick_check));
+    const sound = found.length === 1 && found[0] === 'ok';
+    if (sound && reader.all('SELECT 1 FROM meta').length === 1) return;
+    throw new StateError(
+      `The state ${path} is damaged (${sound ? 'it has lost its head' : found.join('; ')}) and was left as it is. ` +
+        'Restore it from a backup, or move it away and adopt what it managed.',
+    );
+  } finally {
+    reader.close();
+  }
+}
+
+/**
+ * Creates an empty state in one step: built under another name and then renamed, so that a
+ * crash leaves either a whole state or none. Only the owner of the lock may call it.
+ */
+export function createState(path: string, createdAt: number, lineage: string): void {
+  const draft = `${path}.new`;
+  try {
+    for (const leftOver of [draft, `${draft}-journal`, `${draft}-wal`, `${draft}-shm`])
+      rmSync(leftOver, { force: true });
+    closeSync(openSync(draft, 'wx', 0o600));
+    const db = new DatabaseSync(draft);
+    try {
+      db.exec('PRAGMA synchronous = FULL');
+      migrate(db, draft);
+      db.prepare('INSERT INTO meta VALUES (1, ?, 0, ?, NULL)').run(lineage, createdAt);
+      db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA journal_mode = WAL`);
+    } finally {
+      db.close();
+    }
+    renameSync(draft, path);
+    syncFolder(dirname(path));
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw stateFailure(error, path, 'be created');
+  }
+}
+
+/** Creates the folder, for this user alone; one that exists keeps its permissions. */
+export function createFolder(path: string): void {
+  const folder = dirname(path);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw stateFailure(error, path, `be created, nor its folder ${folder}`);
+  }
+}
+
+/** Without it a power cut may take the new name back. */
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function pragma(reader: SqliteReader, name: string): unknown {
+  return reader.all(`PRAGMA ${name}`)[0]?.[name];
+}
+
+function hasWal(path: string): boolean {
+  return existsSync(`${path}-wal`);
+}
+
+function foreign(path: string, what: string): StateError {
+  return new StateError(
+    `${path} ${what}, so it cannot be the state; it was left as it is. ` +
+      'Name another file with --state or VDCSYNC_STATE, or move this one away.',
+  );
+}

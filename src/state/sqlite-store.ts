@@ -1,0 +1,262 @@
+import type { Json } from '../core/json.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { Verb } from '../core/plan.ts';
+import type {
+  Binding,
+  Intent,
+  IntentOutcome,
+  IntentPatch,
+  JournalEntry,
+  StateChange,
+  StateInfo,
+  StateStore,
+} from '../core/state.ts';
+import {
+  begunEntry,
+  changeEntry,
+  closedEntry,
+  ended,
+  patched,
+  throughJson,
+  updatedEntry,
+  validTime,
+} from './journal.ts';
+import type { Queries, Row } from './queries.ts';
+import {
+  checkBegin,
+  checkPatch,
+  refuseClosedStore,
+  refuseOtherProject,
+  refuseReadOnly,
+  refuseSecondIntent,
+  refuseUsedId,
+  stillOpen,
+} from './refusals.ts';
+import type { SqliteWriter } from './sqlite-writer.ts';
+
+export interface SqliteStoreDeps {
+  readonly queries: Queries;
+  /** Left out: every change is rejected. */
+  readonly writer?: SqliteWriter;
+  /** Runs after the connection is closed. */
+  readonly onClose?: () => void;
+}
+
+/** The state in SQL. Which file, who may write it and when: `openSqliteState`. */
+export class SqliteStore implements StateStore {
+  private readonly deps: SqliteStoreDeps;
+  private readonly askedSince = new Map<string, number>();
+  private closed = false;
+
+  constructor(deps: SqliteStoreDeps) {
+    this.deps = deps;
+  }
+
+  async info(): Promise<StateInfo> {
+    const [row = {}] = this.rows('SELECT lineage, serial, created_at, project_id FROM meta');
+    return {
+      lineage: String(row.lineage),
+      serial: Number(row.serial),
+      createdAt: Number(row.created_at),
+      projectId: row.project_id === null ? null : Number(row.project_id),
+    };
+  }
+
+  async claimProject(projectId: number): Promise<void> {
+    const writer = this.writer();
+    const { projectId: recorded } = await this.info();
+    if (recorded === projectId) return;
+    if (recorded !== null) refuseOtherProject(recorded, projectId);
+    writer.transaction(() => writer.run('UPDATE meta SET project_id = ?', projectId));
+  }
+
+  async bindings(): Promise<readonly Binding[]> {
+    return this.rows('SELECT body FROM bindings ORDER BY key').map(body<Binding>);
+  }
+
+  async incarnation(key: ResourceKey): Promise<number> {
+    return Number(this.rows('SELECT gone FROM incarnations WHERE key = ?', key)[0]?.gone ?? 0);
+  }
+
+  async change(changes: readonly StateChange[], at: number): Promise<void> {
+    const writer = this.writer();
+    validTime(at, 'A change');
+    const copies = throughJson(changes, 'A change');
+    if (copies.length === 0) return;
+    writer.transaction(() => this.apply(writer, copies, at));
+  }
+
+  async beginIntent(intent: Intent): Promise<void> {
+    const writer = this.writer();
+    checkBegin(intent);
+    validTime(intent.createdAt, `The intent ${intent.id}`);
+    const copy = throughJson(intent, `The intent ${intent.id}`);
+    if (this.find(copy.id) !== undefined) refuseUsedId(copy.id);
+    const [open] = this.rows(`SELECT body FROM intents WHERE key = ? AND phase <> 'closed'`, copy.key);
+    if (open !== undefined) refuseSecondIntent(body<Intent>(open), copy);
+    writer.transaction(() => {
+      writer.run('INSERT INTO intents (id, body) VALUES (?, ?)', copy.id, JSON.stringify(copy));
+      this.append(writer, begunEntry(copy));
+    });
+  }
+
+  async updateIntent(id: string, patch: IntentPatch, at: number, note?: Json): Promise<void> {
+    const writer = this.writer();
+    const intent = stillOpen(id, this.find(id));
+    checkPatch(intent, patch);
+    validTime(at, `The update of intent ${id}`);
+    const copy = throughJson(patch, `The update of intent ${id}`);
+    const line = throughJson(updatedEntry(intent, patch, at, note), `The update of intent ${id}`);
+    writer.transaction(() => {
+      this.put(writer, patched(intent, copy));
+      this.append(writer, line);
+    });
+  }
+
+  async closeIntent(
+    id: string,
+    outcome: IntentOutcome,
+    detail: string,
+    changes: readonly StateChange[],
+    at: number,
+  ): Promise<void> {
+    const writer = this.writer();
+    const intent = stillOpen(id, this.find(id));
+    validTime(at, `The end of intent ${id}`);
+    const copies = throughJson(changes, `The end of intent ${id}`);
+    writer.transaction(() => {
+      this.put(writer, ended(intent, outcome, detail, at));
+      this.append(writer, closedEntry(intent, outcome, detail, at));
+      this.apply(writer, copies, at, intent);
+    });
+  }
+
+  async openIntents(): Promise<readonly Intent[]> {
+    return this.rows(`SELECT body FROM intents WHERE phase <> 'closed' ORDER BY seq`).map(body<Intent>);
+  }
+
+  async lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number> {
+    const sql = 'SELECT max(attempt) AS last FROM intents WHERE key = ? AND verb = ? AND incarnation = ?';
+    return Number(this.rows(sql, key, verb, incarnation)[0]?.last ?? -1);
+  }
+
+  async intents(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly Intent[]> {
+    const rows =
+      filter.key === undefined
+        ? this.rows('SELECT body FROM intents ORDER BY seq DESC LIMIT ?', limitOf(filter.limit))
+        : this.rows(
+            'SELECT body FROM intents WHERE key = ? ORDER BY seq DESC LIMIT ?',
+            filter.key,
+            limitOf(filter.limit),
+          );
+    return rows.map(body<Intent>);
+  }
+
+  async journal(filter: {
+    readonly key?: ResourceKey;
+    readonly limit: number;
+  }): Promise<readonly JournalEntry[]> {
+    const columns = 'SELECT at, key, event, intent_id, data FROM journal';
+    const rows =
+      filter.key === undefined
+        ? this.rows(`${columns} ORDER BY seq DESC LIMIT ?`, limitOf(filter.limit))
+        : this.rows(`${columns} WHERE key = ? ORDER BY seq DESC LIMIT ?`, filter.key, limitOf(filter.limit));
+    return rows.toReversed().map(journalEntry);
+  }
+
+  /** Forgets what the last `recentUse` did not ask for: a read must not write, and this does anyway. */
+  async recordUse(bucket: string, at: number): Promise<void> {
+    const writer = this.writer();
+    validTime(at, `A request of ${bucket}`);
+    const since = this.askedSince.get(bucket);
+    writer.transaction(() => {
+      if (since !== undefined) writer.run('DELETE FROM uses WHERE bucket = ? AND at < ?', bucket, since);
+      writer.run('INSERT INTO uses (bucket, at) VALUES (?, ?)', bucket, at);
+    });
+  }
+
+  async recentUse(bucket: string, since: number): Promise<readonly number[]> {
+    const rows = this.rows('SELECT at FROM uses WHERE bucket = ? AND at >= ? ORDER BY at', bucket, since);
+    this.askedSince.set(bucket, since);
+    return rows.map(({ at }) => Number(at));
+  }
+
+  async note(name: string): Promise<Json | undefined> {
+    const [row] = this.rows('SELECT value FROM notes WHERE name = ?', name);
+    return row === undefined ? undefined : (JSON.parse(String(row.value)) as Json);
+  }
+
+  async putNote(name: string, value: Json): Promise<void> {
+    const writer = this.writer();
+    const text = JSON.stringify(throughJson(value, `The note ${name}`));
+    writer.transaction(() =>
+      writer.run('INSERT OR REPLACE INTO notes (name, value) VALUES (?, ?)', name, text),
+    );
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    this.deps.queries.close();
+    this.deps.onClose?.();
+  }
+
+  private apply(writer: SqliteWriter, changes: readonly StateChange[], at: number, intent?: Intent): void {
+    for (const change of changes) {
+      if (change.type === 'bind') {
+        const { binding } = change;
+        const sql = 'INSERT OR REPLACE INTO bindings (key, body) VALUES (?, ?)';
+        writer.run(sql, binding.key, JSON.stringify(binding));
+      } else if (change.type === 'release') {
+        writer.run('DELETE FROM bindings WHERE key = ?', change.key);
+      }
+      if (change.type === 'next_incarnation' || (change.type === 'release' && change.gone)) {
+        const sql = 'INSERT INTO incarnations VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET gone = gone + 1';
+        writer.run(sql, change.key);
+      }
+      this.append(writer, changeEntry(change, at, intent));
+    }
+  }
+
+  private append(writer: SqliteWriter, { at, key, event, intentId, data }: JournalEntry): void {
+    const sql = 'INSERT INTO journal (at, key, event, intent_id, data) VALUES (?, ?, ?, ?, ?)';
+    writer.run(sql, at, key, event, intentId ?? null, JSON.stringify(data));
+  }
+
+  private put(writer: SqliteWriter, intent: Intent): void {
+    writer.run('UPDATE intents SET body = ? WHERE id = ?', JSON.stringify(intent), intent.id);
+  }
+
+  private find(id: string): Intent | undefined {
+    return this.rows('SELECT body FROM intents WHERE id = ?', id).map(body<Intent>)[0];
+  }
+
+  private rows(sql: string, ...values: (string | number)[]): readonly Row[] {
+    if (this.closed) refuseClosedStore();
+    return this.deps.queries.all(sql, ...values);
+  }
+
+  private writer(): SqliteWriter {
+    if (this.closed) refuseClosedStore();
+    return this.deps.writer ?? refuseReadOnly();
+  }
+}
+
+function body<T>(row: Row): T {
+  return JSON.parse(String(row.body)) as T;
+}
+
+function journalEntry({ at, key, event, intent_id: intentId, data }: Row): JournalEntry {
+  return {
+    at: Number(at),
+    key: String(key) as ResourceKey,
+    event: String(event) as JournalEntry['event'],
+    ...(intentId === null ? {} : { intentId: String(intentId) }),
+    data: JSON.parse(String(data)) as Json,
+  };
+}
+
+/** SQL's "no limit" is -1; Infinity is no integer to it. */
+function limitOf(limit: number): number {
+  return Number.isFinite(limit) ? limit : -1;
+}

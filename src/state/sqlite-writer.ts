@@ -1,0 +1,132 @@
+import { statSync } from 'node:fs';
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { StateError } from '../core/errors.ts';
+import { migrate } from './migrations.ts';
+import type { Queries, Row } from './queries.ts';
+import { codeOf, sqliteCode, stateFailure } from './sqlite-failure.ts';
+
+/**
+ * The one connection that writes. Every transaction first moves `serial` on from the
+ * value this connection knows, so that a second writer that got past the lock is refused
+ * at its first append, whichever of the two it is.
+ *
+ * SQLite before 3.51.3 can damage a WAL database when two connections checkpoint and
+ * write at the same moment. Here one connection does both and readers do neither, so
+ * those versions do as well; Node 24 carries later ones.
+ */
+export class SqliteWriter implements Queries {
+  private readonly path: string;
+  private readonly db: DatabaseSync;
+  private readonly inode: bigint;
+  private readonly statements = new Map<string, StatementSync>();
+  private serial: number;
+  /** Why nothing is written any more. */
+  private broken: string | undefined;
+
+  /** Brings an older state up to date first. */
+  constructor(path: string) {
+    this.path = path;
+    let db: DatabaseSync | undefined;
+    try {
+      db = new DatabaseSync(path, { timeout: busyMs, enableForeignKeyConstraints: true });
+      // FULL: a commit is on the disk when it returns. NORMAL would lose the last ones at a power cut.
+      db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+      migrate(db, path);
+      this.inode = statSync(path, { bigint: true }).ino;
+      this.serial = Number(db.prepare('SELECT serial FROM meta').get()?.serial);
+      this.db = db;
+    } catch (error) {
+      db?.close();
+      throw stateFailure(error, path, 'be opened for writing');
+    }
+  }
+
+  all(sql: string, ...values: readonly SQLInputValue[]): readonly Row[] {
+    try {
+      return this.statement(sql).all(...values);
+    } catch (error) {
+      throw stateFailure(error, this.path, 'be read');
+    }
+  }
+
+  /** One statement inside `transaction`. */
+  run(sql: string, ...values: readonly SQLInputValue[]): void {
+    this.statement(sql).run(...values);
+  }
+
+  /**
+   * Runs `changes` as one durable change, or not at all.
+   *
+   * @throws StateError where it could not be made durable, where another process has
+   * written since, or where the file is no longer the one that was opened.
+   */
+  transaction(changes: () => void): void {
+    if (this.broken !== undefined) throw new StateError(this.broken);
+    this.checkFile();
+    try {
+      this.db.exec('BEGIN IMMEDIATE');
+      this.moveSerial();
+      changes();
+      this.db.exec('COMMIT');
+      this.serial += 1;
+    } catch (error) {
+      this.rollBack();
+      const failure = stateFailure(error, this.path, 'be written');
+      const code = codeOf(error);
+      // After a failed fsync the kernel may report success without the data being on the disk.
+      if (code === sqliteCode.ioError || code === sqliteCode.corrupt) this.broken = failure.message;
+      throw failure;
+    }
+  }
+
+  /** Leaves one file, with everything in it, unless a reader is still there. */
+  close(): void {
+    if (!this.db.isOpen) return;
+    try {
+      this.db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    } catch {
+      // What is committed is in the WAL, and the next owner takes it from there.
+    }
+    this.db.close();
+  }
+
+  private statement(sql: string): StatementSync {
+    const known = this.statements.get(sql);
+    if (known !== undefined) return known;
+    const prepared = this.db.prepare(sql);
+    this.statements.set(sql, prepared);
+    return prepared;
+  }
+
+  private moveSerial(): void {
+    const { changes } = this.statement('UPDATE meta SET serial = serial + 1 WHERE serial = ?').run(
+      this.serial,
+    );
+    if (changes === 1) return;
+    throw new StateError(
+      `The state ${this.path} was written by another process since it was opened (its serial is not ${this.serial}). ` +
+        'Nothing was recorded. Stop the other process, then start again.',
+    );
+  }
+
+  /** A file that was deleted or put back from a copy would take every write and keep none. */
+  private checkFile(): void {
+    const now = statSync(this.path, { bigint: true, throwIfNoEntry: false });
+    if (now?.ino === this.inode) return;
+    throw new StateError(
+      `The state ${this.path} was ${now === undefined ? 'deleted' : 'replaced'} while it was in use. Nothing was recorded. ` +
+        'Stop, restore the file, then start again.',
+    );
+  }
+
+  private rollBack(): void {
+    try {
+      if (this.db.isTransaction) this.db.exec('ROLLBACK');
+    } catch (error) {
+      this.broken = stateFailure(error, this.path, 'be rolled back').message;
+    }
+  }
+}
+
+/** How long a write waits for another connection. With the lock held there is none that writes. */
+const busyMs = 2_000;
