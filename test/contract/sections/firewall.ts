@@ -52,6 +52,16 @@ describe('§4 /servers/{id}/firewall', () => {
     expect((await api.get<Firewall>(path)).data).toMatchObject({ enabled: false, rules: [] });
   });
 
+  test('§3.4 reading a firewall always works: also while the server is created or deleted', async () => {
+    const api = await open();
+    const created = await api.post<{ id: number }>('/servers', await api.serverBody());
+    const path = `/servers/${created.data.id}/firewall`;
+    expect((await api.get<Firewall>(path)).data).toMatchObject({ enabled: false, rules: [] });
+    await api.finish(created);
+    await api.delete(`/servers/${created.data.id}`);
+    expect((await api.get(path)).status).toBe(200);
+  });
+
   test('§3.4 only enabling is refused without a public card: a disabled firewall is stored', async () => {
     const api = await open();
     const server = await api.server();

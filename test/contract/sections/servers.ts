@@ -91,6 +91,19 @@ describe('§4 /servers', () => {
     expect([404, 422]).toContain(answer.status);
   });
 
+  test('§4 image is an id from the type’s own image list: another type’s is refused', async () => {
+    const api = await open();
+    const [sliders, fixed] = [await api.serverType('sliders'), await api.serverType('fixed')];
+    const own = (await api.get<ImageEntry[]>(`/server-types/${sliders.id}/images`)).data.map(
+      (entry) => entry.id,
+    );
+    const foreign = await api.osImage(fixed.id);
+    if (own.includes(foreign)) return;
+    expect([404, 422]).toContain(
+      (await api.post('/servers', await api.serverBody({ image: foreign }))).status,
+    );
+  });
+
   test('§4 ssh_keys is an array of integers', async () => {
     const api = await open();
     for (const keys of ['1', 1, ['1'], [1.5], [null]]) {
