@@ -1,7 +1,7 @@
 import type { HttpRequest, HttpResponse } from '../core/transport.ts';
-import type { Emulator } from './emulator.ts';
 import { loadFaults, parseFaults } from './faults-file.ts';
 import { parseMutation } from './mutations.ts';
+import type { Emulator } from './options.ts';
 import { problemResponse, Refusal } from './problem.ts';
 import { parseText } from './profile.ts';
 import { EmulatorInputError, parseReadings } from './readings.ts';

@@ -1,78 +1,24 @@
-import type { Clock } from '../core/clock.ts';
-import type { Random } from '../core/random.ts';
-import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts';
+import type { HttpRequest, HttpResponse } from '../core/transport.ts';
 import { DEFAULT_DURATIONS } from './context.ts';
 import { control, isControl } from './control.ts';
 import { deliver, deliverWithoutEffect, type Exchange } from './delivery.ts';
-import type { FaultRule } from './faults.ts';
 import { History } from './history.ts';
-import { type Billed, billed, type LoggedRequest } from './inspection.ts';
-import { type Mutation, mutate } from './mutations.ts';
+import { billed, type LoggedRequest } from './inspection.ts';
+import { mutate } from './mutations.ts';
+import type { Emulator, EmulatorOptions, HandleOptions } from './options.ts';
 import { allRoutes, attempt, type Call, MOST_BODY_BYTES, openCall } from './pipeline.ts';
 import { problemResponse, Refusal } from './problem.ts';
-import { DEFAULT_PROFILE, type Profile } from './profile.ts';
+import { DEFAULT_PROFILE } from './profile.ts';
 import { defaultReadings, EmulatorInputError, parseReadings, type Readings } from './readings.ts';
 import { advance } from './schedule.ts';
-import { createWorld, DEFAULT_PROJECTS, type ProjectSeed } from './seed.ts';
+import { createWorld, DEFAULT_PROJECTS } from './seed.ts';
 import type { Settings } from './settings.ts';
 import { emulatorClock } from './time.ts';
-import { authenticate, type ProjectTokens, projectTokens } from './tokens.ts';
+import { authenticate, projectTokens } from './tokens.ts';
 import { inProcessTransport } from './transport.ts';
 import type { Durations, World } from './world.ts';
 
-export interface EmulatorOptions {
-  /** The caller's clock, the one that also times the caller's requests. */
-  readonly clock: Clock;
-  /** Draws the seed when none is given. */
-  readonly random?: Random;
-  /** The same seed and the same requests at the same times give the same bytes. */
-  readonly seed?: string | number;
-  /** How many times faster than `clock` the emulator's clock runs. Default 1. */
-  readonly speed?: number;
-  /** Default: project 4711, "shop". */
-  readonly projects?: readonly ProjectSeed[];
-  readonly readings?: Partial<Readings>;
-  readonly faults?: readonly FaultRule[];
-  readonly profile?: Profile;
-  /** Replaces how long some work takes. */
-  readonly durations?: Partial<Durations>;
-  /** Goes on from a snapshot; `seed` and `projects` are then not used. */
-  readonly world?: World;
-}
-
-export interface HandleOptions {
-  /** The address the request came from; control is answered to loopback alone. Absent in process. */
-  readonly remote?: string;
-  /** The body was cut off because it is too long. */
-  readonly tooLarge?: boolean;
-}
-
-/** The whole API, in process. Nothing in it waits for a timer of its own: time passes when it is looked at. */
-export interface Emulator {
-  /** Answers one request, faults included. */
-  handle(request: HttpRequest, options?: HandleOptions): Promise<Exchange>;
-  /** A transport whose requests end here. */
-  transport(): Transport;
-  /** The live world, brought up to now. For looking; changes go through `mutate`. */
-  readonly world: World;
-  readonly readings: Readings;
-  readonly faults: readonly FaultRule[];
-  /** The last requests, oldest first. */
-  readonly requests: readonly LoggedRequest[];
-  /** Everything that costs money now. */
-  billed(): Billed[];
-  /** Emulator milliseconds since the Unix epoch. */
-  now(): number;
-  /** The secrets of a project's tokens; of the first project when none is named. */
-  tokens(projectId?: number): ProjectTokens;
-  /** Changes the world behind the API's back. Throws `EmulatorInputError` for what does not exist. */
-  mutate(mutation: Mutation): unknown;
-  setFaults(rules: readonly FaultRule[]): void;
-  setReadings(readings: Partial<Readings>): void;
-  /** A copy of the world; requests that wait inside the emulator are not in it. */
-  snapshot(): World;
-  restore(world: World): void;
-}
+export type { Emulator, EmulatorOptions, HandleOptions } from './options.ts';
 
 /** Requests kept in the log. */
 const MOST_LOGGED = 10_000;
@@ -112,6 +58,7 @@ export function createEmulator(options: EmulatorOptions): Emulator {
     keyBusyUntil: (projectId, key, call) => {
       const holder = held.get(`${projectId}:${key}`);
       if (holder !== undefined && holder.call !== call) return holder.untilMs;
+      if (call.late) return null;
       const late = world.late.find(
         (one) => one.projectId === projectId && one.headers['idempotency-key'] === key,
       );
@@ -153,7 +100,11 @@ export function createEmulator(options: EmulatorOptions): Emulator {
       headers: late.headers,
       ...(late.body === null ? {} : { body: late.body }),
     };
-    const call: Call = { ...openCall(request, world, { ...settings, faults: [] }), charged: true };
+    const call: Call = {
+      ...openCall(request, world, { ...settings, faults: [] }),
+      late: true,
+      charged: true,
+    };
     const result = attempt(call, world, late.atMs, settings);
     if ('waitUntilMs' in result) world.late.push({ ...late, atMs: result.waitUntilMs });
     else log(call, late.atMs, result.response, 'late');

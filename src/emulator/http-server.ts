@@ -5,9 +5,10 @@ import type { AddressInfo } from 'node:net';
 import type { Clock } from '../core/clock.ts';
 import type { HttpRequest } from '../core/transport.ts';
 import { systemClock } from '../platform/system-clock.ts';
-import { createEmulator, type Emulator } from './emulator.ts';
+import { createEmulator } from './emulator.ts';
 import type { FaultRule } from './faults.ts';
 import { loadFaults } from './faults-file.ts';
+import type { Emulator } from './options.ts';
 import { DataFileError, readWorldFile, writeWorldFile } from './persistence.ts';
 import { MOST_BODY_BYTES } from './pipeline.ts';
 import type { Profile } from './profile.ts';
@@ -144,6 +145,7 @@ async function serve(
   if (body.tooLarge) outgoing.shouldKeepAlive = false;
   outgoing.writeHead(response.status, { ...response.headers, 'content-length': bytes.length });
   if (exchange.kind === 'answer') return void outgoing.end(bytes);
+  outgoing.flushHeaders();
   outgoing.write(bytes.subarray(0, exchange.sentBytes), () => incoming.socket.destroy());
 }
 

@@ -203,16 +203,28 @@ function addIp(world: World, project: Project, pool: string): Project['ips'][num
   return ip;
 }
 
-/** The first address of the pool that no project has, counting up from `.10`. */
+/**
+ * The next address of the pool that no project has. Released addresses come
+ * round again only when the pool has been gone through, so that an id that is
+ * used again does not stand for the same address.
+ */
 export function freeAddress(world: World, pool: string): string | undefined {
+  const starts = ADDRESS_POOLS[pool] ?? [];
   const used = new Set(world.projects.flatMap((owner) => owner.ips.map((ip) => ip.address)));
-  for (const start of ADDRESS_POOLS[pool] ?? []) {
-    for (let last = 10; last < 255; last += 1) {
-      if (!used.has(`${start}.${last}`)) return `${start}.${last}`;
-    }
+  const cursor = world.poolCursors[pool] ?? 0;
+  const size = starts.length * ADDRESSES_EACH;
+  for (let step = 0; step < size; step += 1) {
+    const place = (cursor + step) % size;
+    const address = `${starts[Math.floor(place / ADDRESSES_EACH)]}.${FIRST_ADDRESS + (place % ADDRESSES_EACH)}`;
+    if (used.has(address)) continue;
+    world.poolCursors[pool] = place + 1;
+    return address;
   }
   return undefined;
 }
+
+const FIRST_ADDRESS = 10;
+const ADDRESSES_EACH = 245;
 
 function deleteIp(project: Project, id: number): null {
   const ip = found(

@@ -85,6 +85,7 @@ const worldSchema = z.looseObject({
   tokens: objects,
   buckets: z.record(z.string(), z.unknown()),
   nextId: z.looseObject({}),
+  poolCursors: z.record(z.string(), z.number()),
   executions: objects,
   late: objects,
   faultHits: z.record(z.string(), z.unknown()),

@@ -34,7 +34,8 @@ export interface Call {
   readonly requestId: string;
   readonly operation: string | null;
   readonly fault: FaultAction | null;
-  /** Set for a request whose client is long gone: it was charged when it arrived. */
+  /** Its client is long gone; it costs no budget and waits for no other late request. */
+  readonly late: boolean;
   charged: boolean;
   libraryDeadlineMs: number | null;
   /** What the log shows of it. */
@@ -76,6 +77,7 @@ export function openCall(request: HttpRequest, world: World, settings: Settings)
     requestId: `req_${hex(world, 20)}`,
     operation,
     fault: path === null ? null : meetFault(settings.faults, world, { method, path, operation }),
+    late: false,
     charged: false,
     libraryDeadlineMs: null,
     trace: { project: null, token: null, key: null, replayed: false },

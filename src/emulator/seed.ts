@@ -29,6 +29,7 @@ export function createWorld(seed: string, projects: readonly ProjectSeed[], nowM
     tokens: projects.flatMap((project) => seedTokens(seed, project.id)),
     buckets: {},
     nextId: { server: 2001, ip: 5001, network: 31 + projects.length, iso: 1, image: 1 },
+    poolCursors: {},
     executions: [],
     late: [],
     faultHits: {},

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
-import type { Emulator } from './emulator.ts';
+import type { Emulator } from './options.ts';
 
 /**
  * The emulator as a transport, without a network. Time-outs run on the caller's

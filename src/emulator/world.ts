@@ -20,6 +20,8 @@ export interface World {
   tokens: Token[];
   buckets: Record<string, { reads: Bucket; writes: Bucket }>;
   nextId: { server: number; ip: number; network: number; iso: number; image: number };
+  /** How many addresses each pool has given out: one that was released comes round again last. */
+  poolCursors: Record<string, number>;
   executions: Execution[];
   late: LateRequest[];
   faultHits: FaultHits;

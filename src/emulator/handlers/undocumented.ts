@@ -67,7 +67,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   take_server_image: takeServerImage,
   delete_backup: (context, values) => {
     const { project } = context;
-    const server = Number(values.server_id);
+    const server = Number(values.server_id ?? Object.values(context.params)[0]);
     const id = lastParam(context);
     const backup = project.backups.find((candidate) => candidate.serverId === server && candidate.id === id);
     if (backup === undefined)

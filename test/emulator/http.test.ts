@@ -1,0 +1,151 @@
+import { request } from 'node:http';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: tests reach into answers of every shape
+const read = (answer: Response): Promise<any> => answer.json();
+
+describe('emulator/http-server', () => {
+  let running: RunningEmulator;
+  beforeEach(async () => {
+    running = await startEmulator({ seed: 1, speed: 1000 });
+  });
+  afterEach(() => running.close());
+
+  const send = (method: string, path: string, body?: string, headers: Record<string, string> = {}) =>
+    fetch(`${running.baseUrl}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${running.projects[0]?.tokens.readWrite}`, ...headers },
+      redirect: 'manual',
+      ...(body === undefined ? {} : { body }),
+    });
+  const control = (method: string, path: string, body?: string, headers: Record<string, string> = {}) =>
+    fetch(`${new URL(running.baseUrl).origin}/_emulator${path}`, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body }),
+    });
+  const ips = () => running.emulator.world.projects[0]?.ips.length;
+
+  test('answers carry a request id, a date and their length', async () => {
+    const answer = await send('GET', '/project');
+    expect(answer.headers.get('x-request-id')).toMatch(/^req_/);
+    expect(answer.headers.get('date')).not.toBeNull();
+    expect(await answer.json()).toEqual({ data: { id: 4711, name: 'shop', status: 'Active' } });
+  });
+
+  test.each([
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'text/plain',
+  ])('a body of %s is refused with 415', async (type) => {
+    expect((await send('POST', '/ips', 'a=1', { 'content-type': type })).status).toBe(415);
+    expect(ips()).toBe(0);
+  });
+
+  test('a POST without a body needs no type; broken JSON is 400; a long body is 413', async () => {
+    expect((await send('POST', '/ips')).status).toBe(201);
+    const json = { 'content-type': 'application/json; charset=utf-8' };
+    expect((await send('POST', '/ips', '{}', json)).status).toBe(201);
+    expect((await send('POST', '/ips', '{', json)).status).toBe(400);
+    const long = await send('POST', '/ips', `"${'x'.repeat(1_048_576)}"`, json);
+    expect(long.status).toBe(413);
+    expect(long.headers.get('x-request-id')).toMatch(/^req_/);
+    expect(ips()).toBe(2);
+  });
+
+  test('a path that exists answers 405 with Allow to any other method', async () => {
+    for (const method of ['PATCH', 'OPTIONS', 'HEAD', 'PUT']) {
+      const answer = await send(method, '/ips');
+      expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, POST']);
+    }
+    expect((await send('GET', '/nowhere')).status).toBe(404);
+    expect((await send('GET', '/../project')).status).toBe(404);
+  });
+
+  test('unknown parameters of a query are refused', async () => {
+    const answer = await send('GET', '/networks?skip_vm_count=&page=2');
+    expect(answer.status).toBe(422);
+    expect((await read(answer)).invalid_params).toEqual([
+      { name: 'page', reason: 'is not a known parameter' },
+    ]);
+  });
+
+  test('resets, with and without effect, and cut bodies reach the socket', async () => {
+    running.emulator.setFaults([
+      faultRule({ method: 'POST', nth: 1 }, { do: 'reset' }),
+      faultRule({ method: 'POST', nth: 1 }, { do: 'reset', effect: 'done' }),
+      faultRule({ method: 'POST', nth: 1 }, { do: 'truncate', keep: 10 }),
+    ]);
+    await expect(send('POST', '/ips')).rejects.toThrow();
+    expect(ips()).toBe(0);
+    await expect(send('POST', '/ips')).rejects.toThrow();
+    expect(ips()).toBe(1);
+    const cut = await send('POST', '/ips');
+    expect(cut.status).toBe(201);
+    await expect(cut.text()).rejects.toThrow();
+    expect(ips()).toBe(2);
+  });
+
+  test('control shows and changes the world without a token', async () => {
+    const tokens = (await read(await control('GET', '/tokens'))).data;
+    expect(tokens[0].tokens.read_write).toBe(running.projects[0]?.tokens.readWrite);
+    const added = await control('POST', '/mutations', '{"do": "add_server", "name": "foreign"}');
+    expect((await read(added)).data).toMatchObject({ name: 'foreign', status: 'active' });
+    await control('POST', '/mutations', 'do: set_standing\nstanding: suspended\n');
+    await control('PUT', '/faults', '[{when: {path: list_ips, nth: 1}, then: {do: answer, status: 503}}]');
+    expect((await send('GET', '/ips')).status).toBe(503);
+    await control('PATCH', '/readings', '{pageSize: 0}');
+    expect((await read(await send('GET', '/ips'))).data).toEqual([]);
+    const world = (await read(await control('GET', '/world'))).data;
+    expect(world.projects[0]).toMatchObject({ standing: 'suspended', servers: [{ name: 'foreign' }] });
+    expect(world.billed).toHaveLength(2);
+    const log = (await read(await control('GET', '/requests'))).data;
+    expect(log.at(-1)).toMatchObject({ method: 'GET', operation: 'list_ips', status: 200, project: 4711 });
+    expect(JSON.stringify([world, log])).not.toContain(running.projects[0]?.tokens.readWrite);
+  });
+
+  test('control says what is wrong, and turns strangers away', async () => {
+    for (const body of ['{"do": "explode"}', '{"do": "delete_ip", "id": 1}', '[']) {
+      expect((await control('POST', '/mutations', body)).status).toBe(422);
+    }
+    expect((await control('GET', '/nothing')).status).toBe(404);
+    expect((await control('GET', '/world', undefined, { origin: 'https://evil.example' })).status).toBe(403);
+    const stranger = await running.emulator.handle(
+      { method: 'GET', url: 'http://x/_emulator/world', headers: {} },
+      { remote: '192.0.2.1' },
+    );
+    expect(stranger).toMatchObject({ response: { status: 403 } });
+  });
+
+  test('the clock can be moved forward', async () => {
+    const before = running.emulator.now();
+    await control('POST', '/mutations', '{"do": "forward_clock", "ms": 86400000}');
+    expect(running.emulator.now() - before).toBeGreaterThanOrEqual(86_400_000);
+  });
+
+  test('a client that goes away in the middle of its body changes nothing', async () => {
+    const url = new URL(`${running.baseUrl}/ips`);
+    const headers = {
+      authorization: `Bearer ${running.projects[0]?.tokens.readWrite}`,
+      'content-length': '100',
+    };
+    await new Promise<void>((resolve) => {
+      const half = request(url, { method: 'POST', headers });
+      half.on('error', () => resolve());
+      half.write('{"server', () => setTimeout(() => half.destroy(new Error('gone')), 50));
+    });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(ips()).toBe(0);
+    expect((await send('GET', '/project')).status).toBe(200);
+  });
+
+  test('close ends open connections', async () => {
+    const other = await startEmulator({ host: 'localhost', projects: [{ id: 5, name: 'x' }] });
+    expect(other.baseUrl).toMatch(/^http:\/\/localhost:\d+\/v1$/);
+    await fetch(`${other.baseUrl}/project`);
+    await other.close();
+    await expect(fetch(`${other.baseUrl}/project`)).rejects.toThrow();
+  });
+});

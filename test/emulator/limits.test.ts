@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/emulator/profile.ts';
+import { NOON, stage } from './support.ts';
+
+describe('emulator/limits', () => {
+  test('the 61st read of a minute is refused with the seconds left in it', async () => {
+    const { call, clock } = stage();
+    await clock.forward(20_500);
+    for (let read = 0; read < 60; read += 1) expect((await call('GET', '/project')).status).toBe(200);
+    const refused = await call('GET', '/project');
+    expect(refused.status).toBe(429);
+    expect(refused.body.code).toBe('rate_limit_exceeded');
+    expect(refused.headers['retry-after']).toBe('40');
+    await clock.forward(39_499);
+    expect((await call('GET', '/project')).headers['retry-after']).toBe('1');
+    await clock.forward(1);
+    expect((await call('GET', '/project')).status).toBe(200);
+  });
+
+  test('the 21st write of a minute is refused while reads go on', async () => {
+    const { call, emulator } = stage();
+    for (let write = 0; write < 20; write += 1) expect((await call('POST', '/ips', {})).status).toBe(201);
+    expect((await call('POST', '/ips', {})).status).toBe(429);
+    expect((await call('GET', '/ips')).body.data).toHaveLength(20);
+    expect(emulator.world.projects[0]?.ips).toHaveLength(20);
+  });
+
+  test('tokens of one project have budgets of their own', async () => {
+    const { call, emulator } = stage();
+    for (let read = 0; read < 61; read += 1) await call('GET', '/project');
+    expect((await call('GET', '/project', undefined, { token: emulator.tokens().read })).status).toBe(200);
+  });
+
+  test('Retry-After is in real seconds when the clock runs faster', async () => {
+    const { call } = stage({ speed: 10 });
+    for (let read = 0; read < 60; read += 1) await call('GET', '/project');
+    expect((await call('GET', '/project')).headers['retry-after']).toBe('6');
+  });
+
+  test('the window, its phase and its size follow the profile and the reading', async () => {
+    const profile = loadProfile('limits: {window: 10s, reads: 2, writes: 1}');
+    const { call, clock } = stage({ profile, readings: { minutePhaseMs: 4000 } });
+    await call('GET', '/project');
+    await call('GET', '/project');
+    expect((await call('GET', '/project')).headers['retry-after']).toBe('4');
+    await clock.forward(4000);
+    expect((await call('GET', '/project')).status).toBe(200);
+  });
+
+  test('a 429 takes from the next minute only where the reading says so', async () => {
+    const { call, clock } = stage({ readings: { refusalsCost: true } });
+    for (let write = 0; write < 25; write += 1) await call('POST', '/ips', {});
+    await clock.forward(60_000);
+    const statuses = [];
+    for (let write = 0; write < 16; write += 1) statuses.push((await call('POST', '/ips', {})).status);
+    expect(statuses.filter((status) => status === 201)).toHaveLength(15);
+  });
+
+  test('the Date header is the clock of the emulator', async () => {
+    const { call, clock } = stage({ speed: 60 });
+    await clock.forward(1000);
+    expect(Date.parse((await call('GET', '/project')).headers.date ?? '')).toBe(NOON + 60_000);
+  });
+});

@@ -1,0 +1,140 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createEmulator } from '../../src/emulator/emulator.ts';
+import { type ServeOptions, startEmulator } from '../../src/emulator/http-server.ts';
+import { DataFileError } from '../../src/emulator/persistence.ts';
+import { caller, StillClock, sliderServer, stage } from './support.ts';
+
+describe('emulator/persistence', () => {
+  let folder = '';
+  let dataFile = '';
+  let clock = new StillClock();
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'emulator-'));
+    dataFile = join(folder, 'deep', 'world.json');
+    clock = new StillClock();
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  async function run(
+    options: ServeOptions,
+    work: (running: Awaited<ReturnType<typeof startEmulator>>) => Promise<void>,
+  ) {
+    const running = await startEmulator({ dataFile, clock, ...options });
+    try {
+      await work(running);
+    } finally {
+      await running.close();
+    }
+  }
+
+  test('the world, its tokens, keys and running tasks survive a restart', async () => {
+    let tokens = {};
+    await run({ seed: 7 }, async ({ projects, emulator }) => {
+      tokens = projects[0]?.tokens ?? {};
+      const call = caller(emulator);
+      await call('POST', '/ips', {}, { key: 'key-00001' });
+      await call('POST', '/servers', await sliderServer(call, { public_ipv4: { new: true } }));
+    });
+    await clock.forward(45_000);
+    await run({ seed: 8 }, async ({ projects, emulator }) => {
+      expect(projects[0]?.tokens).toEqual(tokens);
+      expect(emulator.world.projects[0]?.servers).toMatchObject([{ status: 'active', power: true }]);
+      const again = await caller(emulator)('POST', '/ips', {}, { key: 'key-00001' });
+      expect(again.headers['idempotency-replayed']).toBe('true');
+      expect(emulator.world.projects[0]?.ips).toHaveLength(2);
+    });
+  });
+
+  test('a write is in the file before its answer is sent, and no temporary file is left', async () => {
+    await run({}, async ({ baseUrl, projects }) => {
+      const headers = { authorization: `Bearer ${projects[0]?.tokens.readWrite}` };
+      const answer = await fetch(`${baseUrl}/ips`, { method: 'POST', headers });
+      expect(answer.status).toBe(201);
+      expect(JSON.parse(readFileSync(dataFile, 'utf8')).projects[0].ips).toHaveLength(1);
+      expect(existsSync(`${dataFile}.tmp`)).toBe(false);
+    });
+  });
+
+  test('another speed does not turn the clock back', async () => {
+    let before = 0;
+    await run({ speed: 100 }, async ({ emulator }) => {
+      await clock.forward(60_000);
+      before = emulator.now();
+    });
+    await run({ speed: 1 }, async ({ emulator }) => {
+      expect(emulator.now()).toBe(before);
+      await clock.forward(1000);
+      expect(emulator.now()).toBe(before + 1000);
+    });
+  });
+
+  test.each([
+    ['cut off', (text: string) => text.slice(0, text.length / 2)],
+    ['empty', () => ''],
+    ['foreign', () => '{"hello": "world"}'],
+    ['of another version', (text: string) => text.replace('"version":1', '"version":2')],
+  ])('a file that is %s is refused and left as it is', async (_, damage) => {
+    await run({}, async () => {});
+    const damaged = damage(readFileSync(dataFile, 'utf8'));
+    writeFileSync(dataFile, damaged);
+    await expect(startEmulator({ dataFile, clock })).rejects.toThrow(DataFileError);
+    expect(readFileSync(dataFile, 'utf8')).toBe(damaged);
+  });
+
+  test('a file of another project is refused', async () => {
+    await run({ projectId: 9 }, async ({ projects }) => expect(projects[0]?.id).toBe(9));
+    await expect(startEmulator({ dataFile, clock, projectId: 10 })).rejects.toThrow(
+      /holds project 9, not 10/,
+    );
+  });
+});
+
+describe('emulator/determinism', () => {
+  async function play(seed: string) {
+    const { call, clock, emulator } = stage({ seed, faults: [] });
+    const answers = [];
+    for (const [method, path, body] of [
+      ['POST', '/networks', { name: 'backend', cidr: '10.20.0.0/24' }],
+      ['POST', '/servers', await sliderServer(call, { public_ipv4: { new: true } })],
+      ['POST', '/servers/2001/backups', undefined],
+      ['GET', '/nonsense', undefined],
+      ['GET', '/networks', undefined],
+    ] as const) {
+      answers.push(await call(method, path, body));
+      await clock.forward(20_000);
+    }
+    return JSON.stringify([answers, emulator.world, emulator.requests]);
+  }
+
+  test('the same seed and requests give the same bytes, another seed others', async () => {
+    const one = await play('one');
+    expect(await play('one')).toBe(one);
+    expect(await play('two')).not.toBe(one);
+  });
+
+  test('a restored snapshot goes on as the original does', async () => {
+    const { call, clock, emulator } = stage();
+    await call('POST', '/ips', {});
+    const saved = emulator.snapshot();
+    const tail = async () => [
+      await call('POST', '/networks', { name: 'x', cidr: '10.1.0.0/24' }),
+      await call('GET', '/ips'),
+    ];
+    const first = await tail();
+    emulator.restore(saved);
+    expect(await tail()).toEqual(first);
+    const other = createEmulator({ clock, world: saved });
+    expect(other.snapshot()).toEqual(saved);
+  });
+
+  test('without a seed, the injected chance draws it', () => {
+    const tokens = (value: number) =>
+      createEmulator({ clock: new StillClock(), random: { next: () => value } }).tokens();
+    expect(tokens(0.25)).toEqual(tokens(0.25));
+    expect(tokens(0.25)).not.toEqual(tokens(0.75));
+  });
+});

@@ -1,0 +1,188 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { defaultReadings, parseReadings, type Readings, readingValues } from '../../src/emulator/readings.ts';
+import { sliderServer, stage } from './support.ts';
+
+async function withServer(readings: Partial<Readings>) {
+  const stageOf = stage({ readings });
+  const body = await sliderServer(stageOf.call, { public_ipv4: { new: true } });
+  const created = await stageOf.call('POST', '/servers', body);
+  return { ...stageOf, id: created.body.data.id as number, created };
+}
+
+describe('emulator/readings', () => {
+  const table = readFileSync(new URL('../../docs/assumptions.md', import.meta.url), 'utf8');
+
+  test('every reading stands in the table of assumptions, with its default in bold', () => {
+    for (const [name, value] of Object.entries(defaultReadings)) {
+      const [, shown] = new RegExp(`\`${name}\`: \\*\\*([^*]+)\\*\\*`).exec(table) ?? [];
+      expect([name, shown]).toEqual([name, String(value)]);
+    }
+  });
+
+  test('every switch of the table is a reading', () => {
+    const switches = [...table.matchAll(/`(\w+)`: \*\*/g)].map(([, name]) => name);
+    expect(switches.sort()).toEqual(Object.keys(defaultReadings).sort());
+  });
+
+  test('every value of every reading is accepted, and no other', () => {
+    for (const [name, values] of Object.entries(readingValues)) {
+      for (const value of values) {
+        const given = { [name]: value === 'number' ? 5 : value };
+        expect(parseReadings(given)).toEqual(given);
+      }
+      expect(() => parseReadings({ [name]: 'nonsense' })).toThrow(name);
+    }
+    expect(() => parseReadings({ toString: 1 })).toThrow('no such reading');
+  });
+
+  test('networks: done inside the request', async () => {
+    const { call } = stage({ readings: { networkCreate: 'sync', networkDelete: 'sync', normalise: false } });
+    const made = await call('POST', '/networks', { name: ' a ', cidr: '10.1.0.9/24' });
+    const { id } = made.body.data;
+    expect(made.status).toBe(201);
+    expect(made.body).toMatchObject({ data: { name: ' a ', cidr: '10.1.0.9/24' }, task: null });
+    expect(made.headers.location).toBe(`/v1/networks/${id}`);
+    const deleted = await call('DELETE', `/networks/${id}`);
+    expect([deleted.status, deleted.body]).toEqual([200, { data: null, task: null }]);
+    expect((await call('GET', '/networks')).body.data).toHaveLength(1);
+  });
+
+  test('networks: names, the default one, and one in use', async () => {
+    const strict = stage();
+    await strict.call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' });
+    expect((await strict.call('POST', '/networks', { name: ' a ', cidr: '10.2.0.0/24' })).status).toBe(422);
+    expect((await strict.call('DELETE', '/networks/31')).status).toBe(409);
+    const { call, id } = await withServer({
+      uniqueNetworkNames: false,
+      defaultNetworkDelete: 422,
+      networkInUse: '422 network_not_empty',
+      networkCreate: 'sync',
+      duplicateCards: 409,
+    });
+    const network = (await call('POST', '/networks', { name: 'default', cidr: '10.2.0.0/24' })).body.data;
+    expect((await call('DELETE', '/networks/31')).status).toBe(422);
+    await call('POST', `/servers/${id}/network-interfaces`, { network_id: network.id });
+    expect((await call('POST', `/servers/${id}/network-interfaces`, { network_id: network.id })).status).toBe(
+      409,
+    );
+    const refused = await call('DELETE', `/networks/${network.id}`);
+    expect([refused.status, refused.body.code]).toEqual([422, 'network_not_empty']);
+  });
+
+  test('the first cards of a server', async () => {
+    const { call, clock, id } = await withServer({ defaultNetworkCard: true, publicCardAt: 'taskDone' });
+    const cards = async () =>
+      (await call('GET', `/servers/${id}/network-interfaces`)).body.data.map(
+        (card: { id: string }) => card.id,
+      );
+    expect(await cards()).toEqual(['net1']);
+    const enabled = { enabled: true, policy_in: 'drop', rules: [] };
+    expect((await call('PUT', `/servers/${id}/firewall`, enabled)).body.code).toBe(
+      'firewall_no_public_iface',
+    );
+    await clock.forward(45_000);
+    expect(await cards()).toEqual(['net0', 'net1']);
+    expect((await call('PUT', `/servers/${id}/firewall`, enabled)).status).toBe(200);
+  });
+
+  test('the firewall while the server is created, and decorated rules', async () => {
+    const { call, clock, id } = await withServer({ firewallWhileCreating: 409, ruleDecoration: true });
+    const rules = [
+      { direction: 'in', action: 'accept', enabled: true, protocol: 'tcp', destination_port: '22,443' },
+    ];
+    const body = { enabled: true, policy_in: 'drop', rules };
+    expect((await call('PUT', `/servers/${id}/firewall`, body)).status).toBe(409);
+    await clock.forward(45_000);
+    expect((await call('PUT', `/servers/${id}/firewall`, body)).body.data.rules).toEqual([
+      { id: 1, ...rules[0] },
+    ]);
+  });
+
+  test('the deletion of a server', async () => {
+    const { call, clock, created, id } = await withServer({
+      billableIps: 'objects',
+      detachAt: 'accepted',
+      orphanBackups: 'listed',
+    });
+    await call('POST', `/servers/${id}/backups`);
+    const [ip] = created.body.data.ips;
+    expect((await call('DELETE', `/servers/${id}`)).body.data.billable_ips).toEqual([ip]);
+    expect((await call('DELETE', `/ips/${ip.id}`)).status).toBe(200);
+    await clock.forward(20_000);
+    expect((await call('GET', `/servers/${id}/backups`)).body.data).toHaveLength(1);
+  });
+
+  test('ids are used again, addresses are not', async () => {
+    const { call } = stage({ readings: { reuseIds: true } });
+    const one = (await call('POST', '/ips', {})).body.data;
+    await call('DELETE', `/ips/${one.id}`);
+    const two = (await call('POST', '/ips', {})).body.data;
+    expect(two.id).toBe(one.id);
+    expect(two.address).not.toBe(one.address);
+  });
+
+  test('a failed creation may keep its address or everything', async () => {
+    for (const [readings, kinds] of [
+      [{ failedTaskKeepsIp: true }, ['ip']],
+      [{ failedTaskLeaves: 'everything' }, ['server', 'ip']],
+    ] as [Partial<Readings>, string[]][]) {
+      const { call, clock, emulator } = stage({ readings });
+      emulator.mutate({ do: 'fail_next_task' });
+      await call('POST', '/servers', await sliderServer(call, { public_ipv4: { new: true } }));
+      await clock.forward(45_000);
+      expect(emulator.billed().map(({ kind }) => kind)).toEqual(kinds);
+    }
+  });
+
+  test('isos: done inside the request, under other names', async () => {
+    const { call } = stage({ readings: { isoCreate: 'sync', isoFields: 'download_status/reason' } });
+    const made = await call('POST', '/isos', { url: 'http://10.0.0.1/a.iso', name: ' a ' });
+    expect([made.status, made.body.task]).toEqual([200, null]);
+    expect(made.body.data).toMatchObject({
+      name: 'a',
+      download_status: 'failed',
+      reason: expect.any(String),
+    });
+  });
+
+  test('the rest', async () => {
+    const { call, emulator } = stage({
+      readings: {
+        pageSize: 1,
+        unpaidStatus: 'Suspended',
+        bodilessContentType: 'required',
+        omittedIpv4: 'new',
+        unshownStatus: 400,
+        sizeBounds: 'on',
+        omitTaskField: true,
+        dateHeader: false,
+        unknownSshKey: '404 ssh_key_not_found',
+        spending: 'everything',
+        policyOutOnWrite: 'accepted',
+        ruleFields: 'any',
+        skippedServerCount: null,
+      },
+    });
+    const types = await call('GET', '/server-types');
+    expect(types.body.data).toHaveLength(1);
+    expect(types.headers.date).toBeUndefined();
+    expect((await call('POST', '/ips')).status).toBe(415);
+    const body = await sliderServer(call);
+    expect((await call('POST', '/servers', { ...body, cores: 1000 })).status).toBe(422);
+    expect((await call('POST', '/servers', { ...body, ssh_keys: [7] })).body.code).toBe('ssh_key_not_found');
+    const gpu = { name: 'g', server_type_id: 8, image: 'x' };
+    expect((await call('POST', '/servers', gpu)).status).toBe(400);
+    const made = await call('POST', '/servers', body);
+    expect(made.body.task).toBeUndefined();
+    expect(made.body.data.ips).toHaveLength(1);
+    const rules = [{ direction: 'in', action: 'accept', source: '10.0.0.0/8' }];
+    const firewall = { enabled: true, policy_in: 'drop', policy_out: 'drop', rules };
+    const put = await call('PUT', `/servers/${made.body.data.id}/firewall`, firewall);
+    expect(put.body.data).toMatchObject(firewall);
+    expect((await call('GET', '/networks?skip_vm_count')).body.data[0].server_count).toBeNull();
+    emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+    expect((await call('GET', '/project')).body.data.status).toBe('Suspended');
+    expect((await call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' })).status).toBe(402);
+  });
+});
