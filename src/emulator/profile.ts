@@ -15,9 +15,6 @@ export interface ProfileOperation {
   readonly body?: unknown;
 }
 
-/** No undocumented operation, the documented limits. */
-export const DEFAULT_PROFILE: Profile = { limits: DOCUMENTED_LIMITS, operations: {} };
-
 /** The undocumented operations that the emulator can play, each with the place it is served at unless told. */
 export const KNOWN_OPERATIONS: Readonly<Record<string, ProfileOperation>> = {
   list_servers: { method: 'GET', path: '/servers' },
@@ -35,6 +32,18 @@ export const KNOWN_OPERATIONS: Readonly<Record<string, ProfileOperation>> = {
   resize_server: { method: 'PUT', path: '/servers/{server_id}/resources' },
   named_address: { body: { ip_id: '{ip_id}' } },
 };
+
+/**
+ * The document's table holds these with method and path, and leaves only the payload open: they are served in
+ * any case, with this payload unless the profile gives another. `@source API §4` `@assumption A30`
+ */
+const TABLED_OPERATIONS: Profile['operations'] = {
+  insert_iso: KNOWN_OPERATIONS.insert_iso ?? {},
+  take_server_image: KNOWN_OPERATIONS.take_server_image ?? {},
+};
+
+/** The documented limits, and no operation beyond the document's table. */
+export const DEFAULT_PROFILE: Profile = { limits: DOCUMENTED_LIMITS, operations: TABLED_OPERATIONS };
 
 /**
  * Reads a profile from YAML or JSON. Keys that only a client needs are let pass.
@@ -83,9 +92,9 @@ function readLimits(value: unknown): Limits {
   return { windowMs, reads: count('reads'), writes: count('writes') };
 }
 
-function readOperations(value: unknown): Record<string, ProfileOperation> {
-  if (value === undefined || value === null) return {};
-  return Object.fromEntries(
+function readOperations(value: unknown): Profile['operations'] {
+  if (value === undefined || value === null) return TABLED_OPERATIONS;
+  const named = Object.fromEntries(
     Object.entries(map(value, 'profile.operations')).flatMap(([name, entry]) => {
       const at = `profile.operations.${name}`;
       // A client may know operations that the emulator cannot play: those answer 404 here.
@@ -113,6 +122,7 @@ function readOperations(value: unknown): Record<string, ProfileOperation> {
       ];
     }),
   );
+  return { ...TABLED_OPERATIONS, ...named };
 }
 
 function map(value: unknown, at: string): Record<string, unknown> {
