@@ -21,7 +21,13 @@ export type Answer = AnswerHead &
   (
     | { readonly sort: 'success'; readonly requestId: string; readonly text: string; readonly body: unknown }
     | { readonly sort: 'malformed'; readonly requestId: string; readonly malformed: string }
-    | { readonly sort: 'problem'; readonly requestId: string; readonly problem: Problem }
+    | {
+        readonly sort: 'problem';
+        readonly requestId: string;
+        /** Of the documented media type, not plain JSON that merely has a code. */
+        readonly documented: boolean;
+        readonly problem: Problem;
+      }
     | { readonly sort: 'unidentified'; readonly reason: string }
   );
 
@@ -50,16 +56,15 @@ export function readAnswer(response: HttpResponse): Answer {
   if (status >= 200 && status < 300) return readSuccess(head, requestId, mediaType, response.body);
   const body = parsed(response.body);
   const problem = isRecord(body) ? readProblem(body) : undefined;
-  const expected =
-    mediaType === 'application/problem+json' ||
-    (mediaType === 'application/json' && typeof problem?.code === 'string');
-  if (problem === undefined || !expected) {
+  const documented = mediaType === 'application/problem+json';
+  const coded = mediaType === 'application/json' && typeof problem?.code === 'string';
+  if (problem === undefined || !(documented || coded)) {
     return unidentified(
       head,
       `${status} with a body that is no problem document (${mediaType || 'no type'})`,
     );
   }
-  return { ...head, sort: 'problem', requestId: printable(requestId), problem };
+  return { ...head, sort: 'problem', requestId: printable(requestId), documented, problem };
 }
 
 function readSuccess(head: AnswerHead, id: string, mediaType: string, text: string): Answer {

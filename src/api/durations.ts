@@ -3,22 +3,25 @@ import type { UseMemory } from './budget.ts';
 
 /** What one ended task teaches. */
 export interface Lesson {
-  /** Its first poll came before its end. */
-  readonly missed: boolean;
+  /** Polls that came before its end. */
+  readonly misses: number;
   /** From acceptance to the poll that found it ended, in ms. */
   readonly endedBy: number;
 }
 
 export interface Durations {
-  /** The time in which about four of five tasks of the sort have ended, in ms. */
-  usual(sort: WriteName): Promise<number>;
+  /** How long tasks of the sort take, as far as it is known. */
+  usual(sort: WriteName): Promise<Estimate>;
   learn(sort: WriteName, lesson: Lesson): Promise<void>;
 }
 
-interface Estimate {
+export interface Estimate {
+  /** The time in which about four of five tasks of the sort have ended. */
   readonly ms: number;
   /** Tasks learnt from. */
   readonly count: number;
+  /** Some task took longer than it was thought to, so the estimate is bounded from below. */
+  readonly bounded: boolean;
 }
 
 /** The share of tasks that should have ended at their first poll. */
@@ -28,11 +31,14 @@ const bounds = { leastMs: 250, mostMs: 3_600_000 };
 /** How far one task moves the estimate, in powers of e: much at first, little once it is settled. */
 const stride = { first: 2, settled: 0.25 };
 
-/** Before anything is learnt: short of what is likely, as the first task then corrects it upwards. */
+/** While every first poll was late enough, nothing is known but that tasks take less. */
+const searchFactor = 0.5;
+
+/** Before anything is learnt. Rather short: an early poll costs a request, a late one costs time. */
 const guessMs: Readonly<Partial<Record<WriteName, number>>> = {
-  create_server: 20_000,
-  delete_server: 10_000,
-  add_iso: 15_000,
+  create_server: 10_000,
+  delete_server: 6_000,
+  add_iso: 10_000,
 };
 const otherGuessMs = 4_000;
 
@@ -50,28 +56,33 @@ export function createDurations(memory: UseMemory): Durations {
     if (known !== undefined) return known;
     // A note that cannot be read costs some polls, and nothing else.
     const noted = readEstimate(await memory.note(noteName(sort)).catch(() => undefined));
-    const estimate = estimates.get(sort) ?? noted ?? { ms: guessMs[sort] ?? otherGuessMs, count: 0 };
+    const estimate = estimates.get(sort) ??
+      noted ?? { ms: guessMs[sort] ?? otherGuessMs, count: 0, bounded: false };
     estimates.set(sort, estimate);
     return estimate;
   }
 
   return {
-    usual: async (sort) => (await load(sort)).ms,
+    usual: load,
     learn: async (sort, lesson) => {
       const next = moved(await load(sort), lesson);
       estimates.set(sort, next);
-      await memory.putNote(noteName(sort), { ms: next.ms, count: next.count }).catch(() => {});
+      await memory.putNote(noteName(sort), { ...next }).catch(() => {});
     },
   };
 }
 
-function moved({ ms, count }: Estimate, { missed, endedBy }: Lesson): Estimate {
+function moved({ ms, count, bounded }: Estimate, { misses, endedBy }: Lesson): Estimate {
   const width = Math.max(stride.settled, stride.first / (count + 1));
-  // A miss says by when the task had ended; there is no reason to go beyond that.
-  const next = missed
-    ? Math.min(ms * Math.exp(share * width), Math.max(ms, endedBy))
-    : ms * Math.exp((share - 1) * width);
-  return { ms: Math.round(clamped(next)), count: count + 1 };
+  const after = (next: number) => ({
+    ms: Math.round(clamped(next)),
+    count: count + 1,
+    bounded: bounded || misses > 0,
+  });
+  // Further misses were requests too, if less telling. By when the task had ended is known: go no further.
+  if (misses > 0)
+    return after(Math.min(ms * Math.exp(share * width * Math.sqrt(misses)), Math.max(ms, endedBy)));
+  return after(ms * (bounded ? Math.exp((share - 1) * width) : searchFactor));
 }
 
 function clamped(ms: number): number {
@@ -81,8 +92,9 @@ function clamped(ms: number): number {
 function readEstimate(note: unknown): Estimate | undefined {
   if (note === null || typeof note !== 'object' || !('ms' in note) || !('count' in note)) return undefined;
   const { ms, count } = note;
+  const bounded = 'bounded' in note && note.bounded === true;
   if (typeof ms !== 'number' || typeof count !== 'number' || !(ms > 0) || !(count >= 0)) return undefined;
-  return { ms: clamped(ms), count };
+  return { ms: clamped(ms), count, bounded };
 }
 
 function noteName(sort: WriteName): string {

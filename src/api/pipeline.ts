@@ -80,6 +80,20 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const startedAt = clock.monotonic();
     const request = httpRequest(options, call, token);
     const response = await sendOnce(request, slot, call.signal);
+    try {
+      return await takeIn(call, budget, response, clock.monotonic() - startedAt);
+    } catch (error) {
+      // Whatever fails here, the request was sent.
+      throw new TransportError('the answer could not be taken in', 'unknown', 'UNKNOWN', error);
+    }
+  }
+
+  async function takeIn(
+    call: Call,
+    budget: Budget,
+    response: HttpResponse,
+    durationMs: number,
+  ): Promise<Answer> {
     options.apiClock.see(response);
     const answer = readAnswer(response);
     logger.debug(
@@ -87,7 +101,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         method: call.method,
         path: call.path,
         status: answer.status,
-        durationMs: Math.round(clock.monotonic() - startedAt),
+        durationMs: Math.round(durationMs),
         ...('requestId' in answer ? { requestId: answer.requestId } : { reason: answer.reason }),
       },
       'answered',
@@ -113,13 +127,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   }
 
   async function sendOnce(request: HttpRequest, slot: Slot, signal?: AbortSignal): Promise<HttpResponse> {
+    let response: HttpResponse;
     try {
-      const response = await transport.send(request, {
+      response = await transport.send(request, {
         timeoutMs: realTimeoutMs,
         ...(signal === undefined ? {} : { signal }),
       });
-      slot.answered();
-      return response;
     } catch (error) {
       const failure =
         error instanceof TransportError
@@ -129,6 +142,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       else slot.lost();
       throw failure;
     }
+    slot.answered();
+    return response;
   }
 
   function count(call: Call): void {

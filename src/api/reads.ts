@@ -142,6 +142,10 @@ function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T
     case 'malformed':
       return { error: unreadable(`${what}: ${status}, ${answer.malformed}`), final: false, ...wait };
     case 'problem': {
+      // Absence is believed of the documented form alone.
+      if (status === 404 && !answer.documented) {
+        return { error: unreadable(`${what}: 404 that is no problem document`), final: false };
+      }
       const { code, title, detail } = answer.problem;
       const said = [code, title, detail].filter((each) => each !== null && each !== undefined).join(': ');
       const error = new ApiProblem(

@@ -16,9 +16,9 @@ export interface TasksOptions {
 /** A task that the API does not know yet is asked for again, this long after its acceptance. */
 export const lostAfterMs = 60_000;
 /** Bounds of the wait between two polls of one task, in ms. */
-export const pollStep = { shortestMs: 500, longestMs: 60_000, growth: 1.6 } as const;
-/** The first wait after the first poll, as a share of what the sort usually takes. */
-const firstStepShare = 0.25;
+export const pollStep = { shortestMs: 500, longestMs: 60_000, growth: 2 } as const;
+/** The first wait after the first poll, as a share of the usual time: short where that is well known. */
+const firstStepShare = { known: 0.25, guessed: 0.6 } as const;
 
 /**
  * Waits for tasks with as few polls as their sort allows.
@@ -40,14 +40,14 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
   const durations = createDurations(options.memory);
 
   async function wait(task: TaskWait, signal?: AbortSignal): Promise<TaskEnd> {
-    const usualMs = await durations.usual(task.sort);
+    const { ms: usualMs, bounded } = await durations.usual(task.sort);
     // A clock that was set back must not make the wait longer than the deadline.
     const before = Math.max(0, clock.now() - task.acceptedAt);
     const startedAt = clock.monotonic();
     const elapsed = () => before + clock.monotonic() - startedAt;
-    let step = Math.max(pollStep.shortestMs, usualMs * firstStepShare);
+    let step = Math.max(pollStep.shortestMs, usualMs * firstStepShare[bounded ? 'known' : 'guessed']);
     let next = usualMs;
-    let missed = false;
+    let misses = 0;
     for (;;) {
       await clock.sleep(Math.max(0, Math.min(next, task.deadlineMs) - elapsed()), signal);
       const askedAt = elapsed();
@@ -55,13 +55,13 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
       const end = endOf(seen, askedAt);
       if (end !== undefined) {
         // A first poll made late, after a restart or for want of budget, does not tell that it took so long.
-        const telling = missed || askedAt <= usualMs * 1.1 + pollStep.shortestMs;
+        const telling = misses > 0 || askedAt <= usualMs * 1.1 + pollStep.shortestMs;
         if (end.end === 'succeeded' && telling)
-          await durations.learn(task.sort, { missed, endedBy: askedAt });
+          await durations.learn(task.sort, { misses, endedBy: askedAt });
         return end;
       }
       if (askedAt >= task.deadlineMs) return { end: 'stuck' };
-      missed ||= typeof seen === 'object';
+      if (typeof seen === 'object') misses += 1;
       next = elapsed() + step;
       step = Math.min(pollStep.longestMs, step * pollStep.growth);
     }

@@ -38,6 +38,7 @@ describe('src/api/reads', () => {
     ["a proxy's 404 page", () => proxyPage(404)],
     ["a proxy's 401 page", () => proxyPage(401)],
     ['a 404 without X-Request-Id', () => ({ ...problem(404, 'server_not_found'), headers: {} })],
+    ['a 404 of plain JSON', () => answer(404, { code: 'server_not_found' })],
     ['JSON that is cut off', () => answer(200, '{"data": {"id": 4')],
     ['part of a list', () => answer(206, { data: aProject })],
     ['a redirect', () => answer(302, '', { location: 'https://elsewhere.example/' })],

@@ -1,5 +1,6 @@
 import type { UseMemory } from '../../src/api/budget.ts';
 import { createClient } from '../../src/api/client.ts';
+import type { ApiLogger } from '../../src/api/logging.ts';
 import type { Clock } from '../../src/core/clock.ts';
 import type { Json } from '../../src/core/json.ts';
 import { type ApiProfile, documentedProfile } from '../../src/core/profile.ts';
@@ -56,6 +57,7 @@ export interface RigOptions {
   readonly scaled?: Clock;
   readonly token?: () => string;
   readonly random?: () => number;
+  readonly logger?: ApiLogger;
 }
 
 export const baseUrl = 'https://api.example.test/v1';
@@ -81,6 +83,7 @@ export function rig(handler: Handler, options: RigOptions = {}): Rig {
     profile: { ...documentedProfile, ...options.profile },
     uses: memo,
     version: '1.2.3',
+    ...(options.logger === undefined ? {} : { logger: options.logger }),
   });
   return { clock, memory: memo, sent, client };
 }

@@ -207,6 +207,17 @@ describe('src/api/writes', () => {
     expect([...sent, ...noToken.sent]).toHaveLength(0);
   });
 
+  test('a failure after the answer came is never taken for unsent', async () => {
+    const logger = {
+      debug: () => {
+        throw new Error('the log is full');
+      },
+      warn: () => {},
+    };
+    const { client, clock } = rig(() => answer(201, { data: { id: 1 } }), { logger });
+    expect(await clock.run(client.writes.send(createServer, key))).toMatchObject({ type: 'ambiguous' });
+  });
+
   test('a replayed 429 closes nothing, a fresh one the whole bucket, even from a proxy', async () => {
     const replayed = rig(() => problem(429, 'x', { 'retry-after': '60', 'idempotency-replayed': 'true' }));
     await replayed.clock.run(replayed.client.writes.send(createServer, key));
