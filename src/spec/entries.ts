@@ -1,0 +1,163 @@
+import type { DesiredResource } from '../core/desired.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import { childKey, topLevelKey } from '../core/keys.ts';
+import type { EntryIssue, ResourceKind } from '../core/kind.ts';
+import { kinds } from '../reconcilers/registry.ts';
+import { find, type Located, nearest, type Path, type Report, redact } from './located.ts';
+import { checkSchema } from './messages.ts';
+import { commonFields, nameRules, type Section } from './schemas.ts';
+import { didYouMean } from './suggest.ts';
+
+/** One resource with where it stands; children come after the server that holds them. */
+export interface Entry {
+  readonly resource: DesiredResource;
+  /** The resource's own part of the file; a child's is inside its server's. */
+  readonly located: Located;
+  readonly kind: ResourceKind;
+}
+
+/**
+ * Reads one entry of a map and the resources inside it, reporting all that is wrong with
+ * it alone. What of it can be used is returned nevertheless, so that what else the file
+ * says about it can be judged in the same run.
+ */
+export function readEntry(
+  section: Section,
+  name: string,
+  located: Located,
+  report: Report,
+): readonly Entry[] {
+  const key = topLevelKey(section.collection, name);
+  checkName(section, name, located, report);
+  const entry = parse(section, key, located, report);
+  if (entry === undefined) return [];
+  const { fields, dropped } = entry;
+  const value = ownValue(section, fields, name);
+  const managed = fields.managed !== false;
+  const id = fields.id === undefined ? undefined : String(fields.id);
+  const resource: DesiredResource = {
+    key,
+    kind: section.kind.name,
+    value,
+    managed,
+    ...(id === undefined ? {} : { id }),
+    protect: fields.protect === true,
+    position: located.keyPosition ?? located.position,
+  };
+  const creatable = managed && id === undefined;
+  for (const issue of section.kind.check(value)) {
+    // What is missing, or was refused already, only counts in an entry that is otherwise whole.
+    const [first] = issue.path;
+    if (first === undefined ? creatable && dropped.size === 0 : !dropped.has(String(first))) {
+      reportCheck(issue, located, report);
+    }
+  }
+  if (creatable) reportMissing(section, fields, dropped, located, report);
+  const parent = { kind: section.kind, resource, located };
+  return [parent, ...(section.collection === 'servers' ? readChildren(section, fields, parent, report) : [])];
+}
+
+function checkName({ collection }: Section, name: string, located: Located, report: Report): void {
+  const { pattern, text } = nameRules[collection];
+  if (!pattern.test(name)) {
+    report(
+      located.keyPosition ?? located.position,
+      `${JSON.stringify(name)} cannot be a name under \`${collection}\`: ${text}`,
+    );
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The entry's fields as far as they are valid, and the names of those that are not. */
+function parse(section: Section, key: ResourceKey, located: Located, report: Report) {
+  // `web:` with nothing after it is an entry without fields.
+  const whole = located.value === null && !located.broken ? { ...located, value: {} } : located;
+  const checked = checkSchema(section.schema, whole, `\`${key}\``, report);
+  if (checked.ok) return { fields: checked.value as Fields, dropped: new Set<string>() };
+  if (whole.fields === undefined) return undefined;
+  const kept = Object.entries(whole.value as Fields).filter(([field]) => !checked.fields.has(field));
+  const again = section.schema.safeParse(Object.fromEntries(kept));
+  return again.success ? { fields: again.data as Fields, dropped: checked.fields } : undefined;
+}
+
+function ownValue({ schema, children }: Section, fields: Fields, name: string): Fields {
+  const foreign = new Set<string>([...commonFields, ...children.keys()]);
+  const own = Object.fromEntries(Object.entries(fields).filter(([field]) => !foreign.has(field)));
+  return 'name' in schema.shape ? { name, ...own } : own;
+}
+
+function reportMissing(
+  section: Section,
+  fields: Fields,
+  dropped: ReadonlySet<string>,
+  located: Located,
+  report: Report,
+) {
+  for (const field of section.kind.neededToCreate) {
+    if (fields[field] !== undefined || dropped.has(field)) continue;
+    const typo = [...dropped].find((each) => didYouMean(each, [field]) !== '');
+    if (typo !== undefined) continue;
+    report(
+      located.position,
+      `\`${field}\` is missing: a new ${noun(section.kind)} needs it (one that exists is bound with \`id:\`)`,
+    );
+  }
+}
+
+function readChildren(section: Section, fields: Fields, parent: Entry, report: Report): Entry[] {
+  const { resource: server, located } = parent;
+  const entries: Entry[] = [];
+  const add = (kind: ResourceKind, suffix: string, value: unknown, path: Path) => {
+    const inside = nearest(located, path);
+    const { key, managed, protect } = server;
+    const resource = { key: childKey(key, suffix), kind: kind.name, parent: key, value, managed, protect };
+    entries.push({ kind, located: inside, resource: { ...resource, position: inside.position } });
+    for (const issue of kind.check(value)) reportCheck(issue, inside, report);
+  };
+  for (const [field, kind] of section.children) {
+    if (fields[field] === undefined) continue;
+    refuseUnmanaged(field, parent, report);
+    for (const { suffix, value, path } of kind.children?.(fields[field]) ?? []) {
+      add(kind, suffix, value, [field, ...path]);
+    }
+  }
+  const address = fields.public_ipv4;
+  if (address !== undefined) refuseUnmanaged('public_ipv4', parent, report);
+  const ip = kinds.get('ip');
+  // An address that comes with the server is a resource of its own: it may outlive the server.
+  if (ip !== undefined && isTaken(address)) add(ip, 'public_ipv4', {}, ['public_ipv4']);
+  return entries;
+}
+
+function isTaken(address: unknown): boolean {
+  return typeof address === 'object' && address !== null && ('new' in address || 'reuse' in address);
+}
+
+/** Nothing inside a server that is not managed is: declaring it would promise what is not done. */
+function refuseUnmanaged(field: string, { resource, located }: Entry, report: Report): void {
+  if (resource.managed) return;
+  const here = find(located, [field]);
+  report(
+    here?.keyPosition ?? located.position,
+    `\`${field}\` is declared for a server with \`managed: false\`, inside which nothing is managed: remove it, or bind the server with \`id:\` instead`,
+  );
+}
+
+function reportCheck({ path, message }: EntryIssue, located: Located, report: Report): void {
+  const exact = find(located, path);
+  const unnamed = path.length === 1 && path[0] === 'name' && exact === undefined;
+  const here = exact ?? nearest(located, path);
+  if (here.broken) return;
+  const position = unnamed ? (located.keyPosition ?? located.position) : here.position;
+  // A rule's message may show the value or something made of it.
+  const told = here.secret
+    ? `${here.shown} stands for a value that is not valid here`
+    : redact(message, located);
+  report(position, told);
+}
+
+/** A kind in words. */
+export function noun({ name }: Pick<ResourceKind, 'name'>): string {
+  return name.replaceAll('_', ' ');
+}

@@ -1,0 +1,40 @@
+/** The environment as an argument, so that reading a spec has no hidden input. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** `text` with its `${env:NAME}` replaced, or what is wrong with one of them. */
+export type Expansion =
+  | { readonly text: string; readonly used: readonly string[] }
+  | { readonly problem: string };
+
+/** `$${env:` stands for the characters themselves. */
+const marker = /\$?\$\{env:/;
+const variable = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Takes `${env:NAME}` from the environment; `$${env:` is an escape. */
+export function expand(raw: string, environment: Environment): Expansion {
+  const used: string[] = [];
+  let text = '';
+  let rest = raw;
+  for (let found = marker.exec(rest); found !== null; found = marker.exec(rest)) {
+    text += rest.slice(0, found.index);
+    rest = rest.slice(found.index + found[0].length);
+    if (found[0].startsWith('$$')) {
+      text += '${env:';
+      continue;
+    }
+    const end = rest.indexOf('}');
+    const name = end < 0 ? '' : rest.slice(0, end);
+    if (!variable.test(name)) {
+      return {
+        problem:
+          'write `${env:NAME}` with the name of an environment variable, or `$${env:` for the characters themselves',
+      };
+    }
+    const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
+    if (value === undefined) return { problem: `the environment variable \`${name}\` is not set` };
+    used.push(name);
+    text += value;
+    rest = rest.slice(end + 1);
+  }
+  return { text: text + rest, used };
+}

@@ -1,0 +1,64 @@
+import type { Position } from '../core/desired.ts';
+
+/** A value of the file with everything that a message about it needs. */
+export interface Located {
+  /** Plain data: maps are objects, `${env:…}` is replaced. */
+  readonly value: unknown;
+  readonly position: Position;
+  /** Where the field's own name stands; absent at the root and in lists. */
+  readonly keyPosition?: Position;
+  /** The value as a message may show it: never what the environment held. */
+  readonly shown: string;
+  /** Holds something that came from the environment. */
+  readonly secret: boolean;
+  /** Already reported as unusable; further messages about it would only confuse. */
+  readonly broken: boolean;
+  readonly fields?: ReadonlyMap<string, Located>;
+  readonly items?: readonly Located[];
+}
+
+export type Path = readonly (string | number)[];
+
+/** Takes one thing that is wrong; reading goes on, so that all are told at once. */
+export type Report = (position: Position, message: string) => void;
+
+/** What stands at a path, or `undefined`. */
+export function find(root: Located, path: Path): Located | undefined {
+  let here: Located | undefined = root;
+  for (const step of path) here = child(here, step);
+  return here;
+}
+
+/** What stands at a path, else the innermost thing around it that is there. */
+export function nearest(root: Located, path: Path): Located {
+  let here = root;
+  for (const step of path) {
+    const next = child(here, step);
+    if (next === undefined) return here;
+    here = next;
+  }
+  return here;
+}
+
+/** `file:line:col`, as in messages that name a second place. */
+export function formatPosition({ file, line, column }: Position): string {
+  return `${file}:${line}:${column}`;
+}
+
+/** A message without the values that came from the environment. */
+export function redact(message: string, root: Located): string {
+  let text = message;
+  for (const { value, shown } of secretsIn(root)) {
+    if (typeof value === 'string' && value !== '') text = text.replaceAll(value, shown);
+  }
+  return text;
+}
+
+function secretsIn(root: Located): readonly Located[] {
+  if (root.secret) return [root];
+  return [...(root.fields?.values() ?? []), ...(root.items ?? [])].flatMap(secretsIn);
+}
+
+function child(here: Located | undefined, step: string | number): Located | undefined {
+  return typeof step === 'number' ? here?.items?.[step] : here?.fields?.get(step);
+}

@@ -1,0 +1,173 @@
+import { z } from 'zod';
+import { type Located, nearest, type Path, type Report } from './located.ts';
+import { didYouMean } from './suggest.ts';
+
+type Issue = z.core.$ZodIssue;
+
+/** What a schema made of a value, with everything wrong already reported. */
+export type Checked<Value> =
+  | { readonly ok: true; readonly value: Value }
+  /** `fields`: the outermost fields that something was wrong with. */
+  | { readonly ok: false; readonly fields: ReadonlySet<string> };
+
+/**
+ * Checks a located value against a schema and reports every error in words for people.
+ * Messages written in a schema are kept; all others are worded here. `label` names the
+ * value itself.
+ */
+export function checkSchema<Schema extends z.ZodType>(
+  schema: Schema,
+  root: Located,
+  label: string,
+  report: Report,
+): Checked<z.output<Schema>> {
+  // An empty message marks those that the schema leaves to us.
+  const parsed = schema.safeParse(root.value, { error: () => '' });
+  if (parsed.success) return { ok: true, value: parsed.data };
+  for (const issue of parsed.error.issues) reportIssue(issue, [], { schema, root, label, report });
+  return { ok: false, fields: new Set(parsed.error.issues.flatMap(fieldsOfIssue)) };
+}
+
+interface Context {
+  readonly schema: z.ZodType;
+  readonly root: Located;
+  readonly label: string;
+  readonly report: Report;
+}
+
+function fieldsOfIssue({ path, ...issue }: Issue): string[] {
+  const [first] = path;
+  if (first !== undefined) return [String(first)];
+  return issue.code === 'unrecognized_keys' ? issue.keys : [];
+}
+
+function reportIssue(issue: Issue, base: Path, context: Context): void {
+  const path = [...base, ...(issue.path as Path)];
+  const here = nearest(context.root, path);
+  if (issue.code === 'unrecognized_keys') reportUnknown(issue.keys, path, context);
+  else if (issue.code === 'invalid_union' && issue.message === '') reportUnion(issue, path, context);
+  else if (!here.broken) context.report(here.position, wording(issue, path, context));
+}
+
+function reportUnknown(keys: readonly string[], path: Path, { schema, root, report }: Context): void {
+  const known = fieldsAt(schema, path);
+  const map = nearest(root, path);
+  for (const key of keys) {
+    const field = map.fields?.get(key);
+    const hint = didYouMean(key, known);
+    const list =
+      hint === '' && known.length > 0 && known.length <= 8
+        ? `: the fields here are ${known.map(tick).join(', ')}`
+        : hint;
+    report(field?.keyPosition ?? map.position, `unknown field ${tick(key)}${list}`);
+  }
+}
+
+/** Tells what is wrong with the form that was meant, where that can be seen; else lists the forms. */
+function reportUnion(issue: z.core.$ZodIssueInvalidUnion, path: Path, context: Context): void {
+  const meant = issue.errors.filter(
+    (branch) => !branch.some((each) => each.path.length === 0 && each.code !== 'too_small'),
+  );
+  const [only, another] = meant;
+  if (only !== undefined && another === undefined) {
+    for (const each of only) reportIssue(each, path, context);
+    return;
+  }
+  const here = nearest(context.root, path);
+  if (here.broken) return;
+  const forms = issue.errors.flatMap((branch) =>
+    branch.flatMap((each) =>
+      each.code === 'invalid_type' && each.path.length === 0 ? [noun(each.expected)] : [],
+    ),
+  );
+  context.report(here.position, mustBe(naming(path, context.label), listing(forms), here));
+}
+
+function wording(issue: Issue, path: Path, { root, label }: Context): string {
+  const name = naming(path, label);
+  const here = nearest(root, path);
+  const complete = path.every(
+    (_, at) => nearest(root, path.slice(0, at + 1)) !== nearest(root, path.slice(0, at)),
+  );
+  if (!complete) return `${name} is missing`;
+  if (issue.message !== '') return `${here.shown} cannot be ${name}: ${issue.message}`;
+  switch (issue.code) {
+    case 'invalid_type':
+      return mustBe(name, noun(issue.expected), here);
+    case 'invalid_value': {
+      const values = issue.values.map((value) => JSON.stringify(value) ?? String(value));
+      const texts = issue.values.filter((value) => typeof value === 'string');
+      const meant = typeof here.value === 'string' && !here.secret ? didYouMean(here.value, texts) : '';
+      return `${name} must be ${listing(values.map((each) => each.replaceAll('"', '`')))}, not ${here.shown}${meant}`;
+    }
+    case 'too_small':
+      return issue.origin === 'string' || issue.origin === 'array'
+        ? issue.minimum === 1
+          ? `${name} must not be empty`
+          : `${name} must have at least ${issue.minimum} ${unit(issue.origin)}`
+        : `${name} must be at least ${issue.minimum}, not ${here.shown}`;
+    case 'too_big':
+      return issue.origin === 'string' || issue.origin === 'array'
+        ? `${name} must have at most ${issue.maximum} ${unit(issue.origin)}`
+        : `${name} must be at most ${issue.maximum}, not ${here.shown}`;
+    default:
+      return `${here.shown} cannot be ${name}`;
+  }
+}
+
+function mustBe(name: string, wanted: string, { value, shown, secret }: Located): string {
+  if (value === null) return `${name} has no value: it must be ${wanted}`;
+  const quoted = wanted.includes('number') && typeof value === 'string' && !secret && /^-?\d+$/.test(value);
+  const bare = wanted.startsWith('text') && (typeof value === 'number' || typeof value === 'boolean');
+  const hint = quoted ? ': remove the quotes' : bare ? ': put it in quotes' : '';
+  return `${name} must be ${wanted}, not ${shown}${hint}`;
+}
+
+function naming(path: Path, label: string): string {
+  const last = path.at(-1);
+  if (last === undefined) return label;
+  if (typeof last === 'string') return tick(last);
+  return `entry ${last + 1} of ${naming(path.slice(0, -1), label)}`;
+}
+
+function noun(expected: string): string {
+  const nouns: Readonly<Record<string, string>> = {
+    string: 'text',
+    int: 'a whole number',
+    number: 'a number',
+    boolean: '`true` or `false`',
+    array: 'a list',
+    object: 'a map',
+    record: 'a map',
+  };
+  return nouns[expected] ?? expected;
+}
+
+function unit(origin: string): string {
+  return origin === 'string' ? 'characters' : 'entries';
+}
+
+function listing(parts: readonly string[]): string {
+  const unique = [...new Set(parts)];
+  return unique.length < 2 ? unique.join('') : `${unique.slice(0, -1).join(', ')} or ${unique.at(-1)}`;
+}
+
+function tick(text: string): string {
+  return `\`${text}\``;
+}
+
+/** The fields that a schema knows at a path. */
+function fieldsAt(schema: z.core.$ZodType, path: Path): string[] {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault) {
+    return fieldsAt(schema.unwrap() as z.core.$ZodType, path);
+  }
+  if (schema instanceof z.ZodUnion) {
+    return [...new Set(schema.options.flatMap((option) => fieldsAt(option, path)))];
+  }
+  const [step, ...rest] = path;
+  if (schema instanceof z.ZodArray) return fieldsAt(schema.element as z.core.$ZodType, rest);
+  if (!(schema instanceof z.ZodObject)) return [];
+  if (step === undefined) return Object.keys(schema.shape);
+  const field = (schema.shape as Record<string, z.core.$ZodType>)[String(step)];
+  return field === undefined ? [] : fieldsAt(field, rest);
+}

@@ -1,0 +1,50 @@
+import type { Position } from '../core/desired.ts';
+import { collections, parseKey, type ResourceKey } from '../core/keys.ts';
+import { type Entry, noun } from './entries.ts';
+import { formatPosition, nearest, type Report } from './located.ts';
+import { didYouMean } from './suggest.ts';
+
+/** Comparing every wrong name with every right one would be quadratic. */
+const maxSuggestions = 100;
+
+/** Names under each map of the file, those with errors included: naming one of them is no second error. */
+export type Declared = ReadonlySet<ResourceKey>;
+
+/** Every reference has to lead to an entry, and an address to one server. */
+export function checkReferences(entries: readonly Entry[], declared: Declared, report: Report): void {
+  const claimed = new Map<ResourceKey, { readonly by: ResourceKey; readonly position: Position }>();
+  let suggestions = 0;
+  for (const { resource, located, kind } of entries) {
+    for (const { path, key } of kind.references(resource.value)) {
+      const here = nearest(located, path);
+      const target = parseKey(key);
+      if (target === undefined || !declared.has(key)) {
+        const collection = collections.find((each) => key.startsWith(`${each}.`)) ?? '';
+        const name = key.slice(collection.length + 1);
+        suggestions += 1;
+        const hint =
+          here.secret || suggestions > maxSuggestions ? '' : didYouMean(name, namesIn(declared, collection));
+        const word = collection.replace(/s$/, '');
+        report(
+          here.position,
+          `unknown ${word} ${here.shown}${hint || `: there is no such entry under \`${collection}\``}`,
+        );
+        continue;
+      }
+      if (target.kind !== 'ip') continue;
+      const earlier = claimed.get(key);
+      if (earlier === undefined) claimed.set(key, { by: resource.key, position: here.position });
+      else {
+        report(
+          here.position,
+          `the ${noun({ name: target.kind })} ${here.shown} is taken by ${earlier.by} already, at ${formatPosition(earlier.position)}: an address is one server's`,
+        );
+      }
+    }
+  }
+}
+
+function namesIn(declared: Declared, collection: string): string[] {
+  const prefix = `${collection}.`;
+  return [...declared].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));
+}

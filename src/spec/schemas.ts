@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import type { Collection } from '../core/keys.ts';
+import { collections } from '../core/keys.ts';
+import type { ResourceKind } from '../core/kind.ts';
+import { registry } from '../reconcilers/registry.ts';
+import { isRealMoment } from './moment.ts';
+
+/** `settings` of the spec, with the defaults of every field. */
+export const settingsSchema = z.strictObject({
+  prune: z.boolean().default(false).describe('Delete what this file managed before and no longer names.'),
+  max_deletions: z.int().min(0).default(2).describe('More deletions than this in one run are blocked.'),
+  max_monthly_increase: z
+    .number()
+    .min(0)
+    .nullable()
+    .default(null)
+    .describe("Known prices only, in the account's currency: what would add more a month is blocked."),
+  exclusive: z
+    .boolean()
+    .default(false)
+    .describe(
+      'true: nobody else creates in this project, so a lost answer may be settled by the difference of two lists.',
+    ),
+  unmanaged: z
+    .enum(['ask', 'ignore'])
+    .default('ask')
+    .describe(
+      "ask: with an empty state, servers and addresses that are not this file's block creation. ignore: they do not.",
+    ),
+  drift: z
+    .enum(['correct', 'report'])
+    .default('correct')
+    .describe('What becomes of changes made elsewhere: corrected, or only reported.'),
+  suspend: z
+    .strictObject({
+      reason: z.string().trim().min(1).describe('Shown wherever the suspension is.'),
+      until: z
+        .string()
+        .refine(isRealMoment, 'a moment is written like 2027-01-31T00:00:00Z, and has to exist')
+        .optional()
+        .describe('RFC 3339. Without it the suspension lasts until the entry is removed.'),
+    })
+    .nullable()
+    .default(null)
+    .describe('Changes nothing while it lasts.'),
+});
+
+export const projectSchema = z.strictObject({
+  id: z
+    .int()
+    .min(1)
+    .describe("The project's id. A token of any other project is refused before a single write."),
+});
+
+/** The outermost fields; the entries of each map are judged one by one. */
+export const fileSchema = z.strictObject({
+  version: z.literal(1, 'the version has to be 1: write `version: 1`'),
+  project: projectSchema.optional(),
+  settings: settingsSchema.nullish(),
+  ...(Object.fromEntries(
+    collections.map((collection) => [collection, z.record(z.string(), z.unknown()).nullish()]),
+  ) as Record<Collection, z.ZodOptional<z.ZodNullable<z.ZodRecord<z.ZodString, z.ZodUnknown>>>>),
+});
+
+/** Fields that every top-level entry may carry beside its kind's own. */
+export const commonFields = ['id', 'managed', 'protect'] as const;
+
+/** A name as a key in one of the maps, and how to say what is accepted. */
+export interface NameRule {
+  readonly pattern: RegExp;
+  readonly text: string;
+}
+
+/** Names are part of keys, which people type: no character that a shell or the dots of a key would trip over. */
+export const nameRules: Record<Collection, NameRule> = {
+  networks: {
+    pattern: /^(?! )[A-Za-z0-9 _.-]{1,30}(?<! )$/,
+    text: '1 to 30 letters, digits, spaces, underscores, dots or hyphens, and no space at either end',
+  },
+  ips: {
+    pattern: /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/,
+    text: 'up to 63 letters, digits, underscores, dots or hyphens, the first a letter or digit',
+  },
+  isos: {
+    pattern: /^(?! )[A-Za-z0-9 _.-]{1,50}(?<! )$/,
+    text: '1 to 50 letters, digits, spaces, underscores, dots or hyphens, and no space at either end; `name:` takes any other',
+  },
+  servers: {
+    pattern: /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/,
+    text: 'up to 63 letters, digits, underscores or hyphens, the first a letter or digit; `name:` takes any other',
+  },
+};
+
+/** Everything about the entries of one of the file's maps. */
+export interface Section {
+  readonly collection: Collection;
+  readonly kind: ResourceKind;
+  readonly schema: z.ZodObject;
+  /** Kinds inside an entry, by field. */
+  readonly children: ReadonlyMap<string, ResourceKind>;
+}
+
+/** The maps of the file, in the registry's order. */
+export const sections: readonly Section[] = registry.flatMap((kind) => {
+  if (!('in' in kind.placement)) return [];
+  const collection = kind.placement.in;
+  const children = new Map(
+    registry.flatMap((each) =>
+      'of' in each.placement && each.placement.of === collection
+        ? [[each.placement.field, each] as const]
+        : [],
+    ),
+  );
+  return [{ collection, kind, schema: entrySchema(kind, children), children }];
+});
+
+function entrySchema(kind: ResourceKind, children: ReadonlyMap<string, ResourceKind>): z.ZodObject {
+  if (!(kind.schema instanceof z.ZodObject)) throw new Error(`The schema of ${kind.name} is not an object`);
+  const id =
+    kind.name === 'iso'
+      ? z.string().regex(/^uiso-\d{1,10}$/, "an ISO's id is written like uiso-12")
+      : z.int().min(1);
+  return kind.schema.extend({
+    ...Object.fromEntries([...children].map(([field, child]) => [field, child.schema.optional()])),
+    id: id.optional().describe('Binds the entry to what exists under this id; it is then never created.'),
+    managed: z
+      .boolean()
+      .default(true)
+      .describe('false: has to exist, and is never created, changed or deleted.'),
+    protect: z
+      .boolean()
+      .default(false)
+      .describe('Never deleted or replaced, also after the entry has left the file.'),
+  });
+}

@@ -1,0 +1,108 @@
+import type { Position } from '../core/desired.ts';
+import { type Entry, noun } from './entries.ts';
+import { find, formatPosition, type Report } from './located.ts';
+
+/** Kinds of which the project has each name once. @source API §7 name_exists */
+const uniquelyNamed = new Set(['network', 'iso']);
+
+/** Two entries must not mean the same resource, nor claim the same name, card or addresses. */
+export function checkUniqueness(entries: readonly Entry[], report: Report): void {
+  const top = entries.filter(({ resource }) => resource.parent === undefined);
+  reportTwice(top, report, {
+    identify: ({ resource }) => (resource.id === undefined ? undefined : `${resource.kind} ${resource.id}`),
+    place: (entry) => fieldPosition(entry, 'id'),
+    tell: ({ resource, kind }, first, at) =>
+      `${resource.key} and ${first.resource.key} (${at}) are bound to the same ${noun(kind)}, id ${resource.id}`,
+  });
+  reportTwice(
+    top.filter(({ resource }) => uniquelyNamed.has(resource.kind)),
+    report,
+    {
+      identify: ({ resource }) =>
+        `${resource.kind} ${(resource.value as { readonly name: string }).name.trim()}`,
+      place: (entry) => fieldPosition(entry, 'name'),
+      tell: ({ resource, kind }, first, at) =>
+        `${resource.key} and ${first.resource.key} (${at}) have the same name, which a project has for one ${noun(kind)} only`,
+    },
+  );
+  reportTwice(
+    entries.filter(({ resource }) => resource.parent !== undefined),
+    report,
+    {
+      identify: ({ resource }) => resource.key,
+      place: ({ located }) => located.position,
+      tell: ({ located }, _first, at) => `${located.shown} stands here twice: first at ${at}`,
+    },
+  );
+  reportOverlaps(
+    top.filter(({ resource }) => resource.kind === 'network'),
+    report,
+  );
+}
+
+interface Rule {
+  identify(entry: Entry): string | undefined;
+  place(entry: Entry): Position;
+  tell(entry: Entry, first: Entry, at: string): string;
+}
+
+function reportTwice(entries: readonly Entry[], report: Report, { identify, place, tell }: Rule): void {
+  const seen = new Map<string, Entry>();
+  for (const entry of entries) {
+    const identity = identify(entry);
+    if (identity === undefined) continue;
+    const first = seen.get(identity);
+    if (first === undefined) seen.set(identity, entry);
+    else report(place(entry), tell(entry, first, formatPosition(place(first))));
+  }
+}
+
+interface Range {
+  readonly entry: Entry;
+  readonly start: number;
+  readonly end: number;
+  readonly order: number;
+}
+
+/**
+ * Subnets are nested or apart, so in order of their starts each has only to be compared
+ * with the widest one that is still open: no quadratic work for a file of many.
+ */
+function reportOverlaps(networks: readonly Entry[], report: Report): void {
+  const ranges = networks
+    .flatMap((entry, order) => range(entry, order) ?? [])
+    .sort((a, b) => a.start - b.start || b.end - a.end || a.order - b.order);
+  let open: Range | undefined;
+  for (const each of ranges) {
+    if (open === undefined || each.start > open.end) {
+      open = each;
+      continue;
+    }
+    const [first, second] = open.order < each.order ? [open, each] : [each, open];
+    const [one, other] = [first.entry, second.entry];
+    const at = formatPosition(fieldPosition(one, 'cidr'));
+    report(
+      fieldPosition(other, 'cidr'),
+      `the subnets of ${other.resource.key} and ${one.resource.key} (${at}) overlap`,
+    );
+  }
+}
+
+function range(entry: Entry, order: number): Range | undefined {
+  const { cidr } = entry.resource.value as { readonly cidr?: string };
+  const numbers = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\/(\d+)$/
+    .exec(cidr?.trim() ?? '')
+    ?.slice(1)
+    .map(Number);
+  if (numbers === undefined) return undefined;
+  const length = numbers.pop() ?? 0;
+  if (length > 32 || numbers.some((each) => each > 255)) return undefined;
+  const size = 2 ** (32 - length);
+  const address = numbers.reduce((sum, each) => sum * 256 + each, 0);
+  const start = address - (address % size);
+  return { entry, order, start, end: start + size - 1 };
+}
+
+function fieldPosition({ located, resource }: Entry, field: string): Position {
+  return find(located, [field])?.position ?? resource.position;
+}

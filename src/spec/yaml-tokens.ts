@@ -1,0 +1,71 @@
+import type { CST } from 'yaml';
+import { Lexer, LineCounter, Parser, CST as Syntax } from 'yaml';
+import type { Report } from './located.ts';
+
+/** @source product: limits of the spec file */
+const maxBytes = 1024 * 1024;
+const maxDepth = 32;
+const coreTags = new Set([
+  '!',
+  ...['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map((tag) => `!!${tag}`),
+]);
+
+export interface Tokens {
+  readonly tokens: readonly CST.Token[];
+  readonly lines: LineCounter;
+}
+
+/**
+ * Cuts YAML into tokens and holds it to the limits before anything is built from it:
+ * building nested collections recurses, so a file of brackets alone would exhaust the
+ * stack. `undefined` where it was refused; what is wrong has then been reported.
+ */
+export function tokenize(file: string, text: string, report: Report): Tokens | undefined {
+  if (Buffer.byteLength(text) > maxBytes) {
+    report({ file, line: 1, column: 1 }, 'the file is larger than 1 MiB');
+    return undefined;
+  }
+  const lines = new LineCounter();
+  const parser = new Parser(lines.addNewLine);
+  const tokens: CST.Token[] = [];
+  lines.addNewLine(0);
+  let refused = false;
+  let content = false;
+  for (const lexeme of new Lexer().lex(text)) {
+    const { offset } = parser;
+    for (const token of parser.next(lexeme)) tokens.push(token);
+    const problem = content ? undefined : (refusal(lexeme) ?? tooDeep(parser.stack));
+    // What follows this mark is the text of a scalar, which may begin like anything.
+    content = lexeme === Syntax.SCALAR;
+    if (problem === undefined) continue;
+    const { line, col } = lines.linePos(offset);
+    report({ file, line, column: col }, problem);
+    if (problem === depthMessage) return undefined;
+    refused = true;
+  }
+  for (const token of parser.end()) tokens.push(token);
+  return refused ? undefined : { tokens, lines };
+}
+
+const depthMessage = `nested deeper than ${maxDepth} levels`;
+
+function refusal(lexeme: string): string | undefined {
+  switch (Syntax.tokenType(lexeme)) {
+    case 'alias':
+      return `aliases are not accepted: write what \`${lexeme}\` stands for`;
+    case 'tag':
+      return coreTags.has(lexeme) ? undefined : `the tag \`${lexeme}\` is not accepted: remove it`;
+    case 'directive-line':
+      return lexeme.trim() === '%YAML 1.2' ? undefined : 'directives are not accepted: remove the line';
+    default:
+      return undefined;
+  }
+}
+
+function tooDeep(stack: readonly CST.Token[]): string | undefined {
+  if (stack.length <= maxDepth) return undefined;
+  const collections = stack.filter(
+    ({ type }) => (type.startsWith('block-') && type !== 'block-scalar') || type === 'flow-collection',
+  );
+  return collections.length > maxDepth ? depthMessage : undefined;
+}

@@ -1,0 +1,157 @@
+import { Composer, isMap, isScalar, isSeq, type ParsedNode } from 'yaml';
+import type { Position } from '../core/desired.ts';
+import { type Environment, expand } from './environment.ts';
+import { formatPosition, type Located, type Report } from './located.ts';
+import { type Tokens, tokenize } from './yaml-tokens.ts';
+
+/** A broken file breaks over and over; the first few say it. */
+const maxSyntaxErrors = 20;
+/** Assigning one of these would change an object's nature instead of adding a field. */
+const forbiddenKeys = new Set(['__proto__', 'constructor', 'prototype']);
+
+interface Reading {
+  readonly environment: Environment;
+  readonly report: Report;
+  at(offset: number): Position;
+}
+
+/**
+ * One YAML 1.2 document as located values; `undefined` where there is none. Everything
+ * wrong with the YAML itself is reported, with the position it stands at.
+ */
+export function readYaml(
+  file: string,
+  source: string,
+  environment: Environment,
+  report: Report,
+): Located | undefined {
+  const text = source.startsWith('\uFEFF') ? source.slice(1) : source;
+  const tokens = tokenize(file, text, report);
+  if (tokens === undefined) return undefined;
+  const at = (offset: number) => {
+    const { line, col } = tokens.lines.linePos(offset);
+    return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const node = compose(tokens, text.length, at, report);
+  return node && locate(node, { environment, report, at });
+}
+
+function compose(
+  { tokens }: Tokens,
+  length: number,
+  at: (offset: number) => Position,
+  report: Report,
+): ParsedNode | undefined {
+  const composer = new Composer({
+    version: '1.2',
+    schema: 'core',
+    merge: false,
+    resolveKnownTags: false,
+    intAsBigInt: true,
+    // Its own check is quadratic; `locate` looks for duplicates with a map.
+    uniqueKeys: false,
+    logLevel: 'silent',
+  });
+  const [document, second] = [...composer.compose(tokens, true, length)];
+  const errors = document?.errors ?? [];
+  for (const { pos, message } of errors.slice(0, maxSyntaxErrors)) report(at(pos[0]), message);
+  if (errors.length > 0 || document === undefined) return undefined;
+  if (second !== undefined) {
+    report(
+      at((second.contents as ParsedNode | null)?.range?.[0] ?? second.range[0]),
+      'a second document begins here: one file holds one document',
+    );
+    return undefined;
+  }
+  const contents = document.contents as ParsedNode | null;
+  if (contents === null || (isScalar(contents) && contents.value === null)) {
+    report(at(0), 'the file is empty: write at least `version: 1` and `project: {id: …}`');
+    return undefined;
+  }
+  return contents;
+}
+
+function locate(node: ParsedNode | null, reading: Reading, keyPosition?: Position): Located {
+  const own = node === null ? undefined : reading.at(node.range[0]);
+  const implied = node === null || (isScalar(node) && node.value === null && (node.source ?? '') === '');
+  const position = (implied ? keyPosition : own) ?? own ?? reading.at(0);
+  const base = { position, ...(keyPosition && { keyPosition }), secret: false, broken: false };
+  if (isMap(node)) return { ...base, ...locateMap(node.items as never, reading), shown: 'a map' };
+  if (isSeq(node)) {
+    const items = (node.items as (ParsedNode | null)[]).map((item) => locate(item, reading));
+    return { ...base, items, value: items.map(({ value }) => value), shown: 'a list' };
+  }
+  return { ...base, ...scalar(isScalar(node) ? node.value : null, position, reading) };
+}
+
+function locateMap(
+  pairs: readonly { readonly key: ParsedNode; readonly value: ParsedNode | null }[],
+  reading: Reading,
+): Pick<Located, 'value' | 'fields'> {
+  const fields = new Map<string, Located>();
+  const value: Record<string, unknown> = {};
+  for (const pair of pairs) {
+    const position = reading.at(pair.key.range[0]);
+    const name = fieldName(pair.key);
+    const earlier = name === undefined ? undefined : fields.get(name);
+    const problem =
+      name === undefined
+        ? 'a field needs a name, and the name is plain text'
+        : name === '<<'
+          ? 'merge keys are not accepted: write the fields out'
+          : forbiddenKeys.has(name)
+            ? `\`${name}\` cannot be a name`
+            : earlier &&
+              `\`${name}\` stands here twice: first at ${formatPosition(earlier.keyPosition ?? earlier.position)}`;
+    if (problem !== undefined || name === undefined) {
+      reading.report(position, problem ?? '');
+      continue;
+    }
+    const located = locate(pair.value, reading, position);
+    fields.set(name, located);
+    value[name] = located.value;
+  }
+  return { fields, value };
+}
+
+/** Names are text, also where YAML would read `1` or `true`. */
+function fieldName(key: ParsedNode): string | undefined {
+  if (!isScalar(key) || key.value === null) return undefined;
+  return typeof key.value === 'string' ? key.value : key.source;
+}
+
+function scalar(
+  value: unknown,
+  position: Position,
+  { environment, report }: Reading,
+): Pick<Located, 'value' | 'shown' | 'secret' | 'broken'> {
+  const refuse = (message: string) => {
+    report(position, message);
+    return { value: null, shown: '', secret: false, broken: true };
+  };
+  const plain = (each: unknown, shown: string) => ({ value: each, shown, secret: false, broken: false });
+  if (typeof value === 'bigint') {
+    const number = Number(value);
+    return Number.isSafeInteger(number)
+      ? plain(number, String(number))
+      : refuse(`${abridge(String(value))} is too large: whole numbers end at ±${Number.MAX_SAFE_INTEGER}`);
+  }
+  if (typeof value === 'number') {
+    return Number.isFinite(value)
+      ? plain(value, String(value))
+      : refuse('this is no number that can be used');
+  }
+  if (typeof value !== 'string') return plain(value, String(value));
+  const expansion = expand(value, environment);
+  if ('problem' in expansion) return refuse(expansion.problem);
+  const secret = expansion.used.length > 0;
+  return { value: expansion.text, shown: quote(value), secret, broken: false };
+}
+
+function quote(text: string): string {
+  return JSON.stringify(abridge(text));
+}
+
+function abridge(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}
