@@ -148,7 +148,7 @@ class MemoryState implements StateStore {
     let last = -1;
     for (const intent of this.byId.values()) {
       if (intent.key !== key || intent.verb !== verb || intent.incarnation !== incarnation) continue;
-      last = Math.max(last, intent.attempt);
+      if (intent.outcome !== 'void') last = Math.max(last, intent.attempt);
     }
     return last;
   }

@@ -46,7 +46,8 @@ export const migrations: readonly Migration[] = [
         verb TEXT NOT NULL GENERATED ALWAYS AS (body ->> '$.verb') VIRTUAL,
         incarnation TEXT NOT NULL GENERATED ALWAYS AS (body ->> '$.incarnation') VIRTUAL,
         attempt INTEGER NOT NULL GENERATED ALWAYS AS (body ->> '$.attempt') VIRTUAL,
-        phase TEXT NOT NULL GENERATED ALWAYS AS (body ->> '$.phase') VIRTUAL
+        phase TEXT NOT NULL GENERATED ALWAYS AS (body ->> '$.phase') VIRTUAL,
+        outcome TEXT GENERATED ALWAYS AS (body ->> '$.outcome') VIRTUAL
       ) STRICT;
       CREATE UNIQUE INDEX one_open_intent ON intents (key) WHERE phase <> 'closed';
       CREATE INDEX attempts ON intents (key, verb, incarnation, attempt);

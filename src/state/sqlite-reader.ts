@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import type { Queries, Row } from './queries.ts';
@@ -11,42 +11,58 @@ import { stateFailure } from './sqlite-failure.ts';
  * unable to write, leaves them there. So a database without a WAL, closed cleanly, is
  * opened as an immutable file, which creates nothing and takes no lock; that such a file
  * did stay as it was is checked after every query, which is asked again where it did not.
- * With a WAL, a writer is at work or was killed: the two files are there anyway.
+ *
+ * With a WAL, a writer is at work or was killed, and the two files are there anyway. Then
+ * every query has a connection of its own: an idle one would keep the writer from
+ * clearing them away at its end.
  */
 export class SqliteReader implements Queries {
   private readonly path: string;
-  private db: DatabaseSync;
-  /** What the file looked like when it was opened as immutable; else `undefined`. */
-  private seen: string | undefined;
+  private frozen: { readonly db: DatabaseSync; readonly signature: string } | undefined;
 
   constructor(path: string) {
     this.path = path;
-    [this.db, this.seen] = open(path);
   }
 
   all(sql: string, ...values: readonly SQLInputValue[]): readonly Row[] {
-    for (let tries = 0; ; tries += 1) {
-      const rows = this.tryAll(sql, values);
-      const moved = this.seen !== undefined && this.seen !== signature(this.path);
-      if (!moved || tries === mostTries) {
-        if (rows instanceof Error) throw stateFailure(rows, this.path, 'be read');
-        return rows;
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const signature = signatureOf(this.path);
+        if (signature === undefined) return this.askLive(sql, values);
+        const rows = this.askFrozen(signature, sql, values);
+        if (signatureOf(this.path) === signature) return rows;
+        if (tries === mostTries) throw new Error('it changes faster than it can be read');
+      } catch (error) {
+        // A writer that started or ended in between makes a query fail for no fault of the file.
+        const moved = this.frozen !== undefined && signatureOf(this.path) !== this.frozen.signature;
+        if (!moved || tries === mostTries) throw stateFailure(error, this.path, 'be read');
       }
-      this.close();
-      [this.db, this.seen] = open(this.path);
     }
   }
 
   close(): void {
-    if (this.db.isOpen) this.db.close();
+    this.frozen?.db.close();
+    this.frozen = undefined;
   }
 
-  private tryAll(sql: string, values: readonly SQLInputValue[]): readonly Row[] | Error {
+  private askLive(sql: string, values: readonly SQLInputValue[]): readonly Row[] {
+    this.close();
+    const db = new DatabaseSync(this.path, { readOnly: true, timeout: busyMs });
     try {
-      return this.db.prepare(sql).all(...values);
-    } catch (error) {
-      return error instanceof Error ? error : new Error(String(error));
+      return db.prepare(sql).all(...values);
+    } finally {
+      db.close();
     }
+  }
+
+  private askFrozen(signature: string, sql: string, values: readonly SQLInputValue[]): readonly Row[] {
+    if (this.frozen?.signature !== signature) {
+      this.close();
+      const url = pathToFileURL(this.path);
+      url.searchParams.set('immutable', '1');
+      this.frozen = { db: new DatabaseSync(url, { readOnly: true }), signature };
+    }
+    return this.frozen.db.prepare(sql).all(...values);
   }
 }
 
@@ -56,22 +72,10 @@ const mostTries = 5;
 /** How long a reader waits for a writer that is just starting or ending. */
 const busyMs = 2_000;
 
-function open(path: string): [DatabaseSync, string | undefined] {
-  try {
-    const seen = signature(path);
-    if (seen === undefined) return [new DatabaseSync(path, { readOnly: true, timeout: busyMs }), undefined];
-    const url = pathToFileURL(path);
-    url.searchParams.set('immutable', '1');
-    return [new DatabaseSync(url, { readOnly: true }), seen];
-  } catch (error) {
-    throw stateFailure(error, path, 'be opened');
-  }
-}
-
 /** Changes whenever the file's content may have; `undefined` while a WAL holds part of the content. */
-function signature(path: string): string | undefined {
+function signatureOf(path: string): string | undefined {
   const wal = `${path}-wal`;
-  if (existsSync(wal) && statSync(wal).size > 0) return undefined;
-  const { ino, size, mtimeNs } = statSync(path, { bigint: true });
-  return `${ino} ${size} ${mtimeNs}`;
+  if ((statSync(wal, { throwIfNoEntry: false })?.size ?? 0) > 0) return undefined;
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? 'missing' : `${found.ino} ${found.size} ${found.mtimeNs}`;
 }

@@ -136,7 +136,8 @@ export class SqliteStore implements StateStore {
   }
 
   async lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number> {
-    const sql = 'SELECT max(attempt) AS last FROM intents WHERE key = ? AND verb = ? AND incarnation = ?';
+    const sql = `SELECT max(attempt) AS last FROM intents
+      WHERE key = ? AND verb = ? AND incarnation = ? AND outcome IS NOT 'void'`;
     return Number(this.rows(sql, key, verb, incarnation)[0]?.last ?? -1);
   }
 

@@ -1,0 +1,47 @@
+import type { ResourceKey } from '../../src/core/keys.ts';
+import type { Binding, Intent } from '../../src/core/state.ts';
+
+export const web = 'servers.web-1' as ResourceKey;
+export const webFirewall = 'servers.web-1.firewall' as ResourceKey;
+export const backend = 'networks.backend' as ResourceKey;
+
+/** A time after every sample's. */
+export const later = 1_800_000_000_000;
+
+export function sampleBinding(key: ResourceKey, more: Partial<Binding> = {}): Binding {
+  return {
+    key,
+    kind: 'server',
+    id: '17',
+    identity: { name: 'web-1' },
+    applied: { cores: 4, tags: ['a', null] },
+    protect: false,
+    keep: false,
+    boundAt: 1_700_000_000_000.25,
+    ...more,
+  };
+}
+
+export function sampleIntent(id: string, key: ResourceKey, more: Partial<Intent> = {}): Intent {
+  return {
+    id,
+    key,
+    kind: 'server',
+    verb: 'create',
+    changes: [{ path: 'cores', from: null, to: 4 }],
+    incarnation: '0',
+    attempt: 0,
+    idempotencyKey: `idem-${id}`,
+    request: { name: 'create_server', path: {}, body: { name: 'web-1', cores: 4 } },
+    basis: 'sha256:1',
+    preimage: { ips: [] },
+    phase: 'sending',
+    ambiguous: false,
+    sends: 1,
+    createdAt: 1_700_000_000_000,
+    firstSentAt: 1_700_000_000_000,
+    lastSentAt: 1_700_000_000_000,
+    dueAt: 0,
+    ...more,
+  };
+}
