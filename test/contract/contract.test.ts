@@ -102,6 +102,19 @@ describe('schemas/openapi.yaml', () => {
     expect([...named].filter((number) => !assumptions.includes(`| ${number} |`))).toEqual([]);
   });
 
+  test('says in words what is not shown, wherever it carries x-not-shown', () => {
+    const silent: string[] = [];
+    const visit = (node: unknown, at: string): void => {
+      if (typeof node !== 'object' || node === null) return;
+      const { 'x-not-shown': notShown, description } = node as Record<string, unknown>;
+      if (notShown === true && !/not shown/i.test(String(description))) silent.push(at);
+      for (const [key, inner] of Object.entries(node)) visit(inner, `${at}/${key}`);
+    };
+    visit(document.at('/paths'), '/paths');
+    visit(document.at('/components'), '/components');
+    expect(silent).toEqual([]);
+  });
+
   test('declares 400, 401, 500 on every operation and 415 on every write (§7)', () => {
     const missing = document.operations.flatMap((operation) =>
       [400, 401, 500, ...(operation.method === 'GET' ? [] : [415])]

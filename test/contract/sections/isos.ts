@@ -134,6 +134,20 @@ describe('§4 /isos', () => {
     expect(api.now() - begunMs).toBe(1_500);
   });
 
+  test('§8 the wait is for an image operation of the same project: another project’s goes through', async () => {
+    const api = await open({ submissionMs: 60_000 });
+    await api.post('/isos', { url: URL_OF_ISO });
+    const other = await api.post('/isos', { url: URL_OF_ISO }, { token: api.otherProjectToken });
+    expect(other.status).toBe(202);
+  });
+
+  test('§7 server_busy: an image taken from a server holds back ISOs, too', async () => {
+    const api = await open({ submissionMs: 60_000 });
+    const server = await api.server();
+    expect((await api.takeImage(server.id)).status).toBeLessThan(300);
+    expect((await api.waiting(() => api.post('/isos', { url: URL_OF_ISO }))).code).toBe('server_busy');
+  });
+
   test('§8 only image operations wait', async () => {
     const api = await open({ submissionMs: 60_000 });
     await api.post('/isos', { url: URL_OF_ISO });

@@ -25,8 +25,10 @@ describe('§8 limits', () => {
     const api = await open({ limited: true });
     api.advance(MINUTE_MS - (api.now() % MINUTE_MS) + 15_000);
     for (let n = 0; n < 20; n += 1) await api.post('/ips', {});
-    const refused = await api.post('/ips', {});
-    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '45']);
+    for (let n = 0; n < 60; n += 1) await api.get('/project');
+    for (const refused of [await api.post('/ips', {}), await api.get('/project')]) {
+      expect([refused.status, refused.headers['retry-after']]).toEqual([429, '45']);
+    }
     api.advance(44_000);
     expect((await api.post('/ips', {})).headers['retry-after']).toBe('1');
     api.advance(1_000);
@@ -50,6 +52,13 @@ describe('§8 limits', () => {
     expect((await api.get('/project')).status).toBe(429);
     expect((await api.get('/project', { token: api.tokens.read })).status).toBe(200);
     expect((await api.get('/project', { token: api.tokens.member })).status).toBe(200);
+  });
+
+  test('§8 the budget is the same whichever operation it is spent on', async () => {
+    const api = await open({ limited: true });
+    const reads = ['/project', '/ips', '/isos', '/networks', '/server-types'];
+    for (let n = 0; n < 60; n += 1) expect((await api.get(reads[n % reads.length] ?? '')).status).toBe(200);
+    expect((await api.get('/ips')).status).toBe(429);
   });
 
   test('§8 a refused write costs budget like any other; §8 no header tells the remaining allowance', async () => {
