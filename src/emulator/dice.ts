@@ -2,7 +2,7 @@
  * Chance, kept inside the world as one 32-bit number, so that a restored
  * snapshot or data file goes on exactly where it stopped. (mulberry32)
  */
-export interface Dice {
+interface Dice {
   dice: number;
 }
 

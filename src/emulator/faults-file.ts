@@ -4,7 +4,7 @@ import { parseText } from './profile.ts';
 import { EmulatorInputError, parseReadings, type Readings } from './readings.ts';
 
 /** What a faults file holds. */
-export interface FaultsFile {
+interface FaultsFile {
   readonly faults: FaultRule[];
   readonly readings: Partial<Readings>;
 }

@@ -17,7 +17,7 @@ export function faultRule(when: FaultCondition, action: FaultAction): FaultRule 
 }
 
 /** Every member given must hold; an empty condition meets every request. */
-export interface FaultCondition {
+interface FaultCondition {
   readonly method?: string;
   /** A path after `/v1` (`*` one segment, `**` any number), or an operation's name such as `create_server`. */
   readonly path?: string;
@@ -30,7 +30,7 @@ export interface FaultCondition {
 }
 
 /** Did the request have its effect before the fault struck? */
-export type FaultEffect = 'none' | 'done';
+type FaultEffect = 'none' | 'done';
 
 /** How the answer stored under the idempotency key is treated when the effect is done: by default as §8 says. */
 type Storing = { readonly stored?: boolean };

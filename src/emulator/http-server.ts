@@ -130,7 +130,8 @@ async function serve(
   if (body === null) return;
   const request: HttpRequest = {
     method: incoming.method ?? 'GET',
-    url: `http://emulator${incoming.url ?? '/'}`,
+    // `OPTIONS *` and proxies' absolute addresses name no path of this service.
+    url: `http://emulator${incoming.url?.startsWith('/') ? incoming.url : '/'}`,
     headers: flatHeaders(incoming),
     ...(body.text === '' ? {} : { body: body.text }),
   };

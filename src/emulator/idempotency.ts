@@ -4,7 +4,7 @@ import type { Readings } from './readings.ts';
 import type { Project, StoredAnswer } from './world.ts';
 
 /** How long an answer stays under its key. `@source API §8` */
-export const KEY_RETENTION_MS = 86_400_000;
+const KEY_RETENTION_MS = 86_400_000;
 
 export interface KeyedCall {
   readonly method: string;

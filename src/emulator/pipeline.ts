@@ -42,7 +42,7 @@ export interface Call {
   readonly trace: { project: number | null; token: string | null; key: string | null; replayed: boolean };
 }
 
-export type Attempt = { readonly response: HttpResponse } | { readonly waitUntilMs: number };
+type Attempt = { readonly response: HttpResponse } | { readonly waitUntilMs: number };
 
 /** Every operation: the document's, and those the profile adds. */
 export function allRoutes(profile: Profile): Route[] {

@@ -8,7 +8,7 @@ export interface InvalidParam {
   reason: string;
 }
 
-export interface RefusalDetails {
+interface RefusalDetails {
   detail?: string;
   invalidParams?: InvalidParam[];
   headers?: Record<string, string>;

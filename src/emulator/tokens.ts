@@ -10,10 +10,10 @@ export interface ProjectTokens {
   readonly member: string;
 }
 
-export const TOKEN_NAMES = ['readWrite', 'read', 'member'] as const;
+const TOKEN_NAMES = ['readWrite', 'read', 'member'] as const;
 
 /** What the seed world's team member may not do. `@assumption A38` */
-export const MEMBER_REFUSED: readonly string[] = ['delete_server', 'release_ip'];
+const MEMBER_REFUSED: readonly string[] = ['delete_server', 'release_ip'];
 
 /** Derives a project's secrets; the world itself keeps only their fingerprints. */
 export function projectTokens(seed: string, projectId: number): ProjectTokens {

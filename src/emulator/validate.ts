@@ -4,7 +4,7 @@ import { type InvalidParam, invalid } from './problem.ts';
  * Strict reading of request bodies: unknown fields are refused, nothing is
  * coerced, strings are trimmed before their pattern is tried. `@source API §4`
  */
-export type FieldRule =
+type FieldRule =
   | {
       readonly type: 'string';
       readonly required?: boolean;

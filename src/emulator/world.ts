@@ -29,7 +29,7 @@ export interface World {
 
 export const WORLD_FORMAT = 'vdcsync-emulator-world';
 
-export interface SshKey {
+interface SshKey {
   id: number;
   name: string;
 }
@@ -204,7 +204,7 @@ export type TaskEffect =
   | { kind: 'add_iso'; isoId: string; failure: string | null }
   | { kind: 'take_image'; imageId: string };
 
-export type TaskKind = TaskEffect['kind'];
+type TaskKind = TaskEffect['kind'];
 
 /** How long work takes, in emulator milliseconds: least and most. */
 export type Durations = Record<TaskKind | 'backup' | 'image_submission', Range>;
@@ -251,7 +251,7 @@ export interface Execution {
 }
 
 /** A request whose client is gone and which has its effect later. */
-export interface LateRequest {
+interface LateRequest {
   atMs: number;
   projectId: number;
   method: string;

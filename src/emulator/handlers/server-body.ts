@@ -12,7 +12,7 @@ export type PublicAddress =
   | { kind: 'named'; ipId: number };
 
 /** A server-creation body that has passed every check that needs no spending. */
-export interface WantedServer {
+interface WantedServer {
   name: string;
   type: ServerType;
   image: string;
