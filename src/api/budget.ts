@@ -42,11 +42,11 @@ export interface Slot {
 }
 
 /** At most this many requests wait for a slot; one more is refused, as something loops. */
-export const maxWaiting = 10_000;
+const maxWaiting = 10_000;
 /** A lost request is taken to arrive no later than this after it was given up. */
 export const lateArrivalMs = 30_000;
 /** The longest closing that a remembered note can cause, whatever it says. */
-export const maxCloseMs = 3_600_000;
+const maxCloseMs = 3_600_000;
 
 /**
  * One of the token's two budgets, as a sliding window.
@@ -109,13 +109,17 @@ export function createBudget(options: BudgetOptions): Budget {
   }
 
   async function acquire(priority: ReadPriority, signal?: AbortSignal): Promise<Slot> {
-    const slot = await take(priority, signal);
-    try {
-      await memory.recordUse(bucket, clock.now());
-      return slot;
-    } catch (error) {
+    for (;;) {
+      const slot = await take(priority, signal);
+      try {
+        await memory.recordUse(bucket, clock.now());
+      } catch (error) {
+        slot.unsent();
+        throw error;
+      }
+      // Another request's 429 may have arrived while the use was written.
+      if (clock.monotonic() >= closedUntil) return slot;
       slot.unsent();
-      throw error;
     }
   }
 

@@ -38,6 +38,8 @@ export interface Client {
   readonly writes: WritePort;
   readonly tasks: TaskWatch;
   readonly counters: Readonly<Counters>;
+  /** How long one exchange can last, in ms of the client's clock: a lost answer is not known before. */
+  readonly timeoutMs: number;
 }
 
 /** One exchange, where nothing else is asked for. */
@@ -54,6 +56,7 @@ export function createClient(options: ClientOptions): Client {
   const logger = options.logger ?? silent;
   const counters: Counters = { reads: 0, writes: 0, polls: 0, limited: 0 };
   const apiClock = createApiClock(clock);
+  const realTimeoutMs = scaledTimeout(options.timeoutMs ?? defaultTimeoutMs, profile.timeScale);
   const pipeline = createPipeline({
     baseUrl: parseBaseUrl(options.baseUrl),
     token: options.token,
@@ -63,7 +66,7 @@ export function createClient(options: ClientOptions): Client {
     uses: options.uses,
     logger,
     userAgent: `vdcsync/${options.version ?? 'unknown'}`,
-    timeoutMs: options.timeoutMs ?? defaultTimeoutMs,
+    realTimeoutMs,
     counters,
     apiClock,
   });
@@ -73,7 +76,15 @@ export function createClient(options: ClientOptions): Client {
     writes: createWrites(pipeline, profile),
     tasks: createTaskWatch({ reads: createReads(readsOptions, 'poll'), clock, memory: options.uses, logger }),
     counters,
+    timeoutMs: realTimeoutMs * profile.timeScale,
   };
+}
+
+/** Time-outs shrink with a faster API, but the machine and the network do not get faster with it. */
+const shortestTimeoutMs = 2_000;
+
+function scaledTimeout(timeoutMs: number, timeScale: number): number {
+  return Math.max(Math.min(timeoutMs, shortestTimeoutMs), timeoutMs / timeScale);
 }
 
 /**

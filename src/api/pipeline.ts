@@ -48,7 +48,7 @@ export interface PipelineOptions {
   readonly uses: UseMemory;
   readonly logger: ApiLogger;
   readonly userAgent: string;
-  readonly timeoutMs: number;
+  readonly realTimeoutMs: number;
   readonly counters: Counters;
   readonly apiClock: ApiClock;
 }
@@ -62,17 +62,16 @@ const unsaidRetryAfter = (profile: ApiProfile) => profile.limits.windowMs;
  * 1. **budget**: wait for a slot of the bucket that belongs to the token as it is now
  * 2. **auth**: the same token, read from its source each time, so that a new one is used at once
  * 3. **send**: once, under a time-out; nothing is repeated and no redirect followed here
- * 4. **slot**: given back as answered, lost or unsent; how long it cools depends on it
- * 5. **clock**: the API's own time, from the answer's `Date`
- * 6. **answer**: told apart as success, problem or unidentified; its request id goes to the log
- * 7. **429**: closes the whole bucket for `Retry-After`
+ * 4. **429**: closes the whole bucket for `Retry-After`, before the slot's end lets another request go
+ * 5. **slot**: given back as answered, lost or unsent; how long it cools depends on it
+ * 6. **clock**: the API's own time, from the answer's `Date`
+ * 7. **answer**: told apart as success, problem or unidentified; its request id goes to the log
  *
  * Repeating is left to those who know what it means: reads in `reads.ts`, writes in the engine.
  */
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { transport, clock, profile, logger, counters } = options;
   const budgets = budgetsByToken(options);
-  const realTimeoutMs = scaledTimeout(options.timeoutMs, profile.timeScale);
 
   async function exchange(call: Call): Promise<Answer> {
     const { slot, token, budget } = await acquire(call);
@@ -81,21 +80,20 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const request = httpRequest(options, call, token);
     const response = await sendOnce(request, slot, call.signal);
     try {
-      return await takeIn(call, budget, response, clock.monotonic() - startedAt);
+      const answer = readAnswer(response);
+      const closing = answer.status === 429 ? limited(answer, budget) : undefined;
+      slot.answered();
+      options.apiClock.see(response);
+      logAnswer(call, answer, clock.monotonic() - startedAt);
+      await closing;
+      return answer;
     } catch (error) {
       // Whatever fails here, the request was sent.
       throw new TransportError('the answer could not be taken in', 'unknown', 'UNKNOWN', error);
     }
   }
 
-  async function takeIn(
-    call: Call,
-    budget: Budget,
-    response: HttpResponse,
-    durationMs: number,
-  ): Promise<Answer> {
-    options.apiClock.see(response);
-    const answer = readAnswer(response);
+  function logAnswer(call: Call, answer: Answer, durationMs: number): void {
     logger.debug(
       {
         method: call.method,
@@ -106,8 +104,6 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       },
       'answered',
     );
-    if (answer.status === 429) await limited(answer, budget);
-    return answer;
   }
 
   /** The token may change while its request waits; then it waits again, in the new token's budget. */
@@ -127,10 +123,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   }
 
   async function sendOnce(request: HttpRequest, slot: Slot, signal?: AbortSignal): Promise<HttpResponse> {
-    let response: HttpResponse;
     try {
-      response = await transport.send(request, {
-        timeoutMs: realTimeoutMs,
+      return await transport.send(request, {
+        timeoutMs: options.realTimeoutMs,
         ...(signal === undefined ? {} : { signal }),
       });
     } catch (error) {
@@ -142,8 +137,6 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       else slot.lost();
       throw failure;
     }
-    slot.answered();
-    return response;
   }
 
   function count(call: Call): void {
@@ -215,11 +208,4 @@ function usableToken(token: string): string {
       ? 'The API token is empty: set VDC_TOKEN or VDC_TOKEN_FILE.'
       : 'The API token has spaces, line breaks or characters that no header can carry.',
   );
-}
-
-/** Time-outs shrink with a faster API, but the machine and the network do not get faster with it. */
-const shortestTimeoutMs = 2_000;
-
-function scaledTimeout(timeoutMs: number, timeScale: number): number {
-  return Math.max(Math.min(timeoutMs, shortestTimeoutMs), timeoutMs / timeScale);
 }

@@ -42,7 +42,7 @@ export interface ReadsOptions {
 /** A read is sent this often at most; then its last failure is the answer. */
 export const maxTries = 5;
 /** The first wait between two tries, and the longest, in ms; each is four times the last. */
-export const backOff = { firstMs: 1_000, longestMs: 60_000, factor: 4 } as const;
+const backOff = { firstMs: 1_000, longestMs: 60_000, factor: 4 } as const;
 
 export interface Reads extends ReadPort {
   findTask(id: TaskId, signal?: AbortSignal): Promise<Task | undefined>;

@@ -14,9 +14,9 @@ export interface TasksOptions {
 }
 
 /** A task that the API does not know yet is asked for again, this long after its acceptance. */
-export const lostAfterMs = 60_000;
+const lostAfterMs = 60_000;
 /** Bounds of the wait between two polls of one task, in ms. */
-export const pollStep = { shortestMs: 500, longestMs: 60_000, growth: 2 } as const;
+const pollStep = { shortestMs: 500, longestMs: 60_000, growth: 2 } as const;
 /** The first wait after the first poll, as a share of the usual time: short where that is well known. */
 const firstStepShare = { known: 0.25, guessed: 0.6 } as const;
 

@@ -32,7 +32,7 @@ type Documented = Exclude<WriteName, 'update_backup_policy' | 'remove_network_in
  *
  * @source API §4
  */
-export const writeEndpoints: Readonly<Record<Documented, Endpoint>> = {
+const writeEndpoints: Readonly<Record<Documented, Endpoint>> = {
   // @assumption A41 `{}` is the same as no body
   allocate_ip: { method: 'POST', path: '/ips', body: 'optional', id: true },
   release_ip: { method: 'DELETE', path: '/ips/{id}', body: 'none' },
@@ -63,7 +63,7 @@ export const writeEndpoints: Readonly<Record<Documented, Endpoint>> = {
 export function buildWrite(request: WriteRequest, profile: ApiProfile): BuiltWrite {
   const { name } = request;
   if (name === 'update_backup_policy' || name === 'remove_network_interface') {
-    return fromTemplate(request, profile.operations[name]);
+    return fromTemplate(request, name, profile.operations[name]);
   }
   const endpoint = writeEndpoints[name];
   const body = bodyText(request, endpoint.body);
@@ -85,17 +85,27 @@ function bodyText({ name, body }: WriteRequest, rule: Endpoint['body']): string 
 /** Methods a write may have. */
 const writeMethods: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
-function fromTemplate(request: WriteRequest, template: OperationTemplate | undefined): BuiltWrite {
-  const { name } = request;
-  const method = template?.method?.toUpperCase();
-  if (template?.path === undefined || method === undefined) {
-    throw new ConfigError(`${name} is undocumented: the API profile has to give its method and path.`);
+/** How an operation that the profile enables is called where the profile does not say: as the documented ones are. */
+const presumed = {
+  remove_network_interface: { method: 'DELETE', path: '/servers/{server_id}/network-interfaces/{id}' },
+  update_backup_policy: { method: 'PUT', path: '/servers/{server_id}/backup-policy' },
+} as const;
+
+function fromTemplate(
+  request: WriteRequest,
+  name: keyof typeof presumed,
+  template: OperationTemplate | undefined,
+): BuiltWrite {
+  if (template === undefined) {
+    throw new ConfigError(`${name} is undocumented: it is sent only where the API profile enables it.`);
   }
+  const method = (template.method ?? presumed[name].method).toUpperCase();
+  const path = template.path ?? presumed[name].path;
   if (!writeMethods.has(method)) throw new ConfigError(`${name}: ${method} is no method of a write.`);
   const body = template.body === undefined ? request.body : fillBody(template.body, request);
   return {
     method,
-    path: fillPath(template.path, request),
+    path: fillPath(path, request),
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     documentsTask: false,
     needsId: false,

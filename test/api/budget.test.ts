@@ -156,6 +156,25 @@ describe('src/api/budget', () => {
     expect(clock.monotonic()).toBe(42_000);
   });
 
+  test('holds back what was granted but not yet sent when it is closed', async () => {
+    const clock = virtualClock();
+    const memo = memory();
+    const slow = { ...memo, recordUse: () => clock.sleep(5) };
+    const budget = createBudget({
+      bucket: 'b',
+      limit: 9,
+      windowMs: 60_000,
+      clock,
+      timeScale: 1,
+      memory: slow,
+    });
+    const sending = budget.acquire('operation');
+    await clock.advance(1);
+    await budget.close(30_000);
+    await clock.run(sending);
+    expect(clock.monotonic()).toBeGreaterThanOrEqual(30_000);
+  });
+
   test('an aborted wait holds no slot and leaves no timer', async () => {
     const clock = virtualClock();
     const budget = budgetOf(1, clock);

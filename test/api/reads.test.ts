@@ -170,6 +170,21 @@ describe('src/api/reads', () => {
     expect(client.counters).toEqual({ reads: 2, writes: 0, polls: 1, limited: 1 });
   });
 
+  test('time-outs shrink with a faster API, but not below what a network needs', async () => {
+    const timeouts: number[] = [];
+    for (const timeScale of [1, 10, 100]) {
+      const { client, clock } = rig(
+        (_request, _index, { timeoutMs }) => {
+          timeouts.push(timeoutMs, client.timeoutMs);
+          return ok(aProject);
+        },
+        { profile: { timeScale } },
+      );
+      await clock.run(client.reads('operation').project());
+    }
+    expect(timeouts).toEqual([30_000, 30_000, 3_000, 30_000, 2_000, 200_000]);
+  });
+
   test('a 429 is respected by the next process, and reads and writes are apart', async () => {
     const memo = memory();
     const clock = virtualClock();

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { buildWrite } from '../../src/api/write-requests.ts';
 import type { WriteName, WriteRequest, WriteResult } from '../../src/core/ports.ts';
@@ -207,6 +208,49 @@ describe('src/api/writes', () => {
     expect([...sent, ...noToken.sent]).toHaveLength(0);
   });
 
+  test('never throws, and is conclusive only with a request id, whatever comes', async () => {
+    const response = fc.record({
+      status: fc.integer({ min: 200, max: 599 }),
+      headers: fc.record(
+        {
+          'x-request-id': fc.constantFrom('r', '', ' '),
+          'content-type': fc.constantFrom('application/json', 'application/problem+json;x', 'text/html', ';'),
+          'retry-after': fc.constantFrom('0', '5', '-1', 'soon', '1e9', 'Thu, 01 Jan 2026 00:00:00 GMT'),
+          'idempotency-replayed': fc.constantFrom('true', 'false', ''),
+          date: fc.constantFrom('Thu, 01 Jan 2026 00:00:00 GMT', 'never'),
+        },
+        { requiredKeys: [] },
+      ),
+      body: fc.oneof(
+        fc.json(),
+        fc.string(),
+        fc
+          .record({ data: fc.jsonValue(), task: fc.jsonValue() }, { requiredKeys: [] })
+          .map((each) => JSON.stringify(each)),
+        fc
+          .record(
+            { code: fc.jsonValue(), detail: fc.jsonValue(), invalid_params: fc.jsonValue() },
+            { requiredKeys: [] },
+          )
+          .map((each) => JSON.stringify(each)),
+      ),
+    });
+    await fc.assert(
+      fc.asyncProperty(response, async ({ status, headers, body }) => {
+        const plain = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined));
+        const { result, sent } = await send(() => ({ status, headers: plain, body }));
+        expect(sent).toHaveLength(1);
+        expect(result.type).not.toBe('unsent');
+        expect(result).toMatchObject({ status });
+        if (result.type !== 'answer') return;
+        expect(result.requestId).toBe('r');
+        expect(status < 300 || status >= 400).toBe(true);
+        expect(result.code === undefined).toBe(status < 300);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   test('a failure after the answer came is never taken for unsent', async () => {
     const logger = {
       debug: () => {
@@ -297,6 +341,9 @@ describe('src/api/write-requests', () => {
     expect(
       built(policy, { update_backup_policy: { method: 'PUT', path: '/servers/{id}/backup-policy' } }),
     ).toBe('PUT /servers/4/backup-policy {"enabled":true,"keep":3}');
+    expect(built(removal, { remove_network_interface: {} })).toBe(
+      'DELETE /servers/4/network-interfaces/net1',
+    );
     const body = { policy: { on: '{enabled}', keep: '{keep}', mode: 'fixed' } };
     expect(built(policy, { update_backup_policy: { method: 'PUT', path: '/p/{id}', body } })).toBe(
       'PUT /p/4 {"policy":{"on":true,"keep":3,"mode":"fixed"}}',
