@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /** Any value that JSON can carry. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
@@ -8,4 +10,9 @@ export function canonicalJson(value: unknown): string {
     const entries = Object.entries(inner).filter(([, each]) => each !== undefined);
     return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
   });
+}
+
+/** `sha256:` over the canonical text: equal values give equal digests. */
+export function digestOf(value: unknown): string {
+  return `sha256:${createHash('sha256').update(canonicalJson(value)).digest('hex')}`;
 }

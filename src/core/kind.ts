@@ -83,8 +83,8 @@ export type Evidence =
   | { readonly verdict: 'pending'; readonly id: string }
   /** There, paid for, and of no use. */
   | { readonly verdict: 'failed'; readonly id: string; readonly detail: string }
-  /** Not seen. Absence needs this twice. */
-  | { readonly verdict: 'not_done' }
+  /** Not seen. Absence needs this twice. `strays`: what it may have left behind, for a person. */
+  | { readonly verdict: 'not_done'; readonly strays?: readonly string[] }
   /** Neither can be told. `candidates` are live ids a person may choose from. */
   | { readonly verdict: 'unclear'; readonly reason: string; readonly candidates: readonly string[] };
 

@@ -40,8 +40,11 @@ export interface Binding {
  */
 export type IntentPhase = 'sending' | 'waiting' | 'unknown' | 'accepted' | 'blocked' | 'closed';
 
-/** How a closed intent ended. `refused`: the API said no, and nothing happened. */
-export type IntentOutcome = 'done' | 'refused' | 'absent' | 'failed' | 'abandoned';
+/**
+ * How a closed intent ended. `refused`: the API said no, and nothing happened. `void`: it
+ * had no effect and left nothing under its key, so its attempt may be used again.
+ */
+export type IntentOutcome = 'done' | 'refused' | 'absent' | 'failed' | 'abandoned' | 'void';
 
 /** The durable record of a write, made before its first byte is sent. */
 export interface Intent {
@@ -56,13 +59,15 @@ export interface Intent {
   readonly attempt: number;
   readonly idempotencyKey: string;
   readonly request: WriteRequest;
+  /** Digest of the entry that asked for it: a refusal holds until that changes. */
+  readonly basis: string;
   /** The reads that evidence is compared with. */
   readonly preimage: Json;
   readonly parentId?: string;
   readonly phase: IntentPhase;
   /** Stays until a 2xx on this key or evidence clears it. */
   readonly ambiguous: boolean;
-  /** A conclusive 5xx, or a lost answer, that only evidence can explain: which. */
+  /** What only evidence can explain: a lost answer, a server error, a task that failed. */
   readonly why?: string;
   readonly sends: number;
   /** Wall times in ms. */
@@ -84,6 +89,8 @@ export interface Intent {
     readonly code: string;
     readonly reason: string;
     readonly candidates: readonly string[];
+    /** A refusal of what the file says: it holds until the entry changes. */
+    readonly until?: 'file';
   };
   readonly outcome?: IntentOutcome;
   readonly detail?: string;
@@ -170,7 +177,7 @@ export interface StateStore {
     at: number,
   ): Promise<void>;
   openIntents(): Promise<readonly Intent[]>;
-  /** The highest attempt recorded, open or closed, or -1. */
+  /** The highest attempt recorded, open or closed but for `void`, or -1. */
   lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number>;
   /** Newest first. */
   intents(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly Intent[]>;

@@ -8,6 +8,10 @@ import type { ApiProfile } from '../core/profile.ts';
 import type { ApplyReport, ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { Random } from '../core/random.ts';
 import type { StateStore } from '../core/state.ts';
+import { apply } from './apply.ts';
+import { adoptKey, resolveIntent } from './decide.ts';
+import { planOnce } from './look.ts';
+import { createWriteGate } from './write-gate.ts';
 
 /** Everything the engine touches; demo, tests, simulation and production differ only here. */
 export interface EngineDeps {
@@ -54,4 +58,18 @@ export interface Engine {
   adopt(desired: Desired, key: ResourceKey, id: string): Promise<string>;
   /** Settles a blocked intent. Gives what was done, in a sentence. */
   resolve(desired: Desired, key: ResourceKey, resolution: Resolution): Promise<string>;
+}
+
+/**
+ * The engine for one token of one API and one state. Runs share the write gate, so that
+ * two of them in one process still send one write at a time.
+ */
+export function createEngine(deps: EngineDeps): Engine {
+  const gate = createWriteGate();
+  return {
+    plan: (desired, options) => planOnce(deps, gate, desired, options?.destroy ?? false),
+    apply: (desired, options) => apply(deps, gate, desired, options),
+    adopt: (desired, key, id) => adoptKey(deps, gate, desired, key, id),
+    resolve: (desired, key, resolution) => resolveIntent(deps, gate, desired, key, resolution),
+  };
 }

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { canonicalJson } from '../core/json.ts';
+import { digestOf } from '../core/json.ts';
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { Blocked, Cost, Effort, Operation, OperationId, Plan, Summary, Warning } from '../core/plan.ts';
@@ -37,9 +36,11 @@ export interface Planned {
 export function buildPlan(input: PlanInput): Planned {
   const { world, kinds } = input;
   const drafts = reportDrift(draftAll(kinds, world), world);
-  const inFlight = new Map(input.openIntents.map((intent) => [intent.key, intent]));
+  const inFlight = new Map(
+    input.openIntents.filter((intent) => !isOvertaken(intent, world)).map((intent) => [intent.key, intent]),
+  );
   const objections = guard(drafts, input);
-  const stuck = [...inFlight.values()].flatMap(blockedIntent);
+  const stuck = [...inFlight.values()].flatMap((intent) => blockedIntent(intent, world));
   const allowed = drafts.filter(
     (draft) => !objections.has(draft) && inFlight.get(draft.subject.key)?.phase !== 'blocked',
   );
@@ -71,7 +72,7 @@ function assemble(input: PlanInput, { drafts, allowed, operations, blocked, warn
     format_version: 1,
     project: { id: project.id, name: project.name, status: project.status },
     observed_at: new Date(input.now).toISOString(),
-    digest: digestOf(input, operations, blocked),
+    digest: digestOfPlan(input, operations, blocked),
     summary: summarise(operations, blocked, drafts),
     operations,
     blocked,
@@ -125,14 +126,21 @@ function dependencyBlocked({ key, verb }: Operation, waitsFor: string): Blocked 
   };
 }
 
-function blockedIntent(intent: Intent): Blocked[] {
+/** A refusal of what the file said then, and the file says something else now. */
+export function isOvertaken(intent: Intent, world: World): boolean {
+  if (intent.phase !== 'blocked' || intent.blocked?.until !== 'file') return false;
+  return digestOf(world.subjects.get(intent.key)?.desired?.value ?? null) !== intent.basis;
+}
+
+function blockedIntent(intent: Intent, world: World): Blocked[] {
   if (intent.phase !== 'blocked' || intent.blocked === undefined) return [];
-  const { code, reason, candidates } = intent.blocked;
+  const { code, reason, candidates, until } = intent.blocked;
+  const position = world.subjects.get(intent.key)?.desired?.position;
+  const where = position === undefined ? 'the file' : `${position.file}:${position.line}:${position.column}`;
+  const adoptable = intent.verb === 'create' ? (candidates.length > 0 ? candidates : ['ID']) : [];
   const commands = [
-    ...candidates.map((id) => `vdcsync resolve ${intent.key} --adopt ${id}`),
-    ...(candidates.length === 0 && intent.verb === 'create'
-      ? [`vdcsync resolve ${intent.key} --adopt ID`]
-      : []),
+    ...(until === 'file' ? [`correct the entry at ${where}`] : []),
+    ...(until === 'file' ? [] : adoptable.map((id) => `vdcsync resolve ${intent.key} --adopt ${id}`)),
     `vdcsync resolve ${intent.key} --absent`,
   ];
   return [{ key: intent.key, verb: intent.verb, code, reason, resolve: commands.join(' | ') }];
@@ -159,18 +167,17 @@ function releaseOf({ subject, diff }: Draft): Release[] {
 }
 
 /** Over what would be done and why, not over when it was looked at. */
-function digestOf(
+function digestOfPlan(
   { world, desiredDigest }: PlanInput,
   operations: readonly Operation[],
   blocked: readonly Blocked[],
 ): string {
-  const content = canonicalJson({
+  return digestOf({
     project: world.project.id,
     desired: desiredDigest,
     operations: operations.map(({ id, changes, needs, target }) => ({ id, changes, needs, target })),
     blocked: blocked.map(({ key, verb, code }) => ({ key, verb, code })),
   });
-  return `sha256:${createHash('sha256').update(content).digest('hex')}`;
 }
 
 function summarise(

@@ -371,7 +371,7 @@ async function evidenceOfCreation(intent: Intent, read: ReadPort, known: Readonl
   if (intent.resourceId !== undefined) {
     const cards = await read.findNetworkInterfaces(Number(intent.resourceId) as ServerId);
     const addresses = addressesOf(intent.resourceId);
-    if (cards === undefined && addresses.length === 0) return { verdict: 'not_done' } as const;
+    if (cards === undefined && addresses.length === 0) return { verdict: 'not_done', strays: strayAddresses(intent, ips, known) } as const;
     return { verdict: 'done', id: intent.resourceId, certain: true, facts: { addresses } } as const;
   }
   const before = recordedIds(intent.preimage, 'servers');
@@ -389,6 +389,14 @@ async function evidenceOfCreation(intent: Intent, read: ReadPort, known: Readonl
   if (member(intent.request.body, 'public_ipv4') !== undefined) return { verdict: 'not_done' } as const;
   const reason = 'a server without a public address leaves no trace in the documented reads';
   return { verdict: 'unclear', reason, candidates: [] } as const;
+}
+
+/** Addresses that came with a creation that failed, or at the same time. @assumption A40 */
+function strayAddresses(intent: Intent, ips: readonly Ip[], known: ReadonlySet<string>): readonly string[] {
+  const before = recordedIds(intent.preimage, 'ips');
+  return ips
+    .filter(({ id, server_id }) => server_id === null && !before.has(String(id)) && !known.has(String(id)))
+    .map(({ address }) => address);
 }
 
 async function evidenceOfDeletion(intent: Intent, read: ReadPort) {

@@ -1,0 +1,184 @@
+import type { Desired } from '../core/desired.ts';
+import { PlanStaleError } from '../core/errors.ts';
+import { digestOf } from '../core/json.ts';
+import type { OperationId, Plan } from '../core/plan.ts';
+import type { ApplyReport, OperationResult } from '../core/progress.ts';
+import type { StateChange } from '../core/state.ts';
+import { isOvertaken, type Planned, type Release } from '../plan/build.ts';
+import { drain } from './drain.ts';
+import type { ApplyOptions, EngineDeps } from './engine.ts';
+import { openRun, planFor, rememberTrust, withoutResources } from './look.ts';
+import { released } from './release.ts';
+import type { Run } from './run.ts';
+import { close } from './settle.ts';
+import { settleOpen } from './settle-open.ts';
+import type { WriteGate } from './write-gate.ts';
+
+/** Every round but the last has to get something done, so this bounds nothing but a bug. */
+const mostRounds = 100;
+const absenceGapMs = 60_000;
+
+/**
+ * Plans and carries out, round after round, until a fresh plan is empty or what is left
+ * needs a person.
+ *
+ * A run is: settle what earlier runs left open → look → plan → approve → drain → look …
+ */
+export async function apply(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  options: ApplyOptions,
+): Promise<ApplyReport> {
+  const startedAt = deps.clock.monotonic();
+  const halt = options.halt ?? new AbortController().signal;
+  const stop = AbortSignal.any([halt, ...(options.stop === undefined ? [] : [options.stop])]);
+  const wanted = options.destroy ? withoutResources(desired) : desired;
+  const run = await openRun(deps, gate, wanted, { stop, halt });
+  const results: OperationResult[] = [];
+  const approved = new Set<OperationId>();
+
+  const report = (outcome: ApplyReport['outcome'], plan: Plan): ApplyReport => ({
+    outcome,
+    results,
+    plan,
+    blocked: plan.blocked,
+    requests: deps.counts(),
+    durationMs: deps.clock.monotonic() - startedAt,
+  });
+
+  for (let round = 1; ; round++) {
+    const planned = await nextPlan(run, options, round, deletions(results));
+    const { plan } = planned;
+    deps.onEvent?.({ type: 'planned', at: deps.clock.now(), round, plan });
+    if (stop.aborted) return report('stopped', plan);
+    if (round === 1 && options.saved !== undefined) refuseStale(plan, options.saved);
+    const fresh = plan.operations.filter(({ id }) => !approved.has(id));
+    const left = options.saved !== undefined && round > 1;
+    if (fresh.length > 0 && !left) {
+      if (!(await options.approve(plan))) return report(round === 1 ? 'declined' : 'failed', plan);
+      for (const { id } of fresh) approved.add(id);
+    }
+    await keepBooks(run, planned);
+    const todo = plan.operations.filter(({ id }) => approved.has(id));
+    if (todo.length === 0) return report(ending(plan, results, run), plan);
+    const done = await drain(run, plan, approved);
+    results.push(...done);
+    if (stop.aborted)
+      return report('stopped', (await nextPlan(run, options, round, deletions(results))).plan);
+    if (!done.some(({ outcome }) => outcome === 'done') || round === mostRounds) {
+      const { plan: rest } = await nextPlan(run, options, round, deletions(results));
+      return report(
+        done.some(({ outcome }) => outcome === 'failed') ? 'failed' : 'blocked',
+        withResults(rest, done),
+      );
+    }
+  }
+}
+
+/** Settles what is open and looks, so that the plan is made of what is. */
+async function nextPlan(run: Run, options: ApplyOptions, round: number, deleted: number): Promise<Planned> {
+  if (round === 1) await run.fence();
+  if (round > 1 || run.intents.size > 0) {
+    if (round === 1) await settleOpen(run);
+    if (!run.halt.aborted) await run.look();
+  }
+  return planFor(run, options.destroy ?? false, deleted);
+}
+
+/** What the plan changes of the state alone: no write goes with it. */
+async function keepBooks(run: Run, { plan, releases }: Planned): Promise<void> {
+  await run.deps.store.claimProject(run.desired.projectId);
+  await rememberTrust(run);
+  await closeOvertaken(run, plan);
+  const changes = [...flagChanges(run), ...(await releaseChanges(run, releases))];
+  if (changes.length > 0) await run.change(changes);
+}
+
+/** Writes without effect so far that the plan, or the file as it is now, no longer asks for. */
+async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
+  for (const intent of run.intents.values()) {
+    const asked = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
+    const subject = run.world.subjects.get(intent.key);
+    const same = intent.basis === digestOf(subject?.desired?.value ?? null);
+    if (isOvertaken(intent, run.world))
+      await close(run, intent, 'refused', 'the file has changed', [], false);
+    if (intent.phase !== 'waiting' || (asked && same)) continue;
+    await close(run, intent, intent.ambiguous ? 'absent' : 'void', 'not wanted any more', [], false);
+  }
+}
+
+/** `protect` and `keep_ip` hold after their entry has left the file, so the state keeps them. */
+function flagChanges(run: Run): StateChange[] {
+  return [...run.bindings.values()].flatMap((binding) => {
+    const subject = run.world.subjects.get(binding.key);
+    if (subject?.desired === undefined) return [];
+    const { protect } = subject.desired;
+    const owner = subject.parent === undefined ? undefined : run.world.subjects.get(subject.parent)?.desired;
+    const keep =
+      binding.kind === 'ip' && owner !== undefined
+        ? ((owner.value as { readonly keep_ip?: boolean }).keep_ip ?? false)
+        : binding.keep;
+    if (protect === binding.protect && keep === binding.keep) return [];
+    return [{ type: 'bind', binding: { ...binding, protect, keep } } as const];
+  });
+}
+
+async function releaseChanges(run: Run, releases: readonly Release[]): Promise<StateChange[]> {
+  const kept = releases.filter(({ gone }) => !gone);
+  const gone = await confirmGone(
+    run,
+    releases.filter((each) => each.gone),
+  );
+  return [
+    ...kept.map(({ key, reason }) => ({ type: 'release', key, gone: false, reason }) as const),
+    ...gone.flatMap(({ key, reason }) => released(run, key, reason)),
+  ];
+}
+
+/** One look that misses a resource is not its absence: a second one decides. @assumption A9 */
+async function confirmGone(run: Run, releases: readonly Release[]): Promise<readonly Release[]> {
+  if (releases.length === 0) return [];
+  await run.deps.clock.sleep(absenceGapMs, run.stop);
+  await run.fence();
+  const since = run.deps.clock.now();
+  for (const { key } of releases) await run.lookAgain(key, since);
+  const again = new Set((await planFor(run, false, 0)).releases.map(({ key }) => key));
+  return releases.filter(({ key }) => again.has(key));
+}
+
+function refuseStale(plan: Plan, saved: Plan): void {
+  if (plan.digest === saved.digest) return;
+  throw new PlanStaleError(
+    'The saved plan no longer fits: the project or the file has moved since it was made. Make a new one with `vdcsync plan --format json --out FILE` and review it.',
+  );
+}
+
+function deletions(results: readonly OperationResult[]): number {
+  return results.filter(
+    ({ verb, outcome, key }) => verb === 'delete' && outcome === 'done' && !key.endsWith('.public_ipv4'),
+  ).length;
+}
+
+function ending(plan: Plan, results: readonly OperationResult[], run: Run): ApplyReport['outcome'] {
+  if (plan.blocked.length > 0 || run.intents.size > 0) return 'blocked';
+  if (plan.operations.length > 0)
+    return results.some(({ outcome }) => outcome === 'failed') ? 'failed' : 'blocked';
+  return 'converged';
+}
+
+/** What this run found in the way belongs into its last plan, also where a fresh look does not show it. */
+function withResults(plan: Plan, results: readonly OperationResult[]): Plan {
+  const told = new Set(plan.blocked.map(({ key }) => key));
+  const further = results
+    .filter(({ outcome, key }) => outcome === 'blocked' && !told.has(key))
+    .map(({ key, verb, code, detail }) => ({
+      key,
+      verb,
+      code: code ?? 'blocked',
+      reason: detail ?? '',
+      resolve: 'vdcsync apply (once the cause is gone)',
+    }));
+  const blocked = [...plan.blocked, ...further];
+  return { ...plan, blocked, summary: { ...plan.summary, blocked: blocked.length } };
+}

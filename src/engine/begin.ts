@@ -1,0 +1,88 @@
+import { digestOf } from '../core/json.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { World, WriteContext } from '../core/kind.ts';
+import type { Operation } from '../core/plan.ts';
+import type { WriteRequest } from '../core/ports.ts';
+import type { Intent } from '../core/state.ts';
+import { idempotencyKey } from './idempotency-key.ts';
+import type { Run } from './run.ts';
+
+/** What a kind derives a request from. */
+export function contextOf(run: Run, operation: Operation, world: World): WriteContext<unknown, unknown> {
+  const subject = world.subjects.get(operation.key);
+  if (subject === undefined) throw new Error(`No such resource: ${operation.key}`);
+  return {
+    subject,
+    observed: world.observed.get(operation.key),
+    world,
+    operation,
+    exhausted: run.exhausted.get(operation.key) ?? [],
+  };
+}
+
+/**
+ * Makes the durable record of a write: what will be sent under which key, and the reads
+ * that evidence will be compared with. When this resolves, the write may be sent.
+ */
+export async function beginIntent(
+  run: Run,
+  operation: Operation,
+  request: WriteRequest,
+  world: World,
+): Promise<Intent> {
+  const { store, clock, random } = run.deps;
+  const kind = run.kindOf(operation.kind);
+  const context = contextOf(run, operation, world);
+  const { subject } = context;
+  const preimage = await kind.preimage(context, run.cache.since(clock.now() - preimageFreshMs));
+  const incarnation = await incarnationOf(run, operation.key, subject.parent);
+  const attempt = (await store.lastAttempt(operation.key, operation.verb, incarnation)) + 1;
+  const id = randomId(random.next);
+  const now = clock.now();
+  const parentId = subject.parent === undefined ? undefined : world.idOf(subject.parent);
+  const intent: Intent = {
+    id,
+    key: operation.key,
+    kind: operation.kind,
+    verb: operation.verb,
+    changes: operation.changes,
+    incarnation,
+    attempt,
+    idempotencyKey: idempotencyKey({
+      projectId: run.desired.projectId,
+      key: operation.key,
+      verb: operation.verb,
+      incarnation,
+      attempt,
+      ...(kind.freshKeys ? { nonce: id } : {}),
+    }),
+    request,
+    basis: digestOf(subject.desired?.value ?? null),
+    preimage,
+    ...(parentId === undefined ? {} : { parentId }),
+    phase: 'sending',
+    ambiguous: false,
+    sends: 1,
+    createdAt: now,
+    firstSentAt: now,
+    lastSentAt: now,
+    dueAt: now,
+  };
+  await store.claimProject(run.desired.projectId);
+  await store.beginIntent(intent);
+  await run.refreshIntents();
+  return intent;
+}
+
+/** An older list only makes evidence less sharp, never wrong: what is known is left out of it. */
+const preimageFreshMs = 60_000;
+
+/** A child starts anew with its server: else a card's key would replay the old server's. */
+async function incarnationOf(run: Run, key: ResourceKey, parent: ResourceKey | undefined): Promise<string> {
+  const own = await run.deps.store.incarnation(key);
+  return parent === undefined ? String(own) : `${await run.deps.store.incarnation(parent)}.${own}`;
+}
+
+function randomId(next: () => number): string {
+  return Array.from({ length: 16 }, () => Math.floor(next() * 16).toString(16)).join('');
+}

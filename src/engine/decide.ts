@@ -1,0 +1,133 @@
+import type { Desired } from '../core/desired.ts';
+import { ConfigError } from '../core/errors.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { Binding, Intent, StateChange } from '../core/state.ts';
+import type { EngineDeps, Resolution } from './engine.ts';
+import { openRun } from './look.ts';
+import { bindingOf } from './operate.ts';
+import { released } from './release.ts';
+import type { Run } from './run.ts';
+import { boundBy, close } from './settle.ts';
+import { survey } from './survey.ts';
+import type { WriteGate } from './write-gate.ts';
+
+/** Binds a key of the file to a live resource, whoever made it. */
+export async function adoptKey(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  key: ResourceKey,
+  id: string,
+): Promise<string> {
+  const run = await openRun(deps, gate, desired);
+  await run.fence();
+  const subject = run.world.subjects.get(key);
+  if (subject?.desired === undefined) {
+    const keys = desired.resources.map((each) => each.key).join(', ');
+    throw new ConfigError(`The file has no ${key}. It has: ${keys}`, true);
+  }
+  const open = run.intents.get(key);
+  if (open !== undefined) {
+    throw new ConfigError(
+      `${key} has an unsettled ${open.verb}: use \`vdcsync resolve ${key} --adopt ${id}\`.`,
+    );
+  }
+  const owner = [...run.bindings.values()].find(
+    (each) =>
+      each.kind === subject.kind &&
+      each.id === id &&
+      each.key !== key &&
+      each.parentId === subject.binding?.parentId,
+  );
+  if (owner !== undefined) throw new ConfigError(`${id} is bound to ${owner.key} already.`);
+  if (!(await isLive(run, key, id))) {
+    throw new ConfigError(`The project has no ${subject.kind.replaceAll('_', ' ')} ${id}.`);
+  }
+  await deps.store.claimProject(desired.projectId);
+  const changes: StateChange[] = [
+    ...(subject.binding === undefined || subject.binding.id === id
+      ? []
+      : [{ type: 'release', key, gone: false, reason: `bound to ${id} instead` } as const]),
+    { type: 'bind', binding: bindingOf(run, subject, id) },
+  ];
+  await run.change(changes);
+  return `${key} is bound to ${id}.`;
+}
+
+/** Ends an intent on a person's word, checked against the project where that is possible. */
+export async function resolveIntent(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  key: ResourceKey,
+  resolution: Resolution,
+): Promise<string> {
+  const run = await openRun(deps, gate, desired);
+  await run.fence();
+  const intent = run.intents.get(key);
+  if (intent === undefined) {
+    const open = [...run.intents.keys()];
+    const others = open.length === 0 ? 'Nothing is unsettled.' : `Unsettled: ${open.join(', ')}`;
+    throw new ConfigError(`${key} has no unsettled write. ${others}`, true);
+  }
+  switch (resolution.type) {
+    case 'adopt':
+      return adoptOutcome(run, intent, resolution.id);
+    case 'absent': {
+      const changes = intent.verb === 'delete' ? released(run, key, 'a person said that it is gone') : [];
+      const outcome = intent.verb === 'delete' ? 'done' : 'absent';
+      await close(run, intent, outcome, 'a person said that it is absent', changes, false);
+      return `${key}: taken as absent; the next apply goes on from there.`;
+    }
+    case 'abandon':
+      await close(run, intent, 'abandoned', 'a person gave it up', [], false);
+      return `${key}: the ${intent.verb} is given up; what it may have made is nobody's.`;
+  }
+}
+
+async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<string> {
+  if (intent.verb === 'delete') {
+    throw new ConfigError(
+      `${intent.key} is being deleted: use --absent once it is gone, or --abandon.`,
+      true,
+    );
+  }
+  const read = run.cache.since(run.deps.clock.now());
+  const found = await run.kindOf(intent.kind).evidence({ ...intent, resourceId: id }, read, new Set());
+  if (found.verdict === 'not_done' || found.verdict === 'unclear') {
+    throw new ConfigError(
+      `The project has no ${intent.kind.replaceAll('_', ' ')} ${id} that fits ${intent.key}.`,
+    );
+  }
+  const facts = found.verdict === 'done' ? found.facts : undefined;
+  await close(run, intent, 'done', `a person adopted ${id}`, boundBy(run, intent, found.id, facts), false);
+  return `${intent.key} is bound to ${found.id}.`;
+}
+
+/** Looks as if the key were bound to the id already. */
+async function isLive(run: Run, key: ResourceKey, id: string): Promise<boolean> {
+  const subject = run.world.subjects.get(key);
+  if (subject === undefined) return false;
+  const parentId = subject.parent === undefined ? undefined : run.world.idOf(subject.parent);
+  const supposed: Binding = {
+    key,
+    kind: subject.kind,
+    id,
+    ...(parentId === undefined ? {} : { parentId }),
+    identity: {},
+    applied: null,
+    protect: false,
+    keep: false,
+    boundAt: 0,
+  };
+  const read = run.cache.since(run.deps.clock.now());
+  const world = await survey({
+    desired: run.desired,
+    bindings: new Map([...run.bindings, [key, supposed]]),
+    kinds: run.deps.kinds,
+    profile: run.deps.profile,
+    read,
+    catalogueRead: read,
+  });
+  return (world.observed.get(key) as { readonly id?: string } | undefined)?.id === id;
+}

@@ -1,0 +1,123 @@
+import type { ResourceKey } from '../core/keys.ts';
+import type { Operation, OperationId, Plan } from '../core/plan.ts';
+import type { OperationResult } from '../core/progress.ts';
+import { createWorkQueue, type Next } from '../queue/work-queue.ts';
+import { operate, type Turn } from './operate.ts';
+import type { Run } from './run.ts';
+
+/** More keys than this are never worked on at once; most of them wait for tasks. */
+const concurrency = 512;
+
+/**
+ * Carries out what is approved of a plan. Each operation starts when what it needs is
+ * done; what fails holds back only what depends on it. Ends when nothing can go on.
+ */
+export async function drain(
+  run: Run,
+  plan: Plan,
+  approved: ReadonlySet<OperationId>,
+): Promise<OperationResult[]> {
+  const { clock, onEvent } = run.deps;
+  const todo = new Map<ResourceKey, Operation[]>();
+  const results = new Map<OperationId, OperationResult>();
+  const startedAt = new Map<OperationId, number>();
+  for (const operation of plan.operations.filter(({ id }) => approved.has(id))) {
+    todo.set(operation.key, [...(todo.get(operation.key) ?? []), operation]);
+  }
+  const waitingFor = dependentsOf(todo);
+
+  const queue = createWorkQueue<ResourceKey>({ clock, concurrency, work, stop: run.halt });
+
+  async function work(key: ResourceKey): Promise<Next> {
+    const operation = todo.get(key)?.[0];
+    if (operation === undefined || !isReady(operation)) return { next: 'done' };
+    if (!startedAt.has(operation.id)) {
+      if (run.stop.aborted && !run.intents.has(key)) return { next: 'done' };
+      startedAt.set(operation.id, clock.now());
+      onEvent?.({ type: 'started', at: clock.now(), operation });
+    }
+    const turn = await turnOf(operation);
+    if (turn.now === 'again') return { next: 'again', afterMs: turn.afterMs };
+    if (turn.now === 'closed' && turn.retry) return { next: 'again', afterMs: 0 };
+    end(operation, turn);
+    return { next: 'done' };
+  }
+
+  /** An abort is no failure: the intent, if there is one, stays for the next run. */
+  async function turnOf(operation: Operation): Promise<Turn | { readonly now: 'interrupted' }> {
+    try {
+      const turn = await operate(run, operation);
+      const idle =
+        turn.now === 'again' && run.stop.aborted && run.intents.get(operation.key)?.phase !== 'accepted';
+      return idle ? { now: 'interrupted' } : turn;
+    } catch (error) {
+      if (run.stop.aborted || run.halt.aborted) return { now: 'interrupted' };
+      throw error;
+    }
+  }
+
+  function end(
+    operation: Operation,
+    turn: Exclude<Turn, { now: 'again' }> | { readonly now: 'interrupted' },
+  ): void {
+    const result = resultOf(run, operation, turn, clock.now() - (startedAt.get(operation.id) ?? clock.now()));
+    results.set(operation.id, result);
+    onEvent?.({ type: 'ended', at: clock.now(), result });
+    todo.get(operation.key)?.shift();
+    if (result.outcome !== 'done') return;
+    queue.add(operation.key);
+    for (const dependent of waitingFor.get(operation.id) ?? []) queue.add(dependent);
+  }
+
+  /** Needs outside of what was approved were met before, or the plan would not hold it. */
+  function isReady({ needs }: Operation): boolean {
+    return needs.every((id) => results.get(id)?.outcome === 'done' || !approved.has(id));
+  }
+
+  for (const key of todo.keys()) queue.add(key);
+  await queue.drained();
+  return [...results.values()];
+}
+
+function dependentsOf(
+  todo: ReadonlyMap<ResourceKey, readonly Operation[]>,
+): ReadonlyMap<OperationId, ResourceKey[]> {
+  const dependents = new Map<OperationId, ResourceKey[]>();
+  for (const operation of [...todo.values()].flat()) {
+    for (const id of operation.needs) dependents.set(id, [...(dependents.get(id) ?? []), operation.key]);
+  }
+  return dependents;
+}
+
+function resultOf(
+  run: Run,
+  { key, verb, kind }: Operation,
+  turn: Exclude<Turn, { now: 'again' }> | { readonly now: 'interrupted' },
+  durationMs: number,
+): OperationResult {
+  const requestId = run.intents.get(key)?.requestId;
+  const base = { key, verb, durationMs, ...(requestId === undefined ? {} : { requestId }) };
+  switch (turn.now) {
+    case 'satisfied':
+      return { ...base, outcome: 'done' };
+    case 'closed': {
+      if (turn.outcome !== 'done')
+        return { ...base, outcome: 'failed', code: turn.outcome, detail: turn.detail };
+      const exposedMs = kind === 'firewall' ? exposure(run, key) : undefined;
+      return { ...base, outcome: 'done', ...(exposedMs === undefined ? {} : { exposedMs }) };
+    }
+    case 'blocked':
+      return { ...base, outcome: 'blocked', code: turn.code, detail: turn.reason };
+    case 'overtaken':
+      return { ...base, outcome: 'failed', code: 'overtaken', detail: turn.reason };
+    case 'interrupted':
+      return { ...base, outcome: 'unresolved', detail: 'interrupted; the next run goes on from here' };
+  }
+}
+
+/** How long a server of this run stood without its firewall. */
+function exposure(run: Run, firewall: ResourceKey): number | undefined {
+  const server = run.world.subjects.get(firewall)?.parent;
+  const since = server === undefined ? undefined : run.openSince.get(server);
+  return since === undefined ? undefined : run.deps.clock.now() - since;
+}

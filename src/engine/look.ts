@@ -1,0 +1,65 @@
+import type { Desired } from '../core/desired.ts';
+import type { Plan } from '../core/plan.ts';
+import { buildPlan, type Planned } from '../plan/build.ts';
+import { findStrangers } from '../plan/guards.ts';
+import type { EngineDeps } from './engine.ts';
+import { createReadCache } from './read-cache.ts';
+import { type Run, startRun } from './run.ts';
+import type { WriteGate } from './write-gate.ts';
+
+const never = new AbortController().signal;
+
+/** Set once the state has seen a project without strangers, or a person has vouched for them. */
+const trustNote = 'trusts_project';
+
+/** Opens a run that reads and nothing else. */
+export function openRun(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  signals: { readonly stop?: AbortSignal | undefined; readonly halt?: AbortSignal | undefined } = {},
+): Promise<Run> {
+  const cache = createReadCache(deps.reads('operation'), deps.clock);
+  return startRun({ deps, desired, cache, gate, stop: signals.stop ?? never, halt: signals.halt ?? never });
+}
+
+/** One plan, and not a trace of having made it. */
+export async function planOnce(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  destroy: boolean,
+): Promise<Plan> {
+  const run = await openRun(deps, gate, destroy ? withoutResources(desired) : desired);
+  return (await planFor(run, destroy, 0)).plan;
+}
+
+/** The plan that the run's last look gives. */
+export async function planFor(run: Run, destroy: boolean, deletedBefore: number): Promise<Planned> {
+  return buildPlan({
+    kinds: run.deps.kinds,
+    world: run.world,
+    openIntents: [...run.intents.values()],
+    desiredDigest: run.desired.digest,
+    trusted: await isTrusted(run),
+    destroy,
+    deletedBefore,
+    now: run.deps.clock.now(),
+  });
+}
+
+/** Remembers that what is in the project beside the file is known, once it is. */
+export async function rememberTrust(run: Run): Promise<void> {
+  const { servers, addresses } = findStrangers(run.world);
+  const known = servers.length + addresses.length === 0 || run.desired.settings.unmanaged === 'ignore';
+  if (known && !(await isTrusted(run))) await run.deps.store.putNote(trustNote, true);
+}
+
+async function isTrusted(run: Run): Promise<boolean> {
+  return (await run.deps.store.note(trustNote)) === true;
+}
+
+/** Nothing is wanted, so all that is managed goes. */
+export function withoutResources(desired: Desired): Desired {
+  return { ...desired, resources: [], digest: `${desired.digest} destroyed` };
+}

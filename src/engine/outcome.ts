@@ -1,0 +1,180 @@
+import type { Conclusive, WriteResult } from '../core/ports.ts';
+import type { TaskId } from '../core/resources.ts';
+import type { Intent } from '../core/state.ts';
+
+/** Which writes a refusal speaks for beside its own. */
+export type HoldScope =
+  /** 402: all that adds spending. */
+  | 'spending'
+  /** 403: writes of that name. */
+  | 'operation'
+  /** 401, 405, 415: every write. */
+  | 'everything';
+
+/** What to do after one send. `code` and `reason` are for people. */
+export type Disposition =
+  /** It is certain that it took effect, or is about to. */
+  | { readonly do: 'accept'; readonly task: TaskId | null; readonly breach?: string }
+  /** No effect, nothing stored: the same key and bytes again, not before `afterMs`. */
+  | { readonly do: 'wait'; readonly afterMs: number; readonly code: string; readonly reason: string }
+  /** No host has the cards; the next preference has its own key. */
+  | { readonly do: 'next_preference'; readonly afterMs: number; readonly reason: string }
+  /** No effect, and the refusal is stored: a new key, once `until` has come. */
+  | {
+      readonly do: 'refuse';
+      readonly code: string;
+      readonly reason: string;
+      readonly until: 'file' | 'replan' | 'now';
+      readonly hold?: HoldScope;
+    }
+  /** Only evidence can tell, not before `afterMs`; `newKeyAfterMs` since the send where it was absent. */
+  | {
+      readonly do: 'look';
+      readonly afterMs: number;
+      readonly why: Why;
+      readonly reason: string;
+    };
+
+/**
+ * Why an intent's effect is unknown; it decides what follows *absent*.
+ * `lost`: the same key again. `server_error`: a new key. `gateway_error`: a new key, after
+ * the origin had 15 minutes. `unreadable`: it did take effect, so the same key again.
+ */
+export type Why = 'lost' | 'server_error' | 'gateway_error' | 'unreadable';
+
+/** What waits are reckoned from. */
+export interface Pace {
+  readonly requestTimeoutMs: number;
+  /** In [0, 1): up to a tenth more, so that clients do not march in step. */
+  readonly jitter: number;
+  /** Waits of this intent so far. */
+  readonly waits: number;
+  /** `Retry-After` is in real seconds, whatever the clock. */
+  readonly timeScale: number;
+}
+
+const second = 1000;
+const minute = 60 * second;
+
+/**
+ * The outcome table, row by row: what one answer means for the write it answers.
+ *
+ * A refusal answers only its own send. Where an earlier send of the same intent may have
+ * had its effect, a refusal of the resend says nothing about that, and evidence goes first.
+ *
+ * @source API §7, §8
+ */
+export function disposition(
+  result: WriteResult,
+  intent: Pick<Intent, 'ambiguous' | 'sends' | 'verb'>,
+  pace: Pace,
+): Disposition {
+  const { requestTimeoutMs, jitter, waits } = pace;
+  const settleMs = requestTimeoutMs + 30 * second;
+  switch (result.type) {
+    case 'unsent':
+      return wait(backoff(second, minute, waits, jitter), 'unreachable', result.reason);
+    case 'ambiguous':
+      return {
+        do: 'look',
+        afterMs: settleMs,
+        why: gateway(result.status) ? 'gateway_error' : 'lost',
+        reason: result.reason,
+      };
+    case 'answer':
+      if (result.status < 300) return accepted(result, settleMs);
+      if (result.status >= 500) return serverError(result, settleMs);
+      if (intent.ambiguous && result.status !== 429) {
+        return {
+          do: 'look',
+          afterMs: settleMs,
+          why: 'lost',
+          reason: `${told(result)}, which says nothing of the send before`,
+        };
+      }
+      return refusal(result, pace);
+  }
+}
+
+function accepted(result: Conclusive, settleMs: number): Disposition {
+  if (result.malformed !== undefined) {
+    const reason = `${result.status} with a body that cannot be read: ${result.malformed}`;
+    return { do: 'look', afterMs: settleMs, why: 'unreadable', reason };
+  }
+  const { task } = result;
+  if (task === 'missing') {
+    return {
+      do: 'accept',
+      task: null,
+      breach: 'the answer has no `task` member, which it should always have',
+    };
+  }
+  if (task === undefined || task === null) {
+    return result.status === 202 && task === null
+      ? { do: 'accept', task: null, breach: '202 with `task` null' }
+      : { do: 'accept', task: null };
+  }
+  return { do: 'accept', task: task.id };
+}
+
+function serverError(result: Conclusive, settleMs: number): Disposition {
+  const why = gateway(result.status) ? 'gateway_error' : 'server_error';
+  return { do: 'look', afterMs: settleMs, why, reason: told(result) };
+}
+
+function refusal(result: Conclusive, { jitter, waits, timeScale }: Pace): Disposition {
+  const code = result.code ?? `http_${result.status}`;
+  const reason = told(result);
+  if (result.replayed) return { do: 'refuse', code, reason, until: 'now' };
+  switch (result.status) {
+    case 429:
+      return wait(0, code, reason);
+    case 409:
+      if (code === 'no_gpu_capacity') {
+        return { do: 'next_preference', afterMs: backoff(minute, 15 * minute, waits, jitter), reason };
+      }
+      if (result.retryAfterMs !== undefined) {
+        return wait(Math.min(result.retryAfterMs, 10 * minute) * timeScale * (1 + jitter / 10), code, reason);
+      }
+      return wait(backoff(5 * second, 5 * minute, waits, jitter), code, reason);
+    case 401:
+      return { do: 'refuse', code, reason, until: 'replan', hold: 'everything' };
+    case 402:
+      return { do: 'refuse', code, reason, until: 'replan', hold: 'spending' };
+    case 403:
+      return { do: 'refuse', code, reason, until: 'replan', hold: 'operation' };
+    case 404:
+      return { do: 'refuse', code, reason, until: 'replan' };
+    case 405:
+    case 415:
+      return {
+        do: 'refuse',
+        code,
+        reason: `${reason} (a bug of vdcsync: please report it)`,
+        until: 'replan',
+        hold: 'everything',
+      };
+    default:
+      return { do: 'refuse', code, reason, until: 'file' };
+  }
+}
+
+/** 1, 2, 4, … times `first`, at most `most`, and the jitter. */
+export function backoff(first: number, most: number, times: number, jitter: number): number {
+  return Math.min(first * 2 ** Math.min(times, 20), most) * (1 + jitter / 10);
+}
+
+function wait(afterMs: number, code: string, reason: string): Disposition {
+  return { do: 'wait', afterMs, code, reason };
+}
+
+/** The origin behind a gateway may still be at work. */
+function gateway(status: number | undefined): boolean {
+  return status === 502 || status === 504;
+}
+
+function told({ status, code, title, detail, invalidParams }: Conclusive): string {
+  const fields = (invalidParams ?? []).map(({ name, reason }) => `${name}: ${reason}`);
+  const said = [detail ?? title, ...fields].filter((each) => each !== undefined && each !== '');
+  return [`${status}${code == null ? '' : ` ${code}`}`, ...said].join(' · ');
+}

@@ -1,0 +1,16 @@
+import type { ResourceKey } from '../core/keys.ts';
+import type { StateChange } from '../core/state.ts';
+import type { Run } from './run.ts';
+
+/** What ends with a resource that is gone: a server's cards and firewall, but not its address. */
+export function released(run: Run, key: ResourceKey, reason: string): StateChange[] {
+  const children = [...run.bindings.values()].filter(
+    (each) => each.key.startsWith(`${key}.`) && !run.kindOf(each.kind).outlivesParent,
+  );
+  return [
+    { type: 'release', key, gone: true, reason },
+    ...children.map(
+      (child) => ({ type: 'release', key: child.key, gone: false, reason: 'went with its server' }) as const,
+    ),
+  ];
+}

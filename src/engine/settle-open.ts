@@ -1,0 +1,59 @@
+import type { ResourceKey } from '../core/keys.ts';
+import type { Intent } from '../core/state.ts';
+import { createWorkQueue, type Next } from '../queue/work-queue.ts';
+import type { Run } from './run.ts';
+import { advance, type Progress } from './settle.ts';
+
+/**
+ * Brings every intent that an earlier run left open to its end, or to a person, before
+ * anything new is planned: what it made is then bound and not made again. What had no
+ * effect yet is not sent from here: the plan says whether it is still wanted.
+ */
+export async function settleOpen(run: Run): Promise<void> {
+  const queue = createWorkQueue<ResourceKey>({
+    clock: run.deps.clock,
+    concurrency: 64,
+    stop: run.halt,
+    work: (key) => settleOne(run, key),
+  });
+  for (const key of run.intents.keys()) queue.add(key);
+  await queue.drained();
+}
+
+async function settleOne(run: Run, key: ResourceKey): Promise<Next> {
+  const intent = run.intents.get(key);
+  if (intent === undefined) return { next: 'done' };
+  try {
+    if (intent.phase === 'waiting') return { next: 'done' };
+    const progress = await advance(run, intent);
+    if (progress.now === 'again') {
+      const stopped = run.stop.aborted && run.intents.get(key)?.phase !== 'accepted';
+      return stopped ? { next: 'done' } : { next: 'again', afterMs: progress.afterMs };
+    }
+    tellEnd(run, intent, progress);
+    return { next: 'done' };
+  } catch (error) {
+    if (run.stop.aborted) return { next: 'done' };
+    throw error;
+  }
+}
+
+function tellEnd(run: Run, intent: Intent, progress: Exclude<Progress, { now: 'again' }>): void {
+  const { clock, onEvent } = run.deps;
+  const { key, verb, requestId } = intent;
+  const base = {
+    key,
+    verb,
+    durationMs: clock.now() - intent.firstSentAt,
+    ...(requestId === undefined ? {} : { requestId }),
+  };
+  const result =
+    progress.now === 'blocked'
+      ? ({ ...base, outcome: 'blocked', code: progress.code, detail: progress.reason } as const)
+      : ({
+          ...base,
+          outcome: progress.outcome === 'done' ? 'done' : 'failed',
+          detail: `sent by an earlier run: ${progress.outcome}`,
+        } as const);
+  onEvent?.({ type: 'ended', at: clock.now(), result });
+}

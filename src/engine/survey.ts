@@ -1,0 +1,133 @@
+import type { Desired, DesiredResource } from '../core/desired.ts';
+import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
+import type { Catalogue, ResourceKind, Subject, World } from '../core/kind.ts';
+import type { ReadPort } from '../core/ports.ts';
+import type { ApiProfile } from '../core/profile.ts';
+import type { Binding } from '../core/state.ts';
+
+export interface SurveyInput {
+  readonly desired: Desired;
+  readonly bindings: ReadonlyMap<ResourceKey, Binding>;
+  readonly kinds: ReadonlyMap<KindName, ResourceKind>;
+  readonly profile: ApiProfile;
+  readonly read: ReadPort;
+  /** Types, prices and images change seldom, and may be older. */
+  readonly catalogueRead: ReadPort;
+}
+
+/** Looks at everything that the file or the state names, once. */
+export async function survey(input: SurveyInput): Promise<World> {
+  const { read, kinds } = input;
+  const subjects = subjectsOf(input.desired.resources, input.bindings, kinds);
+  const project = await read.project();
+  const [ips, networks, catalogue] = await Promise.all([read.ips(), read.networks(), readCatalogue(input)]);
+  const observed = await observe(kinds, read, subjects, [...subjects.values()]);
+  return assemble(input, { project, ips, networks, catalogue, subjects, observed });
+}
+
+/** The same world with one resource looked at again, and every binding as it is now. */
+export async function surveyAgain(input: SurveyInput, before: World, key: ResourceKey): Promise<World> {
+  const { read, kinds } = input;
+  const subjects = subjectsOf(input.desired.resources, input.bindings, kinds);
+  const subject = subjects.get(key);
+  const [ips, networks] = [await read.ips(), await read.networks()];
+  const fresh = await observe(kinds, read, subjects, subject === undefined ? [] : [subject]);
+  const observed = new Map(before.observed);
+  observed.delete(key);
+  for (const [seen, what] of fresh) observed.set(seen, what);
+  return assemble(input, { ...before, ips, networks, subjects, observed });
+}
+
+type Parts = Pick<World, 'project' | 'ips' | 'networks' | 'catalogue' | 'subjects' | 'observed'>;
+
+function assemble({ desired, profile, read }: SurveyInput, parts: Parts): World {
+  const { project, ips, networks, catalogue, subjects, observed } = parts;
+  return {
+    project,
+    ips,
+    networks,
+    catalogue,
+    subjects,
+    observed,
+    settings: desired.settings,
+    profile,
+    apiNow: read.apiNow(),
+    idOf: (key) => {
+      const subject = subjects.get(key);
+      const seen = observed.get(key) as { readonly id?: string } | undefined;
+      return subject?.binding?.id ?? subject?.desired?.id ?? seen?.id;
+    },
+  };
+}
+
+/** What is wanted and what is bound, by key; parents before children. */
+function subjectsOf(
+  resources: readonly DesiredResource[],
+  bindings: ReadonlyMap<ResourceKey, Binding>,
+  kinds: ReadonlyMap<KindName, ResourceKind>,
+): ReadonlyMap<ResourceKey, Subject> {
+  const subjects = new Map<ResourceKey, Subject>();
+  for (const desired of resources) {
+    const binding = current(bindings, desired.key, desired.parent, kinds.get(desired.kind));
+    subjects.set(desired.key, {
+      key: desired.key,
+      kind: desired.kind,
+      desired,
+      ...(desired.parent === undefined ? {} : { parent: desired.parent }),
+      ...(binding === undefined ? {} : { binding }),
+    });
+  }
+  for (const { key, kind } of bindings.values()) {
+    const { parent } = takeApart(key);
+    const binding = current(bindings, key, parent, kinds.get(kind));
+    if (subjects.has(key) || binding === undefined) continue;
+    subjects.set(key, { key, kind, binding, ...(parent === undefined ? {} : { parent }) });
+  }
+  return subjects;
+}
+
+/** A card or firewall of a server that is no longer the bound one is nobody's. */
+function current(
+  bindings: ReadonlyMap<ResourceKey, Binding>,
+  key: ResourceKey,
+  parent: ResourceKey | undefined,
+  kind: ResourceKind | undefined,
+): Binding | undefined {
+  const binding = bindings.get(key);
+  if (binding === undefined || parent === undefined || kind?.outlivesParent) return binding;
+  return bindings.get(parent)?.id === binding.parentId ? binding : undefined;
+}
+
+async function observe(
+  kinds: ReadonlyMap<KindName, ResourceKind>,
+  read: ReadPort,
+  all: ReadonlyMap<ResourceKey, Subject>,
+  subjects: readonly Subject[],
+): Promise<Map<ResourceKey, unknown>> {
+  const idOf = (key: ResourceKey) => all.get(key)?.binding?.id ?? all.get(key)?.desired?.id;
+  const seen = await Promise.all(
+    [...kinds.values()].map((kind) => {
+      const own = subjects.filter((subject) => subject.kind === kind.name);
+      return own.length === 0 ? new Map<ResourceKey, unknown>() : kind.observe(read, own, idOf);
+    }),
+  );
+  return new Map(seen.flatMap((each) => [...each]));
+}
+
+/** The types that the file's servers are of, with their prices and images. */
+async function readCatalogue({ desired, catalogueRead }: SurveyInput): Promise<Catalogue> {
+  const wanted = new Set(
+    desired.resources
+      .filter(({ kind, managed }) => kind === 'server' && managed)
+      .flatMap(({ value }) => (value as { readonly server_type?: string | number }).server_type ?? [])
+      .map(String),
+  );
+  if (wanted.size === 0) return { types: [], pricing: new Map(), images: new Map() };
+  const types = await catalogueRead.serverTypes();
+  const used = types.filter(({ id, name }) => wanted.has(name) || wanted.has(String(id)));
+  const [pricing, images] = await Promise.all([
+    Promise.all(used.map(async ({ id }) => [id, await catalogueRead.pricing(id)] as const)),
+    Promise.all(used.map(async ({ id }) => [id, await catalogueRead.images(id)] as const)),
+  ]);
+  return { types, pricing: new Map(pricing), images: new Map(images) };
+}
