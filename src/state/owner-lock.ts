@@ -80,7 +80,11 @@ function owned(path: string, lock: DatabaseSync, now: number): { release(): void
   return {
     release() {
       if (!lock.isOpen) return;
-      rmSync(file, { force: true });
+      try {
+        rmSync(file, { force: true });
+      } catch {
+        // Left behind, it is only ever read while somebody holds the lock, and then it is new.
+      }
       lock.exec('ROLLBACK');
       lock.close();
     },

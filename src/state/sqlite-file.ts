@@ -1,4 +1,14 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { StateError } from '../core/errors.ts';
@@ -13,7 +23,7 @@ import { SqliteReader } from './sqlite-reader.ts';
  * @throws StateError where something else is there, or a state of a later release.
  */
 export function lookAt(path: string): 'missing' | 'state' {
-  const found = statSync(path, { throwIfNoEntry: false });
+  const found = statOf(path);
   if (found === undefined) {
     if (!hasWal(path)) return 'missing';
     throw new StateError(
@@ -93,6 +103,14 @@ function syncFolder(folder: string): void {
     fsyncSync(handle);
   } finally {
     closeSync(handle);
+  }
+}
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    throw stateFailure(error, path, 'be read');
   }
 }
 

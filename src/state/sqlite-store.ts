@@ -198,8 +198,11 @@ export class SqliteStore implements StateStore {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    this.deps.queries.close();
-    this.deps.onClose?.();
+    try {
+      this.deps.queries.close();
+    } finally {
+      this.deps.onClose?.();
+    }
   }
 
   private apply(writer: SqliteWriter, changes: readonly StateChange[], at: number, intent?: Intent): void {

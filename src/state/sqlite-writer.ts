@@ -62,8 +62,8 @@ export class SqliteWriter implements Queries {
    */
   transaction(changes: () => void): void {
     if (this.broken !== undefined) throw new StateError(this.broken);
-    this.checkFile();
     try {
+      this.checkFile();
       this.db.exec('BEGIN IMMEDIATE');
       this.moveSerial();
       changes();

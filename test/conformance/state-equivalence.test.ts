@@ -1,0 +1,131 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Json } from '../../src/core/json.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import type { IntentOutcome, IntentPatch, StateChange, StateStore } from '../../src/core/state.ts';
+import { memoryState } from '../../src/state/memory.ts';
+import { openSqliteState } from '../../src/state/sqlite.ts';
+import { expectReplayed } from './state.ts';
+import { sampleBinding, sampleIntent } from './state-samples.ts';
+
+type Step = (store: StateStore) => Promise<unknown>;
+type Move = { readonly name: string; readonly run: Step } | { readonly name: 'reopen' };
+
+const keys = ['servers.a', 'servers.a.firewall', 'networks.b'] as ResourceKey[];
+const key = fc.constantFrom(...keys);
+const id = fc.constantFrom('1', '2', '3', '4', '5', '6');
+const time = fc.double({ min: 0, max: 100, noNaN: true });
+const json = fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<Json>;
+
+const change: fc.Arbitrary<StateChange> = fc.oneof(
+  fc
+    .record({ key, id, applied: json, boundAt: time })
+    .map((some): StateChange => ({ type: 'bind', binding: sampleBinding(some.key, some) })),
+  fc
+    .record({ key, gone: fc.boolean() })
+    .map((some): StateChange => ({ type: 'release', reason: 'because', ...some })),
+  key.map((some): StateChange => ({ type: 'next_incarnation', key: some })),
+);
+const changes = fc.array(change, { maxLength: 3 });
+
+const patch = fc.record(
+  {
+    phase: fc.constantFrom('sending', 'waiting', 'unknown', 'accepted', 'blocked'),
+    ambiguous: fc.boolean(),
+    why: fc.string(),
+    sends: fc.nat(5),
+    notSeenAt: time,
+    facts: json,
+    clear: fc.subarray(['why', 'notSeenAt', 'blocked']),
+  },
+  { requiredKeys: [] },
+) as fc.Arbitrary<IntentPatch>;
+const outcome = fc.constantFrom<IntentOutcome>('done', 'refused', 'absent', 'failed', 'abandoned', 'void');
+
+const move: fc.Arbitrary<Move> = fc.oneof(
+  step('claim', fc.tuple(fc.constantFrom(1, 1, 2)), (store, [project]) => store.claimProject(project)),
+  step('change', fc.tuple(changes, time), (store, [some, at]) => store.change(some, at)),
+  step('begin', fc.tuple(id, key, fc.nat(3), time), (store, [some, of, attempt, createdAt]) =>
+    store.beginIntent(sampleIntent(some, of, { attempt, createdAt })),
+  ),
+  step('update', fc.tuple(id, patch, time, fc.option(json, { nil: undefined })), (store, args) =>
+    store.updateIntent(...args),
+  ),
+  step('close', fc.tuple(id, outcome, fc.string(), changes, time), (store, args) =>
+    store.closeIntent(...args),
+  ),
+  step('use', fc.tuple(fc.constantFrom('reads', 'writes'), time), (store, args) => store.recordUse(...args)),
+  step('note', fc.tuple(fc.string(), json), (store, args) => store.putNote(...args)),
+  fc.constant<Move>({ name: 'reopen' }),
+);
+
+function step<T extends unknown[]>(
+  name: string,
+  args: fc.Arbitrary<T>,
+  run: (store: StateStore, args: T) => Promise<unknown>,
+): fc.Arbitrary<Move> {
+  return args.map((some) => ({ name: `${name} ${JSON.stringify(some)}`, run: (store) => run(store, some) }));
+}
+
+/** What a step gave, rejections in words. */
+async function answer(store: StateStore, run: Step): Promise<unknown> {
+  return run(store).catch((error: unknown) => String(error));
+}
+
+async function everything(store: StateStore): Promise<unknown> {
+  const limit = Number.POSITIVE_INFINITY;
+  return {
+    info: await store.info(),
+    bindings: await store.bindings(),
+    open: await store.openIntents(),
+    intents: await store.intents({ limit }),
+    journal: await store.journal({ limit }),
+    ofKeys: await Promise.all(
+      keys.map(async (each) => [
+        await store.incarnation(each),
+        await store.lastAttempt(each, 'create', '0'),
+        await store.intents({ key: each, limit: 2 }),
+        await store.journal({ key: each, limit: 3 }),
+      ]),
+    ),
+    uses: [await store.recentUse('reads', 0), await store.recentUse('writes', 0)],
+  };
+}
+
+describe('state conformance: memory and sqlite', () => {
+  const folders: string[] = [];
+  afterEach(() => {
+    for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+  });
+
+  test('give the same answers to any sequence of calls, and their journals replay to the state', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(move, { maxLength: 40 }), async (moves) => {
+        const folder = mkdtempSync(join(tmpdir(), 'vdcsync-state-'));
+        folders.push(folder);
+        const open = () =>
+          openSqliteState(join(folder, 'state.db'), { mode: 'write', now: 1, lineage: 'born' });
+        const memory = memoryState({ createdAt: 1, lineage: 'born' });
+        let sqlite = await open();
+        try {
+          for (const each of moves) {
+            if ('run' in each) {
+              expect(await answer(sqlite, each.run)).toEqual(await answer(memory, each.run));
+            } else {
+              await sqlite.close();
+              sqlite = await open();
+            }
+          }
+          expect(await everything(sqlite)).toEqual(await everything(memory));
+          await expectReplayed(sqlite);
+        } finally {
+          await sqlite.close();
+        }
+      }),
+      { numRuns: 60 },
+    );
+  }, 120_000);
+});

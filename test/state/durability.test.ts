@@ -1,0 +1,65 @@
+import { copyFileSync, renameSync, rmSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { openSqliteState } from '../../src/state/sqlite.ts';
+import { SqliteStore } from '../../src/state/sqlite-store.ts';
+import { SqliteWriter } from '../../src/state/sqlite-writer.ts';
+import { expectReplayed } from '../conformance/state.ts';
+import { sampleIntent, web } from '../conformance/state-samples.ts';
+import { newStatePath } from './folders.ts';
+import { spawnOwner } from './processes.ts';
+
+const options = { mode: 'write', now: 1, lineage: 'test' } as const;
+
+describe('state/sqlite durability', () => {
+  test('kill -9 in mid-writing keeps every change that was acknowledged, and each whole', async () => {
+    for (const lifeMs of [0, 20, 50, 90]) {
+      const path = newStatePath();
+      const owner = spawnOwner(path, 'write');
+      await owner.said('1');
+      await setTimeout(lifeMs);
+      await owner.kill();
+      const acknowledged = owner.lines().length - 1;
+
+      const state = await openSqliteState(path, options);
+      // One more may have become durable without the word of it getting out.
+      expect([acknowledged, acknowledged + 1]).toContain((await state.bindings()).length);
+      expect((await state.openIntents()).length).toBeLessThanOrEqual(1);
+      await expectReplayed(state);
+      await state.close();
+    }
+  });
+
+  test('a full disk rejects the change, keeps what was, and goes on once there is room', async () => {
+    const path = newStatePath();
+    const state = await openSqliteState(path, options);
+    await state.close();
+    const writer = new SqliteWriter(path);
+    const store = new SqliteStore({ queries: writer, writer });
+    const pages = (limit: number) => writer.all(`PRAGMA max_page_count = ${limit}`);
+    pages(1);
+    const large = sampleIntent('a', web, { preimage: 'x'.repeat(100_000) });
+    await expect(store.beginIntent(large)).rejects.toThrow(/the disk is full/);
+    expect(await store.openIntents()).toEqual([]);
+    expect(await store.journal({ limit: 9 })).toEqual([]);
+    expect((await store.info()).serial).toBe(0);
+    pages(1_000_000);
+    await store.beginIntent(large);
+    expect(await store.openIntents()).toEqual([large]);
+    await store.close();
+  });
+
+  test('a state that is deleted or replaced while in use takes no further change', async () => {
+    const path = newStatePath();
+    const state = await openSqliteState(path, options);
+    await state.putNote('n', 1);
+    renameSync(path, `${path}.away`);
+    await expect(state.putNote('n', 2)).rejects.toThrow(/was deleted while it was in use/);
+    copyFileSync(`${path}.away`, path);
+    await expect(state.putNote('n', 2)).rejects.toThrow(/was replaced while it was in use/);
+    rmSync(path);
+    renameSync(`${path}.away`, path);
+    await state.putNote('n', 3);
+    await state.close();
+  });
+});

@@ -1,0 +1,103 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Clock } from '../../src/core/clock.ts';
+import { StateError } from '../../src/core/errors.ts';
+import type { Holder } from '../../src/state/owner-lock.ts';
+import { openSqliteState } from '../../src/state/sqlite.ts';
+import { newStatePath } from './folders.ts';
+import { type OwnerProcess, spawnOwner } from './processes.ts';
+
+const options = { mode: 'write', now: 1_700_000_000_000, lineage: 'test' } as const;
+
+describe('state/owner-lock', () => {
+  const owners: OwnerProcess[] = [];
+  afterEach(async () => {
+    for (const owner of owners.splice(0)) await owner.kill();
+  });
+
+  async function ownedElsewhere(path: string): Promise<OwnerProcess> {
+    const owner = spawnOwner(path, 'hold');
+    owners.push(owner);
+    await owner.said('ready');
+    return owner;
+  }
+
+  test("another process's state is refused, naming the process, since when, and what to do", async () => {
+    const path = newStatePath();
+    const owner = await ownedElsewhere(path);
+    const opened = openSqliteState(path, options);
+    await expect(opened).rejects.toThrow(StateError);
+    await expect(opened).rejects.toThrow(
+      new RegExp(`in use by process ${owner.pid} on .+ since 2023-11-14T22:13:20.000Z\\. Wait until`),
+    );
+  });
+
+  test('kill -9 frees it', async () => {
+    const path = newStatePath();
+    const owner = await ownedElsewhere(path);
+    await owner.kill();
+    const state = await openSqliteState(path, options);
+    expect((await state.info()).lineage).toBe('child');
+    await state.close();
+    expect(readdirSync(dirname(path)).sort()).toEqual(['state.db', 'state.db.lock']);
+  });
+
+  test('who waits is told once for whom, and goes on when the other has ended', async () => {
+    const path = newStatePath();
+    const owner = await ownedElsewhere(path);
+    const told: (Holder | undefined)[] = [];
+    let slept = 0;
+    const clock: Clock = {
+      now: () => 0,
+      monotonic: () => slept,
+      async sleep(ms) {
+        slept += ms;
+        if (slept > 1_000) await owner.end();
+      },
+    };
+    const onWait = (holder: Holder | undefined) => void told.push(holder);
+    const state = await openSqliteState(path, { ...options, waitMs: 60_000, clock, onWait });
+    expect(told).toEqual([{ pid: owner.pid, host: expect.any(String), since: options.now }]);
+    await state.close();
+  });
+
+  test('who has waited long enough is refused', async () => {
+    const path = newStatePath();
+    await ownedElsewhere(path);
+    let slept = 0;
+    const clock: Clock = {
+      now: () => 0,
+      monotonic: () => slept,
+      async sleep(ms) {
+        slept += ms;
+      },
+    };
+    await expect(openSqliteState(path, { ...options, waitMs: 1_100, clock })).rejects.toThrow(/in use by/);
+    expect(slept).toBe(1_100);
+  });
+
+  test('it holds within one process too, and until the close', async () => {
+    const path = newStatePath();
+    const first = await openSqliteState(path, options);
+    await expect(openSqliteState(path, options)).rejects.toThrow(/in use by process/);
+    await first.putNote('n', 1);
+    await first.close();
+    const second = await openSqliteState(path, options);
+    expect(await second.note('n')).toBe(1);
+    await second.close();
+  });
+
+  test('a second writer that got past the lock writes once; the one that is behind is refused', async () => {
+    const path = newStatePath();
+    const first = await openSqliteState(path, options);
+    rmSync(`${path}.lock`);
+    const second = await openSqliteState(path, options);
+    await second.putNote('n', 'second');
+    await expect(first.putNote('n', 'first')).rejects.toThrow(/written by another process/);
+    await expect(first.claimProject(1)).rejects.toThrow(StateError);
+    expect(await second.note('n')).toBe('second');
+    await first.close();
+    await second.close();
+  });
+});

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { execPath } from 'node:process';
+import { fileURLToPath } from 'node:url';
+
+/** A process that owns a state; see `owner-process.ts`. */
+export interface OwnerProcess {
+  readonly pid: number;
+  /** Resolves when it has said `line`. */
+  said(line: string): Promise<void>;
+  /** The whole lines it has said. */
+  lines(): readonly string[];
+  /** Ends it at once, wherever it is. */
+  kill(): Promise<void>;
+  /** Lets it close the state and end. */
+  end(): Promise<void>;
+}
+
+export function spawnOwner(path: string, job: 'hold' | 'write'): OwnerProcess {
+  const script = fileURLToPath(new URL('owner-process.ts', import.meta.url));
+  const child = spawn(execPath, [script, path, job], { stdio: ['pipe', 'pipe', 'pipe'] });
+  let output = '';
+  let errors = '';
+  let ended = false;
+  const waiting: (() => void)[] = [];
+  const wake = () => {
+    for (const each of waiting.splice(0)) each();
+  };
+  child.stdout.on('data', (chunk) => {
+    output += String(chunk);
+    wake();
+  });
+  child.stderr.on('data', (chunk) => {
+    errors += String(chunk);
+  });
+  child.on('close', () => {
+    ended = true;
+    wake();
+  });
+  const lines = () => output.split('\n').slice(0, -1);
+  const news = () => new Promise<void>((resolve) => waiting.push(resolve));
+  const over = async () => {
+    while (!ended) await news();
+  };
+  return {
+    pid: child.pid ?? 0,
+    lines,
+    async said(line) {
+      while (!lines().includes(line)) {
+        if (ended) throw new Error(`The owner ended without saying ${line}: ${errors}`);
+        await news();
+      }
+    },
+    async kill() {
+      child.kill('SIGKILL');
+      await over();
+    },
+    async end() {
+      child.stdin.end();
+      await over();
+    },
+  };
+}

@@ -1,0 +1,181 @@
+import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, describe, expect, test } from 'vitest';
+import { type Migration, migrate, migrations } from '../../src/state/migrations.ts';
+import { openState } from '../../src/state/open.ts';
+import { openSqliteState } from '../../src/state/sqlite.ts';
+import { sampleIntent, web } from '../conformance/state-samples.ts';
+import { newStatePath, snapshot } from './folders.ts';
+import { type OwnerProcess, spawnOwner } from './processes.ts';
+
+const write = { mode: 'write', now: 1, lineage: 'test' } as const;
+const read = { mode: 'read', now: 2, lineage: 'nobody' } as const;
+
+describe('state/sqlite', () => {
+  const owners: OwnerProcess[] = [];
+  afterEach(async () => {
+    for (const owner of owners.splice(0)) await owner.kill();
+  });
+
+  test('writing creates folder and files for this user alone', async () => {
+    const path = join(dirname(newStatePath()), 'a', 'b', 'state.db');
+    const state = await openSqliteState(path, write);
+    await state.putNote('n', 1);
+    const modeOf = (file: string) => statSync(file).mode & 0o777;
+    expect(modeOf(dirname(path))).toBe(0o700);
+    expect(modeOf(dirname(dirname(path)))).toBe(0o700);
+    for (const name of readdirSync(dirname(path))) expect(modeOf(join(dirname(path), name))).toBe(0o600);
+    await state.close();
+    expect(readdirSync(dirname(path)).sort()).toEqual(['state.db', 'state.db.lock']);
+  });
+
+  test('a folder that exists keeps its permissions', async () => {
+    const path = newStatePath();
+    chmodSync(dirname(path), 0o755);
+    await (await openSqliteState(path, write)).close();
+    expect(statSync(dirname(path)).mode & 0o777).toBe(0o755);
+  });
+
+  test('a creation that was cut short is begun again', async () => {
+    const path = newStatePath();
+    writeFileSync(`${path}.new`, 'half');
+    const state = await openSqliteState(path, write);
+    expect((await state.info()).lineage).toBe('test');
+    await state.close();
+    expect(readdirSync(dirname(path))).not.toContain('state.db.new');
+  });
+
+  test('two names of one file find one lock', async () => {
+    const path = newStatePath();
+    await (await openSqliteState(path, write)).close();
+    const other = join(dirname(path), 'other.db');
+    symlinkSync(path, other);
+    const state = await openSqliteState(path, write);
+    await expect(openSqliteState(other, write)).rejects.toThrow(/in use by process/);
+    await state.close();
+  });
+
+  test('a folder that cannot be created is a StateError that names it', async () => {
+    const path = newStatePath();
+    writeFileSync(path, 'a file');
+    const below = join(path, 'state.db');
+    await expect(openSqliteState(below, write)).rejects.toMatchObject({ name: 'StateError' });
+  });
+
+  test('reading what does not exist is an empty state and creates nothing', async () => {
+    const path = join(dirname(newStatePath()), 'none', 'state.db');
+    const state = await openSqliteState(path, read);
+    expect(await state.info()).toEqual({ lineage: 'nobody', serial: 0, createdAt: 2, projectId: null });
+    await expect(state.putNote('n', 1)).rejects.toThrow(/reading only/);
+    await state.close();
+    expect(readdirSync(dirname(dirname(path)))).toEqual([]);
+  });
+
+  test('reading a closed state changes neither the folder nor a byte, while open and after', async () => {
+    const path = newStatePath();
+    const state = await openSqliteState(path, write);
+    await state.beginIntent(sampleIntent('a', web));
+    await state.close();
+    const before = snapshot(dirname(path));
+    const reader = await openSqliteState(path, read);
+    expect(await reader.openIntents()).toEqual([sampleIntent('a', web)]);
+    expect(snapshot(dirname(path))).toEqual(before);
+    await reader.close();
+    expect(snapshot(dirname(path))).toEqual(before);
+  });
+
+  test('reading beside a writer in another process sees what it has written and leaves no file of its own', async () => {
+    const path = newStatePath();
+    const owner = spawnOwner(path, 'write');
+    owners.push(owner);
+    await owner.said('3');
+    const reader = await openSqliteState(path, read);
+    expect((await reader.bindings()).length).toBeGreaterThanOrEqual(3);
+    const { serial } = await reader.info();
+    await owner.said(String(owner.lines().length + 5));
+    expect((await reader.info()).serial).toBeGreaterThan(serial);
+    await owner.end();
+    expect(owner.lines()).toContain('closed');
+    expect((await reader.info()).serial).toBeGreaterThan(serial);
+    expect(readdirSync(dirname(path)).sort()).toEqual(['state.db', 'state.db.lock']);
+    await reader.close();
+  });
+
+  test('reading goes on when a writer starts, writes and ends in between', async () => {
+    const path = newStatePath();
+    await (await openSqliteState(path, write)).close();
+    const reader = await openSqliteState(path, read);
+    expect(await reader.note('n')).toBeUndefined();
+    const state = await openSqliteState(path, write);
+    await state.putNote('n', 1);
+    expect(await reader.note('n')).toBe(1);
+    await state.putNote('n', 2);
+    await state.close();
+    expect(await reader.note('n')).toBe(2);
+    expect(readdirSync(dirname(path)).sort()).toEqual(['state.db', 'state.db.lock']);
+    await reader.close();
+  });
+
+  test('reading what a killed writer left sees all that it acknowledged', async () => {
+    const path = newStatePath();
+    const owner = spawnOwner(path, 'write');
+    await owner.said('5');
+    await owner.kill();
+    const { 'state.db-shm': _, ...before } = snapshot(dirname(path));
+    const reader = await openSqliteState(path, read);
+    expect((await reader.bindings()).length).toBeGreaterThanOrEqual(5);
+    await reader.close();
+    const { 'state.db-shm': __, ...after } = snapshot(dirname(path));
+    expect(after).toEqual(before);
+  });
+
+  test('openState takes a path, and :memory: for a state that touches no disk', async () => {
+    const path = newStatePath();
+    const onDisk = await openState(path, write);
+    await onDisk.putNote('n', 1);
+    await onDisk.close();
+    const memory = await openState(':memory:', write);
+    await memory.putNote('n', 1);
+    expect(await memory.note('n')).toBe(1);
+    expect(await (await openState(path, read)).note('n')).toBe(1);
+  });
+});
+
+describe('state/migrations', () => {
+  const further: Migration = {
+    version: 2,
+    sql: "ALTER TABLE meta ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'",
+  };
+
+  test('are numbered from 1 without a gap', () => {
+    expect(migrations.map(({ version }) => version)).toEqual(migrations.map((_, index) => index + 1));
+  });
+
+  test('bring an older state up to date and keep what is in it', async () => {
+    const path = newStatePath();
+    const state = await openSqliteState(path, write);
+    await state.putNote('n', 1);
+    await state.close();
+    const db = new DatabaseSync(path);
+    migrate(db, path, [...migrations, further]);
+    expect(db.prepare('PRAGMA user_version').get()).toMatchObject({ user_version: 2 });
+    expect(db.prepare('SELECT lineage, colour FROM meta').get()).toMatchObject({
+      lineage: 'test',
+      colour: 'red',
+    });
+    db.close();
+  });
+
+  test('one that fails leaves the version and the schema before it', () => {
+    const path = newStatePath();
+    mkdirSync(dirname(path), { recursive: true });
+    const db = new DatabaseSync(path);
+    migrate(db, path);
+    const failing: Migration = { version: 2, sql: `${further.sql}; SELECT * FROM no_such_table` };
+    expect(() => migrate(db, path, [...migrations, failing])).toThrow(/could not be brought to version 2/);
+    expect(db.prepare('PRAGMA user_version').get()).toMatchObject({ user_version: 1 });
+    expect(() => db.prepare('SELECT colour FROM meta')).toThrow();
+    db.close();
+  });
+});
