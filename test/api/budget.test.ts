@@ -135,6 +135,25 @@ describe('src/api/budget', () => {
     expect(clock.monotonic()).toBeGreaterThan(62_000);
   });
 
+  test('a lost request counts for longer, in this process and in the next', async () => {
+    const clock = virtualClock();
+    const memo = memory();
+    const first = budgetOf(1, clock, memo);
+    (await clock.run(first.acquire('operation'))).lost();
+    await clock.run(Promise.all([use(budgetOf(1, clock, memo)), clock.sleep(1)]));
+    expect(clock.monotonic()).toBeGreaterThan(60_000 + lateArrivalMs);
+  });
+
+  test('a slow request counts from its end in the next process too', async () => {
+    const clock = virtualClock();
+    const memo = memory();
+    const slot = await clock.run(budgetOf(1, clock, memo).acquire('operation'));
+    await clock.advance(25_000);
+    slot.answered();
+    await clock.run(use(budgetOf(1, clock, memo)));
+    expect(clock.monotonic()).toBeGreaterThan(85_000);
+  });
+
   test('takes a use in the future, after the clock was set back, as one of now', async () => {
     const clock = virtualClock();
     const memo = memory();

@@ -140,6 +140,20 @@ describe('src/api/reads', () => {
     expect(JSON.stringify(memo.uses)).not.toMatch(/first|second/);
   });
 
+  test('a token exchanged while its request waits is the one that is sent', async () => {
+    let token = 'first';
+    const { client, clock, sent } = rig(() => ok(aProject), {
+      token: () => token,
+      profile: { limits: { windowMs: 60_000, reads: 1, writes: 1 } },
+    });
+    await clock.run(client.reads('operation').project());
+    const waiting = client.reads('operation').project();
+    await clock.advance(1_000);
+    token = 'second';
+    await clock.run(waiting);
+    expect(sent.at(-1)?.headers.authorization).toBe('Bearer second');
+  });
+
   test('a token that no header can carry is told without repeating it', async () => {
     const { client, clock, sent } = rig(() => ok(aProject), { token: () => 'canary-secret\n' });
     const failed = clock.run(client.reads('operation').project());

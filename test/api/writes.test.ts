@@ -275,6 +275,18 @@ describe('src/api/writes', () => {
     expect(proxied.clock.monotonic()).toBe(17_000);
   });
 
+  test('a write whose answer was lost keeps its slot until it can no longer arrive', async () => {
+    const { client, clock } = rig(
+      () => Promise.reject(new TransportError('time-out', 'unknown', 'TIMEOUT')),
+      {
+        profile: { limits: { windowMs: 60_000, reads: 60, writes: 1 } },
+      },
+    );
+    await clock.run(client.writes.send(createServer, key));
+    await clock.run(client.writes.room());
+    expect(clock.monotonic()).toBeGreaterThan(90_000);
+  });
+
   test('sends twenty a minute and no more', async () => {
     const { client, clock, sent } = rig(() => answer(201, { data: { id: 1 } }));
     const request: WriteRequest = { name: 'allocate_ip', path: {} };
