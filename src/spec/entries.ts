@@ -28,7 +28,7 @@ export function readEntry(
   report: Report,
 ): readonly Entry[] {
   const key = topLevelKey(section.collection, name);
-  checkName(section, name, located, report);
+  const named = checkName(section, name, located, report);
   const entry = parse(section, key, located, report);
   if (entry === undefined) return [];
   const { fields, dropped } = entry;
@@ -46,25 +46,27 @@ export function readEntry(
   };
   const creatable = managed && id === undefined;
   for (const issue of section.kind.check(value)) {
-    // What is missing, or was refused already, only counts in an entry that is otherwise whole.
     const [first] = issue.path;
-    if (first === undefined ? creatable && dropped.size === 0 : !dropped.has(String(first))) {
-      reportCheck(issue, located, report);
-    }
+    // Without a path something is missing: that only counts where the rest is there, and is to be created.
+    if (first === undefined && (!creatable || dropped.size > 0)) continue;
+    if (first === 'name' && !named) continue;
+    reportCheck(issue, located, report);
   }
   if (creatable) reportMissing(section, fields, dropped, located, report);
   const parent = { kind: section.kind, resource, located };
   return [parent, ...(section.collection === 'servers' ? readChildren(section, fields, parent, report) : [])];
 }
 
-function checkName({ collection }: Section, name: string, located: Located, report: Report): void {
+function checkName({ collection }: Section, name: string, located: Located, report: Report): boolean {
   const { pattern, text } = nameRules[collection];
-  if (!pattern.test(name)) {
+  const good = pattern.test(name);
+  if (!good) {
     report(
       located.keyPosition ?? located.position,
       `${JSON.stringify(name)} cannot be a name under \`${collection}\`: ${text}`,
     );
   }
+  return good;
 }
 
 type Fields = Readonly<Record<string, unknown>>;

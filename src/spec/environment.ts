@@ -26,6 +26,7 @@ export function expand(raw: string, environment: Environment): Expansion {
     const name = end < 0 ? '' : rest.slice(0, end);
     if (!variable.test(name)) {
       return {
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the syntax being explained
         problem:
           'write `${env:NAME}` with the name of an environment variable, or `$${env:` for the characters themselves',
       };

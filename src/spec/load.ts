@@ -32,9 +32,9 @@ export function loadSpec(sources: readonly Source[], environment: Environment): 
 
   const projectId = agreed(roots, 'project', report).get('id');
   const settings = agreed(roots, 'settings', report);
-  if (projectId === undefined && roots.length > 0 && !roots.some(({ fields }) => fields?.has('project'))) {
-    const [{ position }] = roots as [Located];
-    report(position, '`project` is missing: write `project: {id: …}` with the id of the project');
+  const [first] = roots;
+  if (first?.fields !== undefined && !roots.some(({ fields }) => fields?.has('project'))) {
+    report(first.position, '`project` is missing: write `project: {id: …}` with the id of the project');
   }
   const { entries, declared } = readEntries(roots, report);
   checkReferences(entries, declared, report);

@@ -45,7 +45,7 @@ function reportIssue(issue: Issue, base: Path, context: Context): void {
   const path = [...base, ...(issue.path as Path)];
   const here = nearest(context.root, path);
   if (issue.code === 'unrecognized_keys') reportUnknown(issue.keys, path, context);
-  else if (issue.code === 'invalid_union' && issue.message === '') reportUnion(issue, path, context);
+  else if (issue.code === 'invalid_union') reportUnion(issue, path, context);
   else if (!here.broken) context.report(here.position, wording(issue, path, context));
 }
 
@@ -75,25 +75,33 @@ function reportUnion(issue: z.core.$ZodIssueInvalidUnion, path: Path, context: C
   }
   const here = nearest(context.root, path);
   if (here.broken) return;
-  const forms = issue.errors.flatMap((branch) =>
-    branch.flatMap((each) =>
-      each.code === 'invalid_type' && each.path.length === 0 ? [noun(each.expected)] : [],
-    ),
+  const union = schemaAt(context.schema, path);
+  const forms = union instanceof z.ZodUnion ? listing(union.options.map(formOf)) : 'something else';
+  const name = naming(path, context.label);
+  context.report(
+    here.position,
+    issue.message === '' ? mustBe(name, forms, here) : cannotBe(name, issue.message, here),
   );
-  context.report(here.position, mustBe(naming(path, context.label), listing(forms), here));
 }
 
-function wording(issue: Issue, path: Path, { root, label }: Context): string {
+function formOf(option: z.core.$ZodType): string {
+  if (option instanceof z.ZodObject) return `{${Object.keys(option.shape).join(', ')}: …}`;
+  if (option instanceof z.ZodArray) return noun('array');
+  if (isWhole(option)) return noun('int');
+  return noun(option._zod.def.type);
+}
+
+function wording(issue: Issue, path: Path, { schema, root, label }: Context): string {
   const name = naming(path, label);
   const here = nearest(root, path);
   const complete = path.every(
     (_, at) => nearest(root, path.slice(0, at + 1)) !== nearest(root, path.slice(0, at)),
   );
   if (!complete) return `${name} is missing`;
-  if (issue.message !== '') return `${here.shown} cannot be ${name}: ${issue.message}`;
+  if (issue.message !== '') return cannotBe(name, issue.message, here);
   switch (issue.code) {
     case 'invalid_type':
-      return mustBe(name, noun(issue.expected), here);
+      return mustBe(name, isWhole(schemaAt(schema, path)) ? noun('int') : noun(issue.expected), here);
     case 'invalid_value': {
       const values = issue.values.map((value) => JSON.stringify(value) ?? String(value));
       const texts = issue.values.filter((value) => typeof value === 'string');
@@ -121,6 +129,10 @@ function mustBe(name: string, wanted: string, { value, shown, secret }: Located)
   const bare = wanted.startsWith('text') && (typeof value === 'number' || typeof value === 'boolean');
   const hint = quoted ? ': remove the quotes' : bare ? ': put it in quotes' : '';
   return `${name} must be ${wanted}, not ${shown}${hint}`;
+}
+
+function cannotBe(name: string, rule: string, { value, shown }: Located): string {
+  return value === null ? `${name} has no value: ${rule}` : `${shown} cannot be ${name}: ${rule}`;
 }
 
 function naming(path: Path, label: string): string {
@@ -158,16 +170,24 @@ function tick(text: string): string {
 
 /** The fields that a schema knows at a path. */
 function fieldsAt(schema: z.core.$ZodType, path: Path): string[] {
+  const here = schemaAt(schema, path);
+  if (here instanceof z.ZodObject) return Object.keys(here.shape);
+  if (here instanceof z.ZodUnion) return [...new Set(here.options.flatMap((option) => fieldsAt(option, [])))];
+  return [];
+}
+
+/** The schema of what stands at a path, as far as there is only one. */
+function schemaAt(schema: z.core.$ZodType | undefined, path: Path): z.core.$ZodType | undefined {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault) {
-    return fieldsAt(schema.unwrap() as z.core.$ZodType, path);
-  }
-  if (schema instanceof z.ZodUnion) {
-    return [...new Set(schema.options.flatMap((option) => fieldsAt(option, path)))];
+    return schemaAt(schema.unwrap() as z.core.$ZodType, path);
   }
   const [step, ...rest] = path;
-  if (schema instanceof z.ZodArray) return fieldsAt(schema.element as z.core.$ZodType, rest);
-  if (!(schema instanceof z.ZodObject)) return [];
-  if (step === undefined) return Object.keys(schema.shape);
-  const field = (schema.shape as Record<string, z.core.$ZodType>)[String(step)];
-  return field === undefined ? [] : fieldsAt(field, rest);
+  if (step === undefined) return schema;
+  if (schema instanceof z.ZodArray) return schemaAt(schema.element as z.core.$ZodType, rest);
+  if (!(schema instanceof z.ZodObject)) return undefined;
+  return schemaAt((schema.shape as Record<string, z.core.$ZodType>)[String(step)], rest);
+}
+
+function isWhole(schema: z.core.$ZodType | undefined): boolean {
+  return schema instanceof z.ZodNumberFormat;
 }

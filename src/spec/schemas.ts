@@ -3,7 +3,7 @@ import type { Collection } from '../core/keys.ts';
 import { collections } from '../core/keys.ts';
 import type { ResourceKind } from '../core/kind.ts';
 import { registry } from '../reconcilers/registry.ts';
-import { isRealMoment } from './moment.ts';
+import { isRealMoment, momentPattern } from './moment.ts';
 
 /** `settings` of the spec, with the defaults of every field. */
 export const settingsSchema = z.strictObject({
@@ -38,7 +38,11 @@ export const settingsSchema = z.strictObject({
         .string()
         .refine(isRealMoment, 'a moment is written like 2027-01-31T00:00:00Z, and has to exist')
         .optional()
-        .describe('RFC 3339. Without it the suspension lasts until the entry is removed.'),
+        .meta({
+          description: 'RFC 3339. Without it the suspension lasts until the entry is removed.',
+          pattern: momentPattern.source,
+          examples: ['2027-01-31T00:00:00Z'],
+        }),
     })
     .nullable()
     .default(null)
@@ -74,7 +78,7 @@ export interface NameRule {
 /** Names are part of keys, which people type: no character that a shell or the dots of a key would trip over. */
 export const nameRules: Record<Collection, NameRule> = {
   networks: {
-    pattern: /^(?! )[A-Za-z0-9 _.-]{1,30}(?<! )$/,
+    pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,28}[A-Za-z0-9_.-])?$/,
     text: '1 to 30 letters, digits, spaces, underscores, dots or hyphens, and no space at either end',
   },
   ips: {
@@ -82,7 +86,7 @@ export const nameRules: Record<Collection, NameRule> = {
     text: 'up to 63 letters, digits, underscores, dots or hyphens, the first a letter or digit',
   },
   isos: {
-    pattern: /^(?! )[A-Za-z0-9 _.-]{1,50}(?<! )$/,
+    pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,48}[A-Za-z0-9_.-])?$/,
     text: '1 to 50 letters, digits, spaces, underscores, dots or hyphens, and no space at either end; `name:` takes any other',
   },
   servers: {

@@ -2,9 +2,11 @@ import type { CST } from 'yaml';
 import { Lexer, LineCounter, Parser, CST as Syntax } from 'yaml';
 import type { Report } from './located.ts';
 
-/** @source product: limits of the spec file */
+/** The limits that the format promises. */
 const maxBytes = 1024 * 1024;
 const maxDepth = 32;
+/** A broken file breaks over and over: the first few say it, and the rest would only take time. */
+export const maxSyntaxErrors = 20;
 const coreTags = new Set([
   '!',
   ...['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map((tag) => `!!${tag}`),
@@ -18,7 +20,7 @@ export interface Tokens {
 /**
  * Cuts YAML into tokens and holds it to the limits before anything is built from it:
  * building nested collections recurses, so a file of brackets alone would exhaust the
- * stack. `undefined` where it was refused; what is wrong has then been reported.
+ * stack. What is wrong is reported; `undefined` where the rest is not worth building.
  */
 export function tokenize(file: string, text: string, report: Report): Tokens | undefined {
   if (Buffer.byteLength(text) > maxBytes) {
@@ -29,25 +31,29 @@ export function tokenize(file: string, text: string, report: Report): Tokens | u
   const parser = new Parser(lines.addNewLine);
   const tokens: CST.Token[] = [];
   lines.addNewLine(0);
-  let refused = false;
+  let wrong = 0;
   let content = false;
   for (const lexeme of new Lexer().lex(text)) {
     const { offset } = parser;
-    for (const token of parser.next(lexeme)) tokens.push(token);
-    const problem = content ? undefined : (refusal(lexeme) ?? tooDeep(parser.stack));
+    for (const token of parser.next(lexeme)) {
+      tokens.push(token);
+      if (token.type === 'error') wrong += 1;
+    }
+    const refused = content ? undefined : refusal(lexeme);
+    const problem = refused ?? tooDeep(parser.stack);
     // What follows this mark is the text of a scalar, which may begin like anything.
     content = lexeme === Syntax.SCALAR;
-    if (problem === undefined) continue;
-    const { line, col } = lines.linePos(offset);
-    report({ file, line, column: col }, problem);
-    if (problem === depthMessage) return undefined;
-    refused = true;
+    if (problem !== undefined) {
+      const { line, col } = lines.linePos(offset);
+      report({ file, line, column: col }, problem);
+      if (refused === undefined) return undefined;
+      wrong += 1;
+    }
+    if (wrong >= maxSyntaxErrors) break;
   }
   for (const token of parser.end()) tokens.push(token);
-  return refused ? undefined : { tokens, lines };
+  return { tokens, lines };
 }
-
-const depthMessage = `nested deeper than ${maxDepth} levels`;
 
 function refusal(lexeme: string): string | undefined {
   switch (Syntax.tokenType(lexeme)) {
@@ -67,5 +73,5 @@ function tooDeep(stack: readonly CST.Token[]): string | undefined {
   const collections = stack.filter(
     ({ type }) => (type.startsWith('block-') && type !== 'block-scalar') || type === 'flow-collection',
   );
-  return collections.length > maxDepth ? depthMessage : undefined;
+  return collections.length > maxDepth ? `nested deeper than ${maxDepth} levels` : undefined;
 }

@@ -1,11 +1,9 @@
-import { Composer, isMap, isScalar, isSeq, type ParsedNode } from 'yaml';
+import { Composer, isAlias, isMap, isScalar, isSeq, type ParsedNode } from 'yaml';
 import type { Position } from '../core/desired.ts';
 import { type Environment, expand } from './environment.ts';
 import { formatPosition, type Located, type Report } from './located.ts';
-import { type Tokens, tokenize } from './yaml-tokens.ts';
+import { maxSyntaxErrors, type Tokens, tokenize } from './yaml-tokens.ts';
 
-/** A broken file breaks over and over; the first few say it. */
-const maxSyntaxErrors = 20;
 /** Assigning one of these would change an object's nature instead of adding a field. */
 const forbiddenKeys = new Set(['__proto__', 'constructor', 'prototype']);
 
@@ -76,6 +74,8 @@ function locate(node: ParsedNode | null, reading: Reading, keyPosition?: Positio
   const implied = node === null || (isScalar(node) && node.value === null && (node.source ?? '') === '');
   const position = (implied ? keyPosition : own) ?? own ?? reading.at(0);
   const base = { position, ...(keyPosition && { keyPosition }), secret: false, broken: false };
+  // Refused as a token already.
+  if (isAlias(node)) return { ...base, value: null, shown: '', broken: true };
   if (isMap(node)) return { ...base, ...locateMap(node.items as never, reading), shown: 'a map' };
   if (isSeq(node)) {
     const items = (node.items as (ParsedNode | null)[]).map((item) => locate(item, reading));
@@ -153,5 +153,5 @@ function quote(text: string): string {
 }
 
 function abridge(text: string): string {
-  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+  return text.length > 60 ? `${text.slice(0, 57).toWellFormed()}...` : text;
 }

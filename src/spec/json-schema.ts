@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import type { Section } from './schemas.ts';
+import { nameRules, projectSchema, sections, settingsSchema } from './schemas.ts';
+
+type Schema = Record<string, unknown>;
+
+/**
+ * The JSON Schema of the spec file, for editors: completion, hovers and red underlines.
+ *
+ * Draft 7, as that is what yaml-language-server understands whole; of 2020-12 it ignores
+ * parts. It says what a schema can say, the loader says the rest: references, overlaps,
+ * dates. It never refuses what the loader accepts, but for `${env:…}` where only certain
+ * words are allowed: the list of those words is worth more to an editor.
+ */
+export function projectJsonSchema(): object {
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'vdcsync spec',
+    description: 'One Virtual Data Center project, as it should be.',
+    type: 'object',
+    additionalProperties: false,
+    required: ['version'],
+    properties: {
+      version: { const: 1, description: 'The version of this format.' },
+      project: {
+        ...convert(projectSchema),
+        description: 'The project that this file is about.',
+        examples: [{ id: 4711 }],
+      },
+      settings: nullable({
+        ...convert(settingsSchema),
+        description: 'How far vdcsync may go. All are optional.',
+      }),
+      ...Object.fromEntries(sections.map((section) => [section.collection, sectionSchema(section)])),
+    },
+  };
+}
+
+const sectionTexts: Readonly<Record<Section['collection'], Schema>> = {
+  networks: {
+    description: 'Private networks by name.',
+    examples: [{ default: { managed: false }, backend: { cidr: '10.20.0.0/24' } }],
+  },
+  ips: {
+    description: 'Public addresses by a name of your choice; billed while they exist, attached or not.',
+    examples: [{ web: {} }],
+  },
+  isos: {
+    description: "The project's own images by name.",
+    examples: [{ rescue: { url: 'https://mirror.example.com/rescue.iso' } }],
+  },
+  servers: {
+    description: 'Servers by name, with what is inside them.',
+    examples: [
+      {
+        'web-1': { server_type: 'sliders-1', image: 'ubuntu-24.04', cores: 4, memory_mb: 8192, disk_gb: 80 },
+      },
+    ],
+  },
+};
+
+function sectionSchema(section: Section): Schema {
+  const { pattern, text } = nameRules[section.collection];
+  return nullable({
+    type: 'object',
+    ...sectionTexts[section.collection],
+    propertyNames: { pattern: pattern.source, description: `A name: ${text}.` },
+    additionalProperties: entrySchema(section),
+  });
+}
+
+function entrySchema({ kind, schema }: Section): Schema {
+  const entry = { ...convert(schema), ...ruleOfKind(kind.name) };
+  if (kind.neededToCreate.length === 0) return nullable(entry);
+  return {
+    ...entry,
+    anyOf: [
+      {
+        required: [...kind.neededToCreate],
+        ...(kind.name === 'server' ? { anyOf: sizes.map(requiring) } : {}),
+      },
+      { required: ['id'] },
+      { required: ['managed'], properties: { managed: { const: false } } },
+    ],
+  };
+}
+
+const sliders = ['cores', 'memory_mb', 'disk_gb'];
+const sizes = [...sliders, 'plan_id', 'gpu_package'];
+
+/** Rules across fields, which the kinds check in code. */
+function ruleOfKind(kind: string): Schema {
+  if (kind !== 'server') return {};
+  const notWith = (fields: readonly string[]) => ({ not: { anyOf: fields.map(requiring) } });
+  return {
+    dependencies: {
+      plan_id: notWith([...sliders, 'gpu_package']),
+      gpu_package: notWith([...sliders, 'plan_id', 'gpus', 'disk_type']),
+    },
+  };
+}
+
+function requiring(field: string): Schema {
+  return { required: [field] };
+}
+
+function convert(schema: z.ZodType): Schema {
+  // A refinement checks more than can be said here; what it is attached to is still said.
+  const { $schema: _, ...converted } = z.toJSONSchema(schema, {
+    io: 'input',
+    target: 'draft-7',
+    unrepresentable: 'any',
+  });
+  return adapt(converted) as Schema;
+}
+
+function adapt(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(adapt);
+  if (typeof node !== 'object' || node === null) return node;
+  return Object.fromEntries(
+    Object.entries(node)
+      // Every whole number is bounded by what JavaScript can hold: true, and noise in a hover.
+      .filter(([name, value]) => name !== 'maximum' || value !== Number.MAX_SAFE_INTEGER)
+      .map(([name, value]) => [
+        name,
+        name === 'pattern' && typeof value === 'string' ? orEnvironment(value) : adapt(value),
+      ]),
+  );
+}
+
+/** A value may also come from the environment, whatever it looks like there. */
+function orEnvironment(pattern: string): string {
+  return `${pattern}|\\$\\{env:[A-Za-z_][A-Za-z0-9_]*\\}`;
+}
+
+/** An entry with nothing after its colon is an empty one. */
+function nullable({ description, examples, ...schema }: Schema): Schema {
+  return {
+    ...(description === undefined ? {} : { description }),
+    ...(examples === undefined ? {} : { examples }),
+    ...schema,
+    type: ['object', 'null'],
+  };
+}
