@@ -37,7 +37,15 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
   children: (field) => [
     { suffix: 'backup', value: { max_age: parseDuration((field as { max_age: string }).max_age) }, path: [] },
   ],
-  check: () => [],
+  check: ({ max_age }) =>
+    max_age > 0
+      ? []
+      : [
+          {
+            path: ['max_age'],
+            message: '`max_age` must be longer than nothing: every pass would buy a backup',
+          },
+        ],
   references: () => [],
 
   async observe(read, subjects, idOf) {
