@@ -26,16 +26,36 @@ interface FirewallObserved {
 const shownRuleFields = ['direction', 'action', 'enabled', 'protocol', 'destination_port', 'description'];
 
 const schema = z.strictObject({
-  enabled: z.boolean().optional(),
-  policy_in: z.string().trim().min(1).optional().describe('drop or accept.'),
+  enabled: z.boolean().optional().describe('Needs a public card on the server.'),
+  policy_in: z
+    .string()
+    .trim()
+    .min(1)
+    .optional()
+    .meta({
+      description: 'What becomes of traffic that no rule matches: drop or accept.',
+      examples: ['drop', 'accept'],
+    }),
   rules: z
     .array(
       z.looseObject({
-        direction: z.string().optional(),
-        action: z.string().optional(),
+        direction: z
+          .string()
+          .optional()
+          .meta({ examples: ['in'] }),
+        action: z
+          .string()
+          .optional()
+          .meta({ examples: ['accept', 'drop'] }),
         enabled: z.boolean().optional(),
-        protocol: z.string().optional(),
-        destination_port: z.string().optional().describe('A port, or several with commas.'),
+        protocol: z
+          .string()
+          .optional()
+          .meta({ examples: ['tcp'] }),
+        destination_port: z
+          .string()
+          .optional()
+          .meta({ description: 'A port, or several with commas, as text.', examples: ['22,443'] }),
         description: z.string().optional().describe('The note on the rule.'),
       }),
     )

@@ -68,16 +68,16 @@ const schema = z.strictObject({
     ])
     .optional()
     .describe('{new: true}, {reuse: true}, or {ip: NAME} of an entry under ips. None where left out.'),
-  gpus: size,
-  disk_type: z.string().min(1).optional(),
-  replace: z
-    .enum(['never', 'allowed'])
-    .optional()
-    .describe('Whether what cannot be changed may be replaced.'),
-  keep_ip: z
-    .boolean()
-    .optional()
-    .describe('Keep an address taken by {new: true} when the server goes; it stays billed.'),
+  gpus: size.describe('Number of graphics cards; refused on packaged types.'),
+  disk_type: z.string().min(1).optional().describe('Refused on packaged graphics-card types.'),
+  replace: z.enum(['never', 'allowed']).optional().meta({
+    description: 'Whether a server that cannot be changed in place may be deleted and created anew.',
+    default: 'never',
+  }),
+  keep_ip: z.boolean().optional().meta({
+    description: 'Keep an address taken by {new: true} when the server goes; it stays billed.',
+    default: false,
+  }),
 });
 
 export const server: ResourceKind<ServerEntry, ServerObserved> = {
@@ -371,7 +371,8 @@ async function evidenceOfCreation(intent: Intent, read: ReadPort, known: Readonl
   if (intent.resourceId !== undefined) {
     const cards = await read.findNetworkInterfaces(Number(intent.resourceId) as ServerId);
     const addresses = addressesOf(intent.resourceId);
-    if (cards === undefined && addresses.length === 0) return { verdict: 'not_done', strays: strayAddresses(intent, ips, known) } as const;
+    if (cards === undefined && addresses.length === 0)
+      return { verdict: 'not_done', strays: strayAddresses(intent, ips, known) } as const;
     return { verdict: 'done', id: intent.resourceId, certain: true, facts: { addresses } } as const;
   }
   const before = recordedIds(intent.preimage, 'servers');
