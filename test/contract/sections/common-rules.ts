@@ -111,6 +111,16 @@ describe('§4 common rules', () => {
     expect(allowed).not.toContain('PATCH');
   });
 
+  test('§2 (A35) the Date header is the clock of the timestamps inside resources, which carry a UTC offset', async () => {
+    const api = await open();
+    const answer = await api.post('/networks', { name: 'backend', cidr: '10.0.0.0/24' });
+    expect(answer.task?.created_at).toMatch(
+      /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/,
+    );
+    expect(Date.parse(answer.task?.created_at ?? '')).toBe(api.now());
+    expect(Date.parse(answer.headers.date ?? '')).toBe(api.now());
+  });
+
   test('§7 404: a path that does not exist, whatever the method', async () => {
     const api = await open();
     expect((await api.get('/nowhere')).status).toBe(404);
