@@ -48,22 +48,22 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   return send(run, await beginIntent(run, operation, request, world));
 }
 
-/** The plan is a permission: what is done is what a fresh look says, if that is the same. */
+/**
+ * The plan is a permission: what is done is what a fresh look says, if that is the same.
+ * A creation is the same whatever it is diffed against: its server may not have been there yet.
+ */
 function stillAsked(run: Run, operation: Operation): Turn | undefined {
   const subject = run.world.subjects.get(operation.key);
   if (subject === undefined) return { now: 'satisfied' };
   const draft = draftOne(run.deps.kinds, run.world, subject);
   const { verdict } = draft.diff;
   const fresh = operationsOf(draft).find(({ id }) => id === operation.id);
-  if (fresh !== undefined && (equal(fresh.changes, operation.changes) || isHalf(operation))) return undefined;
+  if (fresh !== undefined && (operation.verb === 'create' || equal(fresh.changes, operation.changes))) {
+    return undefined;
+  }
   if (verdict.verdict === 'blocked') return { now: 'blocked', code: verdict.code, reason: verdict.reason };
   if (fresh === undefined && verdict.verdict === 'unchanged') return { now: 'satisfied' };
   return { now: 'overtaken', reason: 'the project or the file has moved since the plan' };
-}
-
-/** After its delete, a replacement's create is diffed against nothing and not against the old one. */
-function isHalf({ replacement, verb }: Operation): boolean {
-  return replacement !== undefined && verb === 'create';
 }
 
 /** Two unresolved creations of one kind could not be told apart afterwards. */

@@ -1,0 +1,102 @@
+import { createClient, defaultTimeoutMs } from '../../src/api/client.ts';
+import type { Desired } from '../../src/core/desired.ts';
+import type { Plan } from '../../src/core/plan.ts';
+import type { ApiProfile } from '../../src/core/profile.ts';
+import { documentedProfile } from '../../src/core/profile.ts';
+import type { ApplyReport, ProgressEvent } from '../../src/core/progress.ts';
+import type { StateStore } from '../../src/core/state.ts';
+import type { Transport } from '../../src/core/transport.ts';
+import { createEmulator } from '../../src/emulator/emulator.ts';
+import type { Emulator, EmulatorOptions } from '../../src/emulator/options.ts';
+import { type ApplyOptions, createEngine, type Engine } from '../../src/engine/engine.ts';
+import { kinds } from '../../src/reconcilers/registry.ts';
+import { loadSpec } from '../../src/spec/load.ts';
+import { memoryState } from '../../src/state/memory.ts';
+import { type VirtualClock, virtualClock } from './virtual-clock.ts';
+
+export interface RigOptions {
+  readonly emulator?: Partial<EmulatorOptions>;
+  readonly profile?: ApiProfile;
+  readonly store?: StateStore;
+  /** Stands between client and emulator. */
+  readonly wrap?: (transport: Transport) => Transport;
+}
+
+/** The real engine, kinds, client and state against the emulator in process, under a virtual clock. */
+export interface Rig {
+  readonly clock: VirtualClock;
+  readonly emulator: Emulator;
+  readonly store: StateStore;
+  readonly events: readonly ProgressEvent[];
+  readonly engine: Engine;
+  /** The engine of another process: same state, or another one. */
+  restart(store?: StateStore): Engine;
+  plan(spec: string): Promise<Plan>;
+  apply(spec: string, options?: Partial<ApplyOptions>): Promise<ApplyReport>;
+}
+
+export function rig(options: RigOptions = {}): Rig {
+  const clock = virtualClock();
+  const emulator = createEmulator({ clock, seed: 1, ...options.emulator });
+  const store = options.store ?? memoryState({ createdAt: clock.now(), lineage: 'test' });
+  const profile = options.profile ?? documentedProfile;
+  const events: ProgressEvent[] = [];
+  const random = seededRandom(1);
+  const transport = options.wrap?.(emulator.transport()) ?? emulator.transport();
+
+  function engineOn(state: StateStore): Engine {
+    const client = createClient({
+      baseUrl: 'http://127.0.0.1/v1',
+      token: () => emulator.tokens().readWrite,
+      transport,
+      clock,
+      random,
+      profile,
+      uses: state,
+    });
+    return createEngine({
+      reads: client.reads,
+      writes: client.writes,
+      tasks: client.tasks,
+      counts: () => ({ ...client.counters, throttled: client.counters.limited }),
+      store: state,
+      clock,
+      random,
+      kinds,
+      profile,
+      requestTimeoutMs: defaultTimeoutMs,
+      onEvent: (event) => events.push(event),
+    });
+  }
+
+  const engine = engineOn(store);
+  return {
+    clock,
+    emulator,
+    store,
+    events,
+    engine,
+    restart: (other) => engineOn(other ?? store),
+    plan: (spec) => clock.run(engine.plan(load(spec))),
+    apply: (spec, applyOptions) =>
+      clock.run(engine.apply(load(spec), { approve: async () => true, ...applyOptions })),
+  };
+}
+
+export function load(spec: string): Desired {
+  const text = spec.trimStart().startsWith('version:') ? spec : `version: 1\nproject: {id: 4711}\n${spec}`;
+  return loadSpec([{ file: 'vdcsync.yaml', text }], {});
+}
+
+/** Small, fast and good enough: the same seed gives the same numbers. */
+export function seededRandom(seed: number) {
+  let state = seed;
+  return {
+    next(): number {
+      state = (state + 0x6d2b79f5) | 0;
+      let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+      mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+      return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+    },
+  };
+}
