@@ -42,7 +42,12 @@ export interface SqliteStoreDeps {
   readonly onClose?: () => void;
 }
 
-/** The state in SQL. Which file, who may write it and when: `openSqliteState`. */
+/**
+ * The state in SQL. Which file, who may write it and when: `openSqliteState`.
+ *
+ * Between a check and the transaction it guards nothing is awaited, so calls made side by
+ * side cannot come in between.
+ */
 export class SqliteStore implements StateStore {
   private readonly deps: SqliteStoreDeps;
   private readonly askedSince = new Map<string, number>();
@@ -53,18 +58,12 @@ export class SqliteStore implements StateStore {
   }
 
   async info(): Promise<StateInfo> {
-    const [row = {}] = this.rows('SELECT lineage, serial, created_at, project_id FROM meta');
-    return {
-      lineage: String(row.lineage),
-      serial: Number(row.serial),
-      createdAt: Number(row.created_at),
-      projectId: row.project_id === null ? null : Number(row.project_id),
-    };
+    return this.head();
   }
 
   async claimProject(projectId: number): Promise<void> {
     const writer = this.writer();
-    const { projectId: recorded } = await this.info();
+    const { projectId: recorded } = this.head();
     if (recorded === projectId) return;
     if (recorded !== null) refuseOtherProject(recorded, projectId);
     writer.transaction(() => writer.run('UPDATE meta SET project_id = ?', projectId));
@@ -203,6 +202,16 @@ export class SqliteStore implements StateStore {
     } finally {
       this.deps.onClose?.();
     }
+  }
+
+  private head(): StateInfo {
+    const [row = {}] = this.rows('SELECT lineage, serial, created_at, project_id FROM meta');
+    return {
+      lineage: String(row.lineage),
+      serial: Number(row.serial),
+      createdAt: Number(row.created_at),
+      projectId: row.project_id === null ? null : Number(row.project_id),
+    };
   }
 
   private apply(writer: SqliteWriter, changes: readonly StateChange[], at: number, intent?: Intent): void {

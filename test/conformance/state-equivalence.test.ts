@@ -8,7 +8,7 @@ import type { ResourceKey } from '../../src/core/keys.ts';
 import type { IntentOutcome, IntentPatch, StateChange, StateStore } from '../../src/core/state.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { openSqliteState } from '../../src/state/sqlite.ts';
-import { expectReplayed } from './state.ts';
+import { expectReplayed } from './state-checks.ts';
 import { sampleBinding, sampleIntent } from './state-samples.ts';
 
 type Step = (store: StateStore) => Promise<unknown>;

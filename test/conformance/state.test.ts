@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import type { StateStore } from '../../src/core/state.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { openSqliteState } from '../../src/state/sqlite.ts';
-import { type StateHarness, stateConformance } from './state.ts';
+import { stateConformance } from './state.ts';
+import type { StateHarness } from './state-checks.ts';
 import { sampleBinding, sampleIntent, web } from './state-samples.ts';
 
 stateConformance('memory', {

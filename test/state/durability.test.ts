@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { openSqliteState } from '../../src/state/sqlite.ts';
 import { SqliteStore } from '../../src/state/sqlite-store.ts';
 import { SqliteWriter } from '../../src/state/sqlite-writer.ts';
-import { expectReplayed } from '../conformance/state.ts';
+import { expectReplayed } from '../conformance/state-checks.ts';
 import { sampleIntent, web } from '../conformance/state-samples.ts';
 import { newStatePath } from './folders.ts';
 import { spawnOwner } from './processes.ts';

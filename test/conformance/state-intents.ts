@@ -1,0 +1,179 @@
+import { expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import type { StateChange, StateStore } from '../../src/core/state.ts';
+import { expectRejected, expectReplayed, none, type StateHarness } from './state-checks.ts';
+import { backend, later, sampleBinding, sampleIntent, web, webFirewall } from './state-samples.ts';
+
+export function intents(harness: StateHarness): void {
+  test('an intent comes back as it was given', async () => {
+    const store = await harness.create();
+    const intent = sampleIntent('a', web, { parentId: '9', why: '503', facts: { id: 3 }, notSeenAt: 5 });
+    await store.beginIntent(intent);
+    expect(await store.openIntents()).toEqual([intent]);
+    expect(await store.intents({ limit: 1 })).toEqual([intent]);
+  });
+
+  test('a key has one open intent at most', async () => {
+    const store = await harness.create();
+    await store.beginIntent(sampleIntent('a', web));
+    const second = sampleIntent('b', web, { verb: 'delete' });
+    await expectRejected(store, () => store.beginIntent(second), /servers\.web-1 has the open intent a/);
+    await store.beginIntent(sampleIntent('c', webFirewall));
+    await store.closeIntent('a', 'refused', '422', none, later);
+    await store.beginIntent(second);
+    expect((await store.openIntents()).map(({ id }) => id)).toEqual(['c', 'b']);
+  });
+
+  test('a blocked intent still keeps its key', async () => {
+    const store = await harness.create();
+    await store.beginIntent(sampleIntent('a', web));
+    await store.updateIntent('a', { phase: 'blocked' }, later);
+    await expectRejected(store, () => store.beginIntent(sampleIntent('b', web)), /open intent a/);
+  });
+
+  test('an id is used once', async () => {
+    const store = await harness.create();
+    await store.beginIntent(sampleIntent('a', web));
+    await store.closeIntent('a', 'done', '', none, later);
+    await expectRejected(store, () => store.beginIntent(sampleIntent('a', backend)), /intent a already/);
+  });
+
+  test('an intent does not begin closed, nor is it closed by an update, nor without a time', async () => {
+    const store = await harness.create();
+    const closed = sampleIntent('a', web, { phase: 'closed' });
+    await expectRejected(store, () => store.beginIntent(closed), /cannot begin closed/);
+    const timeless = sampleIntent('a', web, { createdAt: Number.NaN });
+    await expectRejected(store, () => store.beginIntent(timeless), /no time/);
+    await store.beginIntent(sampleIntent('a', web));
+    await expectRejected(
+      store,
+      () => store.updateIntent('a', { phase: 'closed' }, later),
+      /closeIntent alone/,
+    );
+    await expectRejected(store, () => store.updateIntent('a', {}, Number.NaN), /no time/);
+  });
+
+  test('an update changes the fields it names and clears those it says no longer hold', async () => {
+    const store = await harness.create();
+    const begun = sampleIntent('a', web, { why: '503', notSeenAt: 5 });
+    await store.beginIntent(begun);
+    const blocked = { code: 'ambiguous', reason: 'two candidates', candidates: ['1', '2'] };
+    await store.updateIntent('a', { phase: 'blocked', blocked, clear: ['notSeenAt'] }, later);
+    const { notSeenAt: _, ...rest } = begun;
+    expect(await store.openIntents()).toEqual([{ ...rest, phase: 'blocked', blocked }]);
+    await store.updateIntent('a', { phase: 'waiting', clear: ['blocked', 'why'] }, later);
+    const { why: __, ...plain } = rest;
+    expect(await store.openIntents()).toEqual([{ ...plain, phase: 'waiting' }]);
+  });
+
+  test('an unknown intent is neither updated nor closed', async () => {
+    const store = await harness.create();
+    await expectRejected(store, () => store.updateIntent('x', {}, later), /no intent x/);
+    await expectRejected(store, () => store.closeIntent('x', 'done', '', none, later), /no intent x/);
+  });
+
+  test('a closed intent does not change any more', async () => {
+    const store = await harness.create();
+    await store.beginIntent(sampleIntent('a', web));
+    await store.closeIntent('a', 'absent', 'seen twice', none, later);
+    await expectRejected(store, () => store.updateIntent('a', { sends: 2 }, later), /closed \(absent\)/);
+    await expectRejected(store, () => store.closeIntent('a', 'done', '', none, later), /closed \(absent\)/);
+  });
+}
+
+export function closing(harness: StateHarness): void {
+  test('closing keeps the outcome and applies its changes', async () => {
+    const store = await harness.create();
+    await store.beginIntent(sampleIntent('a', web));
+    await store.closeIntent('a', 'done', 'task 5', [{ type: 'bind', binding: sampleBinding(web) }], later);
+    expect(await store.openIntents()).toEqual([]);
+    const closed = { phase: 'closed', outcome: 'done', detail: 'task 5', closedAt: later } as const;
+    expect(await store.intents({ limit: 5 })).toEqual([sampleIntent('a', web, closed)]);
+    expect(await store.bindings()).toEqual([sampleBinding(web)]);
+  });
+
+  test('closing is one change: where a part cannot be recorded, the intent stays open', async () => {
+    const store = await harness.create();
+    await store.beginIntent(sampleIntent('a', web));
+    const changes: StateChange[] = [
+      { type: 'release', key: web, gone: true, reason: 'replaced' },
+      { type: 'bind', binding: sampleBinding(web, { applied: 1n as unknown as number }) },
+    ];
+    const close = () => store.closeIntent('a', 'done', '', changes, later);
+    await expectRejected(store, close, /cannot be recorded/);
+    expect(await store.incarnation(web)).toBe(0);
+    await expectRejected(store, () => store.closeIntent('a', 'done', '', none, Number.NaN), /no time/);
+  });
+
+  test('the journal tells every step, oldest first, and gives the state when replayed', async () => {
+    const store = await harness.create();
+    await store.beginIntent(sampleIntent('a', web));
+    await store.updateIntent('a', { sends: 2, lastSentAt: later }, later);
+    await store.updateIntent('a', { phase: 'accepted', requestId: 'r' }, later + 1, 'late');
+    await store.updateIntent('a', { notSeenAt: later + 2 }, later + 2);
+    await store.closeIntent('a', 'done', '', [{ type: 'bind', binding: sampleBinding(web) }], later + 3);
+    await store.change([{ type: 'release', key: web, gone: true, reason: 'deleted' }], later + 4);
+    await store.change([{ type: 'next_incarnation', key: web }], later + 5);
+    const journal = await store.journal({ limit: 99 });
+    expect(journal.map(({ at, event, intentId }) => [at - later, event, intentId])).toEqual([
+      [sampleIntent('a', web).createdAt - later, 'begun', 'a'],
+      [0, 'sent', 'a'],
+      [1, 'answered', 'a'],
+      [2, 'note', 'a'],
+      [3, 'closed', 'a'],
+      [3, 'bound', 'a'],
+      [4, 'released', undefined],
+      [5, 'note', undefined],
+    ]);
+    expect(journal[2]?.data).toEqual({ patch: { phase: 'accepted', requestId: 'r' }, note: 'late' });
+    await expectReplayed(store);
+  });
+}
+
+export function looking(harness: StateHarness): void {
+  test('the last attempt is the highest recorded, open or closed, of that key, verb and incarnation', async () => {
+    const store = await harness.create();
+    const last = () => store.lastAttempt(web, 'create', '0');
+    expect(await last()).toBe(-1);
+    await store.beginIntent(sampleIntent('a', web, { attempt: 2 }));
+    expect(await last()).toBe(2);
+    await store.closeIntent('a', 'failed', '', none, later);
+    await store.beginIntent(sampleIntent('b', web, { attempt: 1 }));
+    expect(await last()).toBe(2);
+    expect(await store.lastAttempt(web, 'create', '1')).toBe(-1);
+    expect(await store.lastAttempt(web, 'delete', '0')).toBe(-1);
+    expect(await store.lastAttempt(backend, 'create', '0')).toBe(-1);
+  });
+
+  test('an attempt that ended void may be used again', async () => {
+    const store = await harness.create();
+    const last = () => store.lastAttempt(web, 'create', '0');
+    await store.beginIntent(sampleIntent('a', web, { attempt: 0 }));
+    await store.closeIntent('a', 'void', '', none, later);
+    expect(await last()).toBe(-1);
+    await store.beginIntent(sampleIntent('b', web, { attempt: 0 }));
+    expect(await last()).toBe(0);
+    await store.closeIntent('b', 'absent', '', none, later);
+    expect(await last()).toBe(0);
+  });
+
+  test('intents come newest first, the journal oldest first, both limited to the newest', async () => {
+    const store = await harness.create();
+    const keys = ['a', 'b', 'c'].map((name) => `networks.${name}` as ResourceKey);
+    for (const key of keys) await store.beginIntent(sampleIntent(`of ${key}`, key));
+    await store.closeIntent('of networks.a', 'done', '', none, later);
+    const ids = async (filter: Parameters<StateStore['intents']>[0]) =>
+      (await store.intents(filter)).map(({ id }) => id);
+    expect(await ids({ limit: 2 })).toEqual(['of networks.c', 'of networks.b']);
+    expect(await ids({ limit: 9, key: 'networks.a' as ResourceKey })).toEqual(['of networks.a']);
+    expect(await ids({ limit: 0 })).toEqual([]);
+    const events = async (filter: Parameters<StateStore['journal']>[0]) =>
+      (await store.journal(filter)).map(({ key, event }) => `${event} ${key}`);
+    expect(await events({ limit: 2 })).toEqual(['begun networks.c', 'closed networks.a']);
+    expect(await events({ limit: 9, key: 'networks.a' as ResourceKey })).toEqual([
+      'begun networks.a',
+      'closed networks.a',
+    ]);
+    expect(await events({ limit: 0 })).toEqual([]);
+  });
+}
