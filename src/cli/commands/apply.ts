@@ -1,0 +1,122 @@
+import { ConfigError } from '../../core/errors.ts';
+import type { Plan } from '../../core/plan.ts';
+import type { ApplyReport } from '../../core/progress.ts';
+import type { ApplyOptions } from '../../engine/engine.ts';
+import { systemClock } from '../../platform/system-clock.ts';
+import { openSession, type Session } from '../compose.ts';
+import type { CommonFlags } from '../config.ts';
+import { type ExitCode, exitCodes } from '../exit.ts';
+import { readPlan } from '../plan-file.ts';
+import { planText } from '../render/plan-text.ts';
+import type { ProgressView } from '../render/progress.ts';
+import { jsonProgress } from '../render/progress-json.ts';
+import { liveProgress } from '../render/progress-live.ts';
+import { plainProgress } from '../render/progress-plain.ts';
+import { reportText } from '../render/report.ts';
+import { listenForSignals, type Signals } from '../signals.ts';
+import { readSpec } from '../spec-source.ts';
+import { askYesNo, type Io, paintFor } from '../terminal.ts';
+import { plan as planCommand } from './plan.ts';
+
+export interface ApplyFlags extends CommonFlags {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+  readonly plan?: string;
+  readonly format?: 'text' | 'json';
+}
+
+/** Plans, asks, carries out until converged; with `destroy`, deletes all that is managed. */
+export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise<ExitCode> {
+  if (flags.dryRun === true) {
+    const { format, ...common } = flags;
+    return planCommand(format === undefined ? common : { ...common, format }, io, destroy);
+  }
+  refuseUnasked(flags, io, destroy ? 'destroy' : 'apply');
+  const desired = await readSpec(flags, io);
+  const saved = flags.plan === undefined ? undefined : readPlan(flags.plan, desired.projectId, io);
+  let session: Session | undefined;
+  const view = viewFor(flags, io, () => session?.clock ?? systemClock);
+  const signals = listenForSignals(io, (text) => view.line(text));
+  try {
+    session = await openSession(flags, io, {
+      mode: 'write',
+      projectId: desired.projectId,
+      onEvent: (event) => view.event(event),
+      writeLog: (line) => view.line(line),
+    });
+    const report = await session.engine.apply(desired, {
+      approve: approval(flags, io, view, signals, destroy),
+      destroy,
+      stop: signals.stop,
+      halt: signals.halt,
+      ...(saved === undefined ? {} : { saved }),
+    } satisfies ApplyOptions);
+    return conclude(report, flags, io, view, signals);
+  } finally {
+    view.end();
+    signals.dispose();
+    await session?.close();
+  }
+}
+
+/** Said before anything is read or opened: a call that can never be approved does nothing at all. */
+function refuseUnasked({ yes }: ApplyFlags, io: Io, command: string): void {
+  if (yes === true || io.stdin.isTTY) return;
+  throw new ConfigError(
+    `${command} asks before it changes anything, and there is no terminal to ask at: give --yes, or look first with --dry-run`,
+    true,
+  );
+}
+
+function viewFor({ format }: ApplyFlags, io: Io, clock: () => Session['clock']): ProgressView {
+  if (format === 'json') return jsonProgress(io);
+  const dumb = io.env.TERM === 'dumb' || (io.env.CI !== undefined && io.env.CI !== '');
+  return io.stderr.isTTY && !dumb ? liveProgress(io, clock) : plainProgress(io);
+}
+
+function approval(flags: ApplyFlags, io: Io, view: ProgressView, signals: Signals, destroy: boolean) {
+  return async (plan: Plan): Promise<boolean> => {
+    const stream = flags.format === 'json' ? io.stderr : io.stdout;
+    // With --yes and JSON nobody looks: the plan is in the stream already.
+    if (flags.format !== 'json' || flags.yes !== true) stream.write(planText(plan, paintFor(stream)));
+    if (flags.yes === true) return true;
+    view.pause();
+    const question = destroy ? 'Delete all of this?' : 'Carry this out?';
+    const yes = await askYesNo(io, question, signals.stop);
+    view.resume();
+    return yes;
+  };
+}
+
+function conclude(
+  report: ApplyReport,
+  flags: ApplyFlags,
+  io: Io,
+  view: ProgressView,
+  signals: Signals,
+): ExitCode {
+  const code = exitCodeOf(report, signals);
+  view.end();
+  view.summary?.(report, code);
+  if (flags.format === 'json') return code;
+  const idle = report.outcome === 'converged' && report.results.length === 0;
+  io.stdout.write(
+    idle ? planText(report.plan, paintFor(io.stdout)) : reportText(report, paintFor(io.stdout)),
+  );
+  return code;
+}
+
+function exitCodeOf({ outcome, blocked }: ApplyReport, { stop }: Signals): ExitCode {
+  switch (outcome) {
+    case 'converged':
+      return blocked.length > 0 ? exitCodes.blocked : exitCodes.done;
+    case 'blocked':
+      return exitCodes.blocked;
+    case 'failed':
+      return exitCodes.failed;
+    case 'stopped':
+      return exitCodes.interrupted;
+    case 'declined':
+      return stop.aborted ? exitCodes.interrupted : exitCodes.failed;
+  }
+}

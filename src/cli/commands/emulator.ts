@@ -1,0 +1,112 @@
+import { ConfigError } from '../../core/errors.ts';
+import { loadFaults } from '../../emulator/faults-file.ts';
+import { type RunningEmulator, type ServeOptions, startEmulator } from '../../emulator/http-server.ts';
+import { loadProfile } from '../../emulator/profile.ts';
+import { EmulatorInputError } from '../../emulator/readings.ts';
+import { readText } from '../config.ts';
+import { type ExitCode, exitCodes } from '../exit.ts';
+import { untilSignal } from '../signals.ts';
+import { type Io, paintFor } from '../terminal.ts';
+
+export interface EmulatorFlags {
+  readonly port?: number;
+  readonly speed?: number;
+  readonly seed?: string;
+  readonly faults?: string;
+  readonly profile?: string;
+  readonly data?: string;
+  readonly project?: number;
+  readonly format?: 'text' | 'json';
+}
+
+/** Serves the API on loopback until it is told to stop. */
+export async function emulator(flags: EmulatorFlags, io: Io): Promise<ExitCode> {
+  const ended = untilSignal();
+  const running = await start(flags, io);
+  io.stdout.write(
+    flags.format === 'json' ? `${JSON.stringify(connection(running))}\n` : howTo(running, flags, io),
+  );
+  await ended;
+  await running.close();
+  if (flags.format !== 'json') io.stderr.write('vdcsync: the emulator has ended\n');
+  return exitCodes.done;
+}
+
+async function start(flags: EmulatorFlags, io: Io): Promise<RunningEmulator> {
+  const { port, speed, seed, data, project } = flags;
+  const options: ServeOptions = {
+    ...(port === undefined ? {} : { port }),
+    ...(speed === undefined ? {} : { speed }),
+    ...(seed === undefined ? {} : { seed }),
+    ...(data === undefined ? {} : { dataFile: data }),
+    ...(project === undefined ? {} : { projectId: project }),
+    ...fromFile(flags.profile, 'the profile', io, (text) => ({ profile: loadProfile(text) })),
+    ...fromFile(flags.faults, 'the faults file', io, loadFaults),
+  };
+  try {
+    return await startEmulator(options);
+  } catch (error) {
+    if (error instanceof EmulatorInputError) throw new ConfigError(error.message, true);
+    const code = error instanceof Error && 'code' in error ? error.code : '';
+    if (code === 'EADDRINUSE') throw new ConfigError(`port ${port} is taken; --port 0 picks a free one`);
+    if (code === 'EACCES' && port !== undefined)
+      throw new ConfigError(`port ${port} may not be used: permission denied`);
+    throw error;
+  }
+}
+
+function fromFile<T>(
+  path: string | undefined,
+  what: string,
+  io: Io,
+  load: (text: string) => T,
+): T | undefined {
+  if (path === undefined) return undefined;
+  const text = readText(path, what, io);
+  try {
+    return load(text);
+  } catch (error) {
+    if (error instanceof EmulatorInputError) throw new ConfigError(`${path}: ${error.message}`);
+    throw error;
+  }
+}
+
+/** The public JSON of `vdcsync emulator --format json`. */
+function connection({ baseUrl, projects: [first] }: RunningEmulator) {
+  if (first === undefined) throw new ConfigError('the emulator serves no project');
+  const { readWrite, read, member } = first.tokens;
+  return {
+    base_url: baseUrl,
+    project: { id: first.id, name: first.name },
+    tokens: { read_write: readWrite, read, member },
+  };
+}
+
+function howTo(running: RunningEmulator, { speed = 1 }: EmulatorFlags, io: Io): string {
+  const paint = paintFor(io.stdout);
+  const { base_url: url, project, tokens } = connection(running);
+  const scale = [
+    '',
+    paint('dim', `# its clock runs ${speed} times faster: tell the client so`),
+    `echo 'time_scale: ${speed}' > api-profile.yaml`,
+    'export VDCSYNC_API_PROFILE=api-profile.yaml',
+  ];
+  return [
+    paint('bold', `The emulator serves project ${project.id} (${project.name}) at ${url}`),
+    '',
+    paint('dim', '# in another terminal:'),
+    `export VDC_BASE_URL=${url}`,
+    `export VDC_TOKEN=${tokens.read_write}`,
+    ...(speed === 1 ? [] : scale),
+    '',
+    `curl -H "Authorization: Bearer $VDC_TOKEN" $VDC_BASE_URL/project`,
+    'vdcsync plan -f vdcsync.yaml',
+    '',
+    paint('dim', '# two more tokens, to see what they may not do:'),
+    `VDC_TOKEN=${tokens.read}  ${paint('dim', '# read only')}`,
+    `VDC_TOKEN=${tokens.member}  ${paint('dim', '# a team member: no deletions')}`,
+    '',
+    paint('dim', `Look inside: curl ${url.replace(/\/v1$/, '')}/_emulator/world · Ctrl-C ends it`),
+    '',
+  ].join('\n');
+}

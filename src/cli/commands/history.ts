@@ -1,0 +1,94 @@
+import { ConfigError } from '../../core/errors.ts';
+import { parseKey } from '../../core/keys.ts';
+import type { Intent } from '../../core/state.ts';
+import { openStore } from '../compose.ts';
+import type { CommonFlags } from '../config.ts';
+import { type ExitCode, exitCodes } from '../exit.ts';
+import { moment } from '../render/values.ts';
+import { type Io, paintFor, printable } from '../terminal.ts';
+
+export interface HistoryFlags extends CommonFlags {
+  readonly format?: 'text' | 'json';
+  readonly key?: string;
+  readonly limit?: number;
+}
+
+/** Shown where nothing else is asked for. */
+const defaultLimit = 50;
+
+/** Every write ever sent, newest first. Reads the state alone. */
+export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
+  const key = flags.key === undefined ? undefined : parseKey(flags.key)?.key;
+  if (flags.key !== undefined && key === undefined) {
+    throw new ConfigError(
+      `${JSON.stringify(printable(flags.key))} is no key: keys look like servers.web-1`,
+      true,
+    );
+  }
+  const store = await openStore(flags, io, 'read');
+  try {
+    const limit = flags.limit ?? defaultLimit;
+    const intents = await store.intents({ limit, ...(key === undefined ? {} : { key }) });
+    if (flags.format === 'json') {
+      io.stdout.write(`${JSON.stringify({ format_version: 1, writes: intents.map(intentJson) }, null, 2)}\n`);
+    } else {
+      const paint = paintFor(io.stdout);
+      const lines = intents.flatMap((intent) => intentLines(intent, (text) => paint('dim', text)));
+      io.stdout.write(
+        lines.length === 0 ? 'No write was ever sent from this state.\n' : `${lines.join('\n')}\n`,
+      );
+    }
+    return exitCodes.done;
+  } finally {
+    await store.close();
+  }
+}
+
+/** A write in the names of the public JSON. */
+export function intentJson(intent: Intent): Record<string, unknown> {
+  const { key, verb, request, incarnation, attempt, idempotencyKey, phase, sends } = intent;
+  const optional = {
+    outcome: intent.outcome,
+    detail: intent.detail,
+    request_id: intent.requestId,
+    task_id: intent.taskId,
+    resource_id: intent.resourceId,
+    why: intent.why,
+  };
+  return {
+    begun_at: time(intent.createdAt),
+    last_sent_at: intent.sends === 0 ? null : time(intent.lastSentAt),
+    closed_at: intent.closedAt === undefined ? null : time(intent.closedAt),
+    key,
+    verb,
+    operation: request.name,
+    idempotency_key: idempotencyKey,
+    incarnation,
+    attempt,
+    sends,
+    phase,
+    ...Object.fromEntries(Object.entries(optional).map(([name, value]) => [name, value ?? null])),
+  };
+}
+
+function time(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function intentLines(intent: Intent, dim: (text: string) => string): string[] {
+  const { key, verb, phase, outcome, detail, requestId, taskId, resourceId, sends, idempotencyKey } = intent;
+  const end = phase === 'closed' ? (outcome ?? 'closed') : phase;
+  const facts = [
+    ...(resourceId === undefined ? [] : [`id ${resourceId}`]),
+    ...(requestId === undefined ? [] : [`request ${requestId}`]),
+    ...(taskId === undefined ? [] : [`task ${taskId}`]),
+    `key ${idempotencyKey}`,
+    ...(sends === 1 ? [] : [`sent ${sends} times`]),
+  ];
+  const told = detail === undefined || detail === '' ? [] : [dim(`    ${printable(detail)}`)];
+  return [
+    `${moment(intent.createdAt)}  ${verb} ${printable(key)}: ${end}`,
+    dim(`    ${printable(facts.join(', '))}`),
+    ...told,
+  ];
+}

@@ -1,0 +1,46 @@
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { ConfigError } from '../../core/errors.ts';
+import type { Plan } from '../../core/plan.ts';
+import { reasonOf } from '../config.ts';
+import { planMarkdown } from '../render/plan-markdown.ts';
+import { planText } from '../render/plan-text.ts';
+import { type Io, type Paint, paintFor, plainPaint } from '../terminal.ts';
+
+export const planFormats = ['text', 'json', 'markdown'] as const;
+export type PlanFormat = (typeof planFormats)[number];
+
+/** The plan in one of its forms. */
+export function formatPlan(plan: Plan, format: PlanFormat, paint: Paint): string {
+  switch (format) {
+    case 'text':
+      return planText(plan, paint);
+    case 'json':
+      return `${JSON.stringify(plan, null, 2)}\n`;
+    case 'markdown':
+      return planMarkdown(plan);
+  }
+}
+
+/**
+ * Prints the plan; with a file, writes it there in the asked form. A file without a form
+ * is for `apply --plan`, so it gets JSON, and the person gets the text.
+ */
+export function putPlan(plan: Plan, format: PlanFormat | undefined, out: string | undefined, io: Io): void {
+  if (out === undefined) {
+    io.stdout.write(formatPlan(plan, format ?? 'text', paintFor(io.stdout)));
+    return;
+  }
+  writeOut(out, formatPlan(plan, format ?? 'json', plainPaint), io);
+  if (format === undefined) io.stdout.write(formatPlan(plan, 'text', paintFor(io.stdout)));
+  io.stderr.write(`vdcsync: the plan is in ${out}\n`);
+}
+
+/** Writes a result file. @throws ConfigError that says why it could not be written. */
+export function writeOut(path: string, text: string, io: Io): void {
+  try {
+    writeFileSync(resolve(io.cwd, path), text);
+  } catch (error) {
+    throw new ConfigError(`${path} cannot be written: ${reasonOf(error)}`);
+  }
+}

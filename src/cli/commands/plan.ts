@@ -1,0 +1,36 @@
+import type { Plan } from '../../core/plan.ts';
+import { openSession } from '../compose.ts';
+import type { CommonFlags } from '../config.ts';
+import { type ExitCode, exitCodes, Interrupted } from '../exit.ts';
+import { untilSignal } from '../signals.ts';
+import { readSpec } from '../spec-source.ts';
+import type { Io } from '../terminal.ts';
+import { type PlanFormat, putPlan } from './output.ts';
+
+export interface PlanFlags extends CommonFlags {
+  readonly format?: PlanFormat;
+  readonly out?: string;
+  readonly detailedExitcode?: boolean;
+}
+
+/** Reads, compares, prints; changes nothing, the local state included. */
+export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<ExitCode> {
+  const desired = await readSpec(flags, io);
+  const session = await openSession(flags, io, { mode: 'read', projectId: desired.projectId });
+  try {
+    // Nothing is written, so there is nothing to settle before the end.
+    const interrupted = untilSignal().then(() => {
+      throw new Interrupted('interrupted');
+    });
+    const made = await Promise.race([session.engine.plan(desired, { destroy }), interrupted]);
+    putPlan(made, flags.format, flags.out, io);
+    return flags.detailedExitcode === true ? detailed(made) : exitCodes.done;
+  } finally {
+    await session.close();
+  }
+}
+
+function detailed({ blocked, operations }: Plan): ExitCode {
+  if (blocked.length > 0) return exitCodes.blocked;
+  return operations.length > 0 ? exitCodes.changes : exitCodes.done;
+}

@@ -1,0 +1,106 @@
+import { existsSync } from 'node:fs';
+import type { Desired } from '../../core/desired.ts';
+import { ApiProblem, ConfigError, FenceError } from '../../core/errors.ts';
+import type { Plan } from '../../core/plan.ts';
+import type { Ip } from '../../core/resources.ts';
+import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../../core/state.ts';
+import { TransportError } from '../../core/transport.ts';
+import { openSession, openStore } from '../compose.ts';
+import { type CommonFlags, stateLocation } from '../config.ts';
+import { type ExitCode, exitCodes } from '../exit.ts';
+import { statusText } from '../render/status-text.ts';
+import { readSpec } from '../spec-source.ts';
+import { type StatusFacts, statusOf } from '../status.ts';
+import { type Io, paintFor } from '../terminal.ts';
+
+export interface StatusFlags extends CommonFlags {
+  readonly format?: 'text' | 'json';
+  readonly offline?: boolean;
+}
+
+/** What the live side says: a fresh plan where there is a file, and who has which address. */
+interface Live {
+  readonly plan?: Plan;
+  readonly ips: readonly Ip[];
+  readonly at: number;
+}
+
+/** What is managed and how it stands: from the state, and from the API where it can be reached. */
+export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
+  const location = stateLocation(flags, io);
+  const known = await readState(flags, io);
+  const desired = await specIfAny(flags, io);
+  const live = await lookLive(flags, io, desired, known.info.projectId);
+  const facts: StatusFacts = {
+    location,
+    exists: location === ':memory:' || existsSync(location),
+    ...known,
+    ...(typeof live === 'string' ? { offline: live } : live),
+  };
+  const view = statusOf(facts);
+  io.stdout.write(
+    flags.format === 'json' ? `${JSON.stringify(view, null, 2)}\n` : statusText(view, paintFor(io.stdout)),
+  );
+  return exitCodes.done;
+}
+
+interface Known {
+  readonly info: StateInfo;
+  readonly bindings: readonly Binding[];
+  readonly intents: readonly Intent[];
+  readonly last: JournalEntry | undefined;
+}
+
+async function readState(flags: CommonFlags, io: Io): Promise<Known> {
+  const store: StateStore = await openStore(flags, io, 'read');
+  try {
+    const [last] = await store.journal({ limit: 1 });
+    return {
+      info: await store.info(),
+      bindings: await store.bindings(),
+      intents: await store.openIntents(),
+      last,
+    };
+  } finally {
+    await store.close();
+  }
+}
+
+/** The state can be shown without its file; a file that is there has to be right. */
+async function specIfAny(flags: CommonFlags, io: Io): Promise<Desired | undefined> {
+  try {
+    return await readSpec(flags, io);
+  } catch (error) {
+    if (error instanceof ConfigError && error.misuse && flags.file === undefined) return undefined;
+    throw error;
+  }
+}
+
+/** The live side, or why it was not looked at. */
+async function lookLive(
+  flags: StatusFlags,
+  io: Io,
+  desired: Desired | undefined,
+  recorded: number | null,
+): Promise<Live | string> {
+  if (flags.offline === true) return 'asked for --offline';
+  if (flags.emulator !== true && !io.env.VDC_BASE_URL) return 'VDC_BASE_URL is not set';
+  const projectId = desired?.projectId ?? recorded;
+  if (projectId === null) return 'no project is known: there is neither a spec nor a state';
+  const session = await openSession(flags, io, { mode: 'read', projectId });
+  try {
+    const project = await session.reads.project();
+    if (project.id !== projectId) {
+      throw new FenceError(`The token is for project ${project.id}, and this is about project ${projectId}.`);
+    }
+    const ips = await session.reads.ips();
+    const plan = desired === undefined ? {} : { plan: await session.engine.plan(desired) };
+    return { ips, at: session.clock.now(), ...plan };
+  } catch (error) {
+    if (error instanceof TransportError) return `the API cannot be reached (${error.code})`;
+    if (error instanceof ApiProblem) return `the API refuses: ${error.message}`;
+    throw error;
+  } finally {
+    await session.close();
+  }
+}

@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto';
+import { readOnlyMemory, type UseMemory } from '../api/budget.ts';
+import { createClient, defaultTimeoutMs, parseBaseUrl } from '../api/client.ts';
+import { type ApiLogger, silent } from '../api/logging.ts';
+import { type Clock, scaledClock } from '../core/clock.ts';
+import { ConfigError, StateError } from '../core/errors.ts';
+import type { ReadPort } from '../core/ports.ts';
+import type { ApiProfile } from '../core/profile.ts';
+import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
+import type { StateStore } from '../core/state.ts';
+import type { Transport } from '../core/transport.ts';
+import { createEmulator } from '../emulator/emulator.ts';
+import { readWorldFile } from '../emulator/persistence.ts';
+import { loadProfile as loadEmulatorProfile } from '../emulator/profile.ts';
+import { createEngine, type Engine } from '../engine/engine.ts';
+import { createLogger } from '../platform/logger.ts';
+import { systemClock } from '../platform/system-clock.ts';
+import { systemRandom } from '../platform/system-random.ts';
+import { undiciTransport } from '../platform/undici-transport.ts';
+import { kinds } from '../reconcilers/registry.ts';
+import { openState } from '../state/open.ts';
+import { baseUrlOf, type CommonFlags, logSettings, profileOf, stateLocation, tokenSource } from './config.ts';
+import { embeddedBaseUrl, embeddedSpeed, keptTransport, worldFile } from './embedded.ts';
+import type { Io } from './terminal.ts';
+import { version } from './version.ts';
+
+/** Everything a command works with, put together for one project. */
+export interface Session {
+  readonly engine: Engine;
+  readonly store: StateStore;
+  readonly reads: ReadPort;
+  readonly clock: Clock;
+  readonly counts: () => RequestCounts;
+  close(): Promise<void>;
+}
+
+export interface SessionOptions {
+  /** `read` changes nothing on disk: neither the state, nor the budgets in it, nor the emulator's world. */
+  readonly mode: 'read' | 'write';
+  readonly projectId: number;
+  readonly onEvent?: (event: ProgressEvent) => void;
+  /** Where log lines go; standard error where left out. */
+  readonly writeLog?: (line: string) => void;
+}
+
+/** The other side: the API, or the emulator that stands in for it. */
+interface Service {
+  readonly name: 'api' | 'emulator';
+  readonly baseUrl: string;
+  readonly token: () => string;
+  readonly transport: Transport;
+  readonly profile: ApiProfile;
+}
+
+/** The name under which a state remembers whose resources it holds. */
+const serviceNote = 'service';
+
+/** Puts client, state and engine together. What was opened is closed again when a later part fails. */
+export async function openSession(flags: CommonFlags, io: Io, options: SessionOptions): Promise<Session> {
+  const service = openService(flags, io, options);
+  try {
+    const store = await openStore(flags, io, options.mode);
+    try {
+      await checkService(store, service.name, options.mode);
+      return await assemble(service, store, io, options);
+    } catch (error) {
+      await store.close();
+      throw error;
+    }
+  } catch (error) {
+    await service.transport.close();
+    throw error;
+  }
+}
+
+/** The state alone, for commands that do not talk to the API. */
+export function openStore(flags: CommonFlags, io: Io, mode: 'read' | 'write'): Promise<StateStore> {
+  return openState(stateLocation(flags, io), { mode, now: systemClock.now(), lineage: randomUUID() });
+}
+
+async function assemble(
+  service: Service,
+  store: StateStore,
+  io: Io,
+  options: SessionOptions,
+): Promise<Session> {
+  const { profile, transport, baseUrl, token } = service;
+  // Counted from the state's birth, so that every process with this state has the same accelerated time.
+  const { createdAt } = await store.info();
+  const clock = scaledClock(systemClock, profile.timeScale, createdAt);
+  const client = createClient({
+    baseUrl,
+    token,
+    transport,
+    clock,
+    random: systemRandom,
+    profile,
+    uses: memoryOf(store, options.mode),
+    logger: loggerOf(io, options),
+    version,
+  });
+  const counts = (): RequestCounts => {
+    const { reads, writes, polls, limited } = client.counters;
+    return { reads: reads + polls, writes, polls, throttled: limited };
+  };
+  const engine = createEngine({
+    reads: (priority) => client.reads(priority),
+    writes: client.writes,
+    tasks: client.tasks,
+    counts,
+    store,
+    clock,
+    random: systemRandom,
+    kinds,
+    profile,
+    // The client's own floor is two seconds of real time.
+    requestTimeoutMs: Math.max(defaultTimeoutMs, 2_000 * profile.timeScale),
+    ...(options.onEvent === undefined ? {} : { onEvent: options.onEvent }),
+  });
+  return {
+    engine,
+    store,
+    reads: client.reads('refresh'),
+    clock,
+    counts,
+    close: async () => {
+      await transport.close();
+      await store.close();
+    },
+  };
+}
+
+function openService(flags: CommonFlags, io: Io, options: SessionOptions): Service {
+  return flags.emulator === true ? embeddedService(flags, io, options) : remoteService(flags, io);
+}
+
+function remoteService(flags: CommonFlags, io: Io): Service {
+  const baseUrl = parseBaseUrl(baseUrlOf(io));
+  const token = tokenSource(io);
+  const { profile } = profileOf(flags, io);
+  return { name: 'api', baseUrl, token, profile, transport: undiciTransport() };
+}
+
+function embeddedService(flags: CommonFlags, io: Io, { mode, projectId }: SessionOptions): Service {
+  const { profile, text } = profileOf(flags, io);
+  const speed = profile.timeScale === 1 ? embeddedSpeed : profile.timeScale;
+  const path = worldFile(stateLocation(flags, io));
+  const saved = readWorldFile(path);
+  if (saved !== null && !saved.projects.some(({ id }) => id === projectId)) {
+    const held = saved.projects.map(({ id }) => id).join(', ');
+    throw new ConfigError(
+      `${path} holds the emulated project ${held}, not ${projectId}. Use another --state, or move that file away.`,
+    );
+  }
+  const emulator = createEmulator({
+    clock: systemClock,
+    seed: 'vdcsync',
+    speed,
+    projects: [{ id: projectId, name: 'emulated' }],
+    profile: loadEmulatorProfile(text),
+    ...(saved === null ? {} : { world: saved }),
+  });
+  const { readWrite } = emulator.tokens(projectId);
+  return {
+    name: 'emulator',
+    baseUrl: embeddedBaseUrl,
+    token: () => readWrite,
+    transport: mode === 'write' ? keptTransport(emulator, path) : emulator.transport(),
+    profile: { ...profile, timeScale: speed },
+  };
+}
+
+/** The emulator gives out ids of its own: its state must never meet the real API, nor the other way round. */
+async function checkService(store: StateStore, name: Service['name'], mode: 'read' | 'write'): Promise<void> {
+  const recorded = await store.note(serviceNote);
+  if (recorded !== undefined && recorded !== name) {
+    const [was, now] =
+      name === 'api' ? ['the embedded emulator', 'a real API'] : ['a real API', 'the emulator'];
+    throw new StateError(
+      `This state was made with ${was}, so it cannot be used with ${now}: name another --state.`,
+    );
+  }
+  if (recorded === undefined && mode === 'write') await store.putNote(serviceNote, name);
+}
+
+function memoryOf(store: StateStore, mode: 'read' | 'write'): UseMemory {
+  const memory: UseMemory = {
+    recordUse: (bucket, at) => store.recordUse(bucket, at),
+    recentUse: (bucket, since) => store.recentUse(bucket, since),
+    note: (name) => store.note(name),
+    putNote: (name, value) => store.putNote(name, value),
+  };
+  return mode === 'write' ? memory : readOnlyMemory(memory);
+}
+
+function loggerOf(io: Io, { writeLog }: SessionOptions): ApiLogger {
+  const { level, format } = logSettings(io);
+  if (level === 'silent') return silent;
+  return createLogger({ level, format, write: writeLog ?? ((line) => void io.stderr.write(line)) });
+}

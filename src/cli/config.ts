@@ -1,0 +1,129 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { ConfigError } from '../core/errors.ts';
+import { type ApiProfile, documentedProfile } from '../core/profile.ts';
+import { type LogFormat, type LogLevel, logFormats, logLevels } from '../platform/logger.ts';
+import { loadProfile } from './profile.ts';
+import type { Io } from './terminal.ts';
+
+/** Options that every command with a file, a state or the API takes. */
+export interface CommonFlags {
+  readonly file?: readonly string[];
+  readonly state?: string;
+  readonly apiProfile?: string;
+  readonly emulator?: boolean;
+}
+
+/** Looked for in the working folder, in this order, where no file is named. */
+const defaultFiles = ['vdcsync.yaml', 'vdcsync.yml', 'vdc.yaml', 'vdc.yml'];
+
+/** The spec files that a call means. */
+export function specFiles(flags: CommonFlags, io: Io): readonly string[] {
+  if (flags.file !== undefined && flags.file.length > 0) return flags.file;
+  const found = defaultFiles.find((name) => existsSync(join(io.cwd, name)));
+  if (found !== undefined) return [found];
+  throw new ConfigError(`no spec: name it with -f FILE, or put a vdcsync.yaml into ${io.cwd}`, true);
+}
+
+/** Where the state is; flags over environment. */
+export function stateLocation(flags: CommonFlags, io: Io): string {
+  const named = flags.state ?? io.env.VDCSYNC_STATE;
+  if (named === '') throw new ConfigError('the state needs a path: --state or VDCSYNC_STATE is empty', true);
+  const location = named ?? join('.vdcsync', 'state.db');
+  return location === ':memory:' || /^\w+:\/\//.test(location) ? location : resolve(io.cwd, location);
+}
+
+/** The profile that applies, and its text for the emulator, which reads it by itself. */
+export function profileOf(flags: CommonFlags, io: Io): { profile: ApiProfile; text: string } {
+  const file = flags.apiProfile ?? io.env.VDCSYNC_API_PROFILE;
+  if (file === undefined || file === '') return { profile: documentedProfile, text: '' };
+  const text = readText(file, 'the API profile', io);
+  return { profile: loadProfile(text, file), text };
+}
+
+/** Where the API is. */
+export function baseUrlOf(io: Io): string {
+  const url = io.env.VDC_BASE_URL;
+  if (url !== undefined && url.trim() !== '') return url;
+  throw new ConfigError(
+    'no API: set VDC_BASE_URL (it ends in its version, such as https://api.example.com/v1), or try --emulator',
+    true,
+  );
+}
+
+/**
+ * The token's source: the variable, or the file, which is read again each time, so that a new
+ * token is used without a restart. The token itself is never a flag: arguments are world-readable.
+ */
+export function tokenSource(io: Io): () => string {
+  const { VDC_TOKEN: value, VDC_TOKEN_FILE: file } = io.env;
+  if (value && file) throw new ConfigError('VDC_TOKEN and VDC_TOKEN_FILE are both set: unset one', true);
+  if (value) {
+    const token = checkedToken(value, 'VDC_TOKEN');
+    return () => token;
+  }
+  if (!file) throw new ConfigError('no token: set VDC_TOKEN or VDC_TOKEN_FILE, or try --emulator', true);
+  const path = resolve(io.cwd, file);
+  let last = checkedToken(readText(path, 'the token file', io), file);
+  return () => {
+    try {
+      last = checkedToken(readFileSync(path, 'utf8'), file);
+    } catch {
+      // While a secret is being exchanged its file may be away for a moment: the last one goes on.
+    }
+    return last;
+  };
+}
+
+function checkedToken(text: string, source: string): string {
+  const token = text.trim();
+  if (token === '') throw new ConfigError(`${source} holds no token`);
+  // The message must not repeat what may be most of a secret.
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    throw new ConfigError(`${source} holds spaces or characters that no token has: is it the right value?`);
+  }
+  return token;
+}
+
+/** `LOG_LEVEL` and `LOG_FORMAT`. */
+export function logSettings(io: Io): { level: LogLevel; format: LogFormat } {
+  return {
+    level: oneOf('LOG_LEVEL', io.env.LOG_LEVEL, logLevels, 'info'),
+    format: oneOf('LOG_FORMAT', io.env.LOG_FORMAT, logFormats, 'text'),
+  };
+}
+
+function oneOf<T extends string>(
+  name: string,
+  given: string | undefined,
+  known: readonly T[],
+  otherwise: T,
+): T {
+  if (given === undefined || given === '') return otherwise;
+  const found = known.find((each) => each === given);
+  if (found !== undefined) return found;
+  throw new ConfigError(`${name} is ${JSON.stringify(given)}; known: ${known.join(', ')}`, true);
+}
+
+/** A file's text. @throws ConfigError that says which file, and what it was to be. */
+export function readText(path: string, what: string, io: Io): string {
+  try {
+    return readFileSync(resolve(io.cwd, path), 'utf8');
+  } catch (error) {
+    throw new ConfigError(`${what} ${path} cannot be read: ${reasonOf(error)}`);
+  }
+}
+
+/** Why a file could not be read or written, in words. */
+export function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const known: Readonly<Record<string, string>> = {
+    ENOENT: 'there is no such file',
+    EACCES: 'permission denied',
+    EISDIR: 'it is a folder',
+    ENOTDIR: 'a part of its path is no folder',
+    EROFS: 'the file system is read-only',
+    ENOSPC: 'the disk is full',
+  };
+  return known[code] ?? (error instanceof Error ? error.message : String(error));
+}

@@ -1,0 +1,40 @@
+import { dirname, join } from 'node:path';
+import { ConfigError } from '../core/errors.ts';
+import type { Transport } from '../core/transport.ts';
+import type { Emulator } from '../emulator/options.ts';
+import { writeWorldFile } from '../emulator/persistence.ts';
+
+/** The address that an embedded emulator answers at. Nothing listens there: it is only a name. */
+export const embeddedBaseUrl = 'http://127.0.0.1/v1';
+
+/** How fast the embedded emulator's clock runs, where the profile does not say: a minute in a second. */
+export const embeddedSpeed = 60;
+
+/** Where the world of an embedded emulator is kept: beside the state. */
+export function worldFile(stateLocation: string): string {
+  if (stateLocation === ':memory:' || /^\w+:\/\//.test(stateLocation)) {
+    throw new ConfigError('--emulator keeps its world beside the state: name a file with --state', true);
+  }
+  return join(dirname(stateLocation), 'emulator.json');
+}
+
+/**
+ * The emulator as a transport whose world is on disk before any answer to a write is given,
+ * so that a killed run finds what it did.
+ */
+export function keptTransport(emulator: Emulator, path: string): Transport {
+  const inner = emulator.transport();
+  return {
+    send: async (request, options) => {
+      try {
+        return await inner.send(request, options);
+      } finally {
+        if (request.method !== 'GET') writeWorldFile(path, emulator.snapshot());
+      }
+    },
+    close: async () => {
+      writeWorldFile(path, emulator.snapshot());
+      await inner.close();
+    },
+  };
+}

@@ -1,0 +1,28 @@
+import * as z from 'zod';
+import { projectSchemaText, schemaPath } from '../spec/generate-schema.ts';
+import { planSchema } from './plan-schema.ts';
+import { profileSchema } from './profile.ts';
+
+/** Every generated file: its path from the repository's root, and its text. */
+export function generatedFiles(): ReadonlyMap<string, string> {
+  return new Map([
+    [schemaPath, projectSchemaText()],
+    ['schemas/plan.schema.json', planJsonSchema()],
+    ['schemas/profile.schema.json', profileJsonSchema()],
+  ]);
+}
+
+/** JSON Schema of a plan. */
+function planJsonSchema(): string {
+  return rendered('plan', 'Plan of vdcsync', z.toJSONSchema(planSchema, { io: 'output' }));
+}
+
+/** JSON Schema of an API profile. */
+function profileJsonSchema(): string {
+  return rendered('profile', 'API profile of vdcsync', z.toJSONSchema(profileSchema, { io: 'input' }));
+}
+
+function rendered(name: string, title: string, schema: object): string {
+  const { $schema, ...rest } = schema as { $schema?: string };
+  return `${JSON.stringify({ $schema, $id: `urn:vdcsync:${name}`, title, ...rest }, null, 2)}\n`;
+}

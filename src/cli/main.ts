@@ -1,0 +1,11 @@
+#!/usr/bin/env node
+import { main } from './program.ts';
+import { processIo } from './terminal.ts';
+
+// A reader that has seen enough, such as `head`, is no failure of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+process.exitCode = await main(process.argv.slice(2), processIo());

@@ -1,0 +1,188 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { projectSchemaText } from '../spec/generate-schema.ts';
+import { type ApplyFlags, apply } from './commands/apply.ts';
+import { completion, type Shell, shells } from './commands/completion.ts';
+import { type EmulatorFlags, emulator } from './commands/emulator.ts';
+import { type HistoryFlags, history } from './commands/history.ts';
+import { planFormats } from './commands/output.ts';
+import { type PlanFlags, plan } from './commands/plan.ts';
+import { adopt, type ResolveFlags, resolve } from './commands/settle.ts';
+import { type StatusFlags, status } from './commands/status.ts';
+import { validate } from './commands/validate.ts';
+import type { CommonFlags } from './config.ts';
+import { type ExitCode, exitCodes, report } from './exit.ts';
+import type { Io } from './terminal.ts';
+import { version } from './version.ts';
+
+/** Runs one call of the command line. Never rejects: whatever happens is told, and has its exit code. */
+export async function main(args: readonly string[], io: Io): Promise<ExitCode> {
+  let code: ExitCode = exitCodes.done;
+  const program = createProgram(io, (result) => {
+    code = result;
+  });
+  try {
+    await program.parseAsync([...args], { from: 'user' });
+    return code;
+  } catch (error) {
+    return report(error, io);
+  }
+}
+
+/** Every command and flag. `end` is given the exit code of the one that ran. */
+export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
+  const program = new Command('vdcsync');
+  const command = commandFactory(program, io);
+  program
+    .description('Keeps one Virtual Data Center project equal to a YAML file.')
+    .version(version)
+    .exitOverride()
+    .configureOutput(outputTo(io))
+    .showHelpAfterError('(--help shows what there is)')
+    .addHelpText('after', environmentHelp)
+    .action(() => {
+      if (program.args.length > 0) return program.error(`error: unknown command '${program.args[0]}'`);
+      io.stderr.write(program.helpInformation());
+      end(exitCodes.misuse);
+    });
+
+  withFile(
+    command('validate', 'check the file offline; every error at once, as file:line:col: message'),
+  ).action(async (flags: CommonFlags) => end(await validate(flags, io)));
+
+  withApi(command('plan', 'show what apply would do; changes nothing'))
+    .addOption(new Option('--format <format>', 'form of the result (default: text)').choices(planFormats))
+    .option(
+      '--out <file>',
+      'write the plan to a file; as JSON for apply --plan, where no format is asked for',
+    )
+    .option('--detailed-exitcode', 'exit with 2 where there are changes, and 3 where something is blocked')
+    .action(async (flags: PlanFlags) => end(await plan(flags, io)));
+
+  withChanges(command('apply', 'carry the plan out until the project is as the file says'))
+    .option('--plan <file>', 'carry out exactly this saved plan, or refuse if world or file have moved')
+    .action(async (flags: ApplyFlags) => end(await apply(flags, io)));
+
+  withChanges(command('destroy', 'delete everything that is managed')).action(async (flags: ApplyFlags) =>
+    end(await apply(flags, io, true)),
+  );
+
+  withApi(command('adopt', 'bind a key of the file to a live resource'))
+    .argument('<key>', 'such as servers.web-1')
+    .argument('<id>', "the API's own id")
+    .action(async (key: string, id: string, flags: CommonFlags) => end(await adopt(key, id, flags, io)));
+
+  withApi(command('resolve', 'settle a blocked write, whose outcome only a person can tell'))
+    .argument('<key>', 'such as servers.web-1')
+    .option('--adopt <id>', 'it did happen, and made this')
+    .option('--absent', 'it did not happen')
+    .option('--abandon', 'forget it, whatever it did')
+    .action(async (key: string, flags: ResolveFlags) => end(await resolve(key, flags, io)));
+
+  withApi(command('status', 'show what is managed, blocked, in flight, billed and idle'))
+    .addOption(textOrJson())
+    .option('--offline', 'from the state alone')
+    .action(async (flags: StatusFlags) => end(await status(flags, io)));
+
+  withState(command('history', 'show every write ever sent, newest first'))
+    .addOption(textOrJson())
+    .option('--key <key>', 'only of this resource')
+    .option('--limit <count>', 'at most so many', wholeNumber(1, 100_000))
+    .action(async (flags: HistoryFlags) => end(await history(flags, io)));
+
+  command('emulator', 'serve the whole API on this machine, to try and to test against')
+    .option('--port <port>', '0, the default, picks a free one', wholeNumber(0, 65_535))
+    .option('--speed <factor>', 'how many times faster its clock runs (default: 1)', positiveNumber)
+    .option('--seed <text>', 'the same seed gives the same world')
+    .option('--faults <file>', 'faults to play, YAML or JSON')
+    .option('--profile <file>', 'API profile: limits and undocumented operations to serve')
+    .option('--data <file>', 'keep the world in this file')
+    .option('--project <id>', 'id of its project (default: 4711)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .addOption(textOrJson())
+    .action(async (flags: EmulatorFlags) => end(await emulator(flags, io)));
+
+  command('schema', 'print the JSON Schema of the spec file').action(() => {
+    io.stdout.write(projectSchemaText());
+  });
+
+  command('completion', 'print a completion script for a shell')
+    .addArgument(program.createArgument('<shell>', 'which shell').choices(shells))
+    .action((shell: Shell) => void io.stdout.write(completion(program, shell)));
+
+  return program;
+}
+
+function commandFactory(program: Command, io: Io) {
+  return (name: string, description: string): Command =>
+    program
+      .command(name)
+      .description(description)
+      .configureOutput(outputTo(io))
+      .showHelpAfterError('(--help shows what there is)')
+      .exitOverride();
+}
+
+function outputTo(io: Io) {
+  return {
+    writeOut: (text: string) => void io.stdout.write(text),
+    writeErr: (text: string) => void io.stderr.write(text),
+  };
+}
+
+function withFile(command: Command): Command {
+  return command.option(
+    '-f, --file <file>',
+    'the spec; repeatable, - is standard input',
+    (file, files: string[] = []) => [...files, file],
+  );
+}
+
+function withState(command: Command): Command {
+  return command.option('--state <path>', 'where the state is (default: .vdcsync/state.db)');
+}
+
+function withApi(command: Command): Command {
+  return withState(withFile(command))
+    .option('--api-profile <file>', 'what belongs to one deployment of the API')
+    .option('--emulator', 'use an embedded emulator, its world kept beside the state, instead of an API');
+}
+
+function withChanges(command: Command): Command {
+  return withApi(command)
+    .option('-y, --yes', 'do not ask')
+    .option('--dry-run', 'only show the plan; changes nothing')
+    .addOption(textOrJson());
+}
+
+function textOrJson(): Option {
+  return new Option('--format <format>', 'form of the result (default: text)').choices(['text', 'json']);
+}
+
+function wholeNumber(least: number, most: number) {
+  return (text: string): number => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+  };
+}
+
+function positiveNumber(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError('It must be a number over 0.');
+}
+
+const environmentHelp = `
+Environment:
+  VDC_BASE_URL         where the API is; ends in its version, such as /v1
+  VDC_TOKEN            the API token, or
+  VDC_TOKEN_FILE       a file that holds it (read again when it changes)
+  VDCSYNC_STATE        like --state
+  VDCSYNC_API_PROFILE  like --api-profile
+  LOG_LEVEL            silent, fatal, error, warn, info, debug, trace
+  LOG_FORMAT           text, json
+  NO_COLOR             no colours
+
+Exit codes:
+  0 done  1 failed  2 plan has changes  3 blocked  64 wrong usage  130 interrupted
+
+Try it without an API:  vdcsync apply --emulator -f vdcsync.yaml`;

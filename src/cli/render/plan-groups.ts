@@ -1,0 +1,85 @@
+import { parseKey } from '../../core/keys.ts';
+import type { Operation, Plan, Summary } from '../../core/plan.ts';
+import { counted } from './values.ts';
+
+/** What a line of a plan stands for: `±` is a replacement, both halves of it. */
+export type Sign = '+' | '~' | '-' | '±' | '=';
+
+export interface PlanLine {
+  readonly sign: Sign;
+  readonly operation: Operation;
+  /** The name inside its group. */
+  readonly name: string;
+}
+
+export interface PlanGroup {
+  /** `networks`, or one server with all that is in it. */
+  readonly title: string;
+  readonly lines: readonly PlanLine[];
+}
+
+const signs = { create: '+', update: '~', delete: '-', adopt: '=' } as const;
+
+/** The operations as people look for them: by server, everything else by its map in the file. */
+export function groupsOf(plan: Plan): PlanGroup[] {
+  const groups = new Map<string, PlanLine[]>();
+  for (const operation of plan.operations) {
+    // A replacement is told once, where the new one is made.
+    if (operation.replacement !== undefined && operation.verb === 'delete') continue;
+    const { title, name } = placeOf(operation.key);
+    const sign = operation.replacement === undefined ? signs[operation.verb] : '±';
+    const lines = groups.get(title) ?? [];
+    groups.set(title, [...lines, { sign, operation, name }]);
+  }
+  return [...groups].map(([title, lines]) => ({ title, lines }));
+}
+
+function placeOf(key: string): { title: string; name: string } {
+  const parsed = parseKey(key);
+  const server = parsed?.parent ?? (parsed?.kind === 'server' ? parsed.key : undefined);
+  if (server !== undefined)
+    return { title: server, name: key === server ? 'server' : key.slice(server.length + 1) };
+  const dot = key.indexOf('.');
+  return { title: key.slice(0, dot), name: key.slice(dot + 1) };
+}
+
+/** The plan in one line. */
+export function summaryLine(plan: Plan): string {
+  const { summary, project } = plan;
+  const nothing = plan.operations.length === 0 && plan.blocked.length === 0;
+  if (nothing) {
+    const managed = counted(summary.unchanged, 'resource');
+    return `Nothing to do: project ${project.id} is as the file says (${managed}).`;
+  }
+  const parts = (
+    [
+      ['create', 'to create'],
+      ['update', 'to update'],
+      ['replace', 'to replace'],
+      ['delete', 'to delete'],
+      ['adopt', 'to adopt'],
+      ['blocked', 'blocked'],
+      ['unchanged', 'unchanged'],
+    ] as const satisfies readonly (readonly [keyof Summary, string])[]
+  ).flatMap(([count, words]) => (summary[count] === 0 ? [] : [`${summary[count]} ${words}`]));
+  return `Plan: ${parts.join(', ')}.`;
+}
+
+/** Money and effort, a line each; nothing where there is nothing to say. */
+export function costLines({ cost, effort, operations }: Plan): string[] {
+  if (operations.length === 0 && cost.left_billed.length === 0) return [];
+  const delta = Number(cost.known_monthly_delta);
+  const signed = `${delta > 0 ? '+' : ''}${cost.known_monthly_delta}`;
+  const known = delta === 0 ? [] : [`Cost: ${signed} a month, as far as prices are known`];
+  const effortText =
+    `Effort: ${counted(effort.writes, 'write')}, about ${counted(effort.reads, 'read')}` +
+    (effort.seconds_at_least === 0
+      ? ''
+      : `, at least ${effort.seconds_at_least} s for the request limits alone`);
+  return [
+    ...known,
+    ...cost.unknown.map((text) => `Cost not known: ${text}`),
+    ...cost.left_billed.map((text) => `Stays billed: ${text}`),
+    ...(effort.writes === 0 ? [] : [effortText]),
+  ];
+}

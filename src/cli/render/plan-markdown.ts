@@ -1,0 +1,83 @@
+import type { Plan } from '../../core/plan.ts';
+import { plainPaint, printable } from '../terminal.ts';
+import { costLines, groupsOf, type PlanLine, summaryLine } from './plan-groups.ts';
+import { warningLine } from './plan-text.ts';
+import { changeLines } from './values.ts';
+
+/** A plan for a comment on a merge request: the summary open, the details folded. */
+export function planMarkdown(plan: Plan): string {
+  const title = `### vdcsync: project ${plan.project.id} (${escaped(plan.project.name)}, ${escaped(plan.project.status)})`;
+  const groups = groupsOf(plan).map(({ title: group, lines }) =>
+    details(
+      `<code>${html(group)}</code>: ${lines.map(({ sign, name }) => `${sign} ${html(name)}`).join(', ')}`,
+      [fenced(lines.flatMap(diffLines))],
+    ),
+  );
+  const blocked = plan.blocked.map(
+    ({ key, verb, code, reason, resolve }) =>
+      `- **${verb}** ${inline(key)} (${inline(code)}): ${escaped(reason)}  \n  ${resolve.split(' | ').map(inline).join(' or ')}`,
+  );
+  const warnings = plan.warnings.map((warning) => `- ${escaped(warningLine(warning, plainPaint))}`);
+  const costs = costLines(plan).map((line) => `- ${escaped(line)}`);
+  const section = (heading: string, lines: readonly string[]) =>
+    lines.length === 0 ? [] : [`#### ${heading}\n\n${lines.join('\n')}`];
+  return `${[
+    title,
+    `**${escaped(summaryLine(plan))}**`,
+    ...section('Blocked: needs a person', blocked),
+    ...groups,
+    ...section('Warnings', warnings),
+    ...section('Cost and effort', costs),
+    `<sub>Looked at ${escaped(plan.observed_at)}, ${inline(plan.digest)}</sub>`,
+  ].join('\n\n')}\n`;
+}
+
+/** A `diff` block colours by the first character of a line. */
+function diffLines({ sign, operation, name }: PlanLine): string[] {
+  const { verb, changes, replacement, reason } = operation;
+  const isNew = verb === 'create' && replacement === undefined;
+  const mark = sign === '+' || sign === '-' ? sign : '!';
+  const about = reason === undefined ? '' : `  # ${printable(reason)}`;
+  return [
+    `${mark} ${sign === mark ? '' : `${sign} `}${printable(name)}${about}`,
+    ...(verb === 'delete' ? [] : changes)
+      .flatMap((change) => changeLines(change, isNew))
+      .map(({ mark: inner, text }) => {
+        const first = isNew ? '+' : inner === '~' ? '!' : inner;
+        return `${first}     ${text}`;
+      }),
+  ];
+}
+
+function details(summary: string, body: readonly string[]): string {
+  return `<details><summary>${summary}</summary>\n\n${body.join('\n\n')}\n\n</details>`;
+}
+
+/** The fence is longer than any run of backticks inside. */
+function fenced(lines: readonly string[]): string {
+  const text = lines.join('\n');
+  const fence = '`'.repeat(Math.max(3, longestTicks(text) + 1));
+  return `${fence}diff\n${text}\n${fence}`;
+}
+
+function inline(text: string): string {
+  const clean = printable(text);
+  const ticks = '`'.repeat(longestTicks(clean) + 1);
+  const pad = clean.startsWith('`') || clean.endsWith('`') ? ' ' : '';
+  return `${ticks}${pad}${clean}${pad}${ticks}`;
+}
+
+function longestTicks(text: string): number {
+  return Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+}
+
+/** Text that stays text: neither markup, nor HTML, nor a mention of somebody. */
+function escaped(text: string): string {
+  return html(printable(text)).replace(/[\\`*_{}[\]()#+!|~@-]/g, (character) =>
+    character === '@' ? '@\u200b' : `\\${character}`,
+  );
+}
+
+function html(text: string): string {
+  return printable(text).replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+}

@@ -1,0 +1,84 @@
+import type { Blocked, Plan, Warning } from '../../core/plan.ts';
+import { type Paint, printable, type Style } from '../terminal.ts';
+import { costLines, groupsOf, type PlanLine, type Sign, summaryLine } from './plan-groups.ts';
+import { changeLines, shown } from './values.ts';
+
+const colours: Readonly<Record<Sign | ' ', Style | undefined>> = {
+  '+': 'green',
+  '~': 'yellow',
+  '-': 'red',
+  '±': 'magenta',
+  '=': 'cyan',
+  ' ': undefined,
+};
+
+/** A plan to be read at a glance; one line where there is nothing to do. */
+export function planText(plan: Plan, paint: Paint): string {
+  const groups = groupsOf(plan).flatMap(({ title, lines }) => [
+    paint('bold', printable(title)),
+    ...lines.flatMap((line) => operationLines(line, paint)),
+    '',
+  ]);
+  const header =
+    groups.length === 0 && plan.blocked.length === 0
+      ? []
+      : [
+          `Project ${plan.project.id} (${printable(plan.project.name)}, ${printable(plan.project.status)})`,
+          '',
+        ];
+  const warnings = plan.warnings.map((warning) => warningLine(warning, paint));
+  const costs = costLines(plan).map(printable);
+  return [
+    ...header,
+    ...groups,
+    ...blockedLines(plan.blocked, paint),
+    ...(warnings.length === 0 ? [] : [...warnings, '']),
+    ...(costs.length === 0 ? [] : [...costs, '']),
+    paint('bold', summaryLine(plan)),
+    '',
+  ].join('\n');
+}
+
+function operationLines({ sign, operation, name }: PlanLine, paint: Paint): string[] {
+  const { verb, changes, reason, target, replacement } = operation;
+  const about = [
+    ...(target === undefined || verb === 'create' ? [] : [shown(target)]),
+    ...(replacement === undefined ? [] : ['replaced']),
+    ...(reason === undefined ? [] : [printable(reason)]),
+  ];
+  const isNew = verb === 'create' && replacement === undefined;
+  const details = verb === 'delete' ? [] : changes.flatMap((change) => changeLines(change, isNew));
+  return [
+    `  ${tint(sign, `${sign} ${printable(name)}`, paint)}${about.length === 0 ? '' : paint('dim', `  ${about.join(', ')}`)}`,
+    ...details.map(
+      ({ mark, text }) => `      ${tint(mark, `${mark === ' ' ? '' : `${mark} `}${text}`, paint)}`,
+    ),
+  ];
+}
+
+function tint(sign: Sign | ' ', text: string, paint: Paint): string {
+  const colour = colours[sign];
+  return colour === undefined ? text : paint(colour, text);
+}
+
+/** What needs a person: code, reason, and the command that settles it, each on a line of its own. */
+export function blockedLines(blocked: readonly Blocked[], paint: Paint): string[] {
+  if (blocked.length === 0) return [];
+  return [
+    paint('bold', 'Blocked: needs a person'),
+    ...blocked.flatMap(({ key, verb, code, reason, resolve }) => [
+      `  ${paint('red', `! ${verb} ${printable(key)}`)}  ${paint('dim', `[${printable(code)}]`)}`,
+      `      ${printable(reason)}`,
+      ...printable(resolve)
+        .split(' | ')
+        .map((command, index) => `      ${index === 0 ? '→' : '  or'} ${paint('cyan', command)}`),
+    ]),
+    '',
+  ];
+}
+
+/** One warning in one line. */
+export function warningLine({ code, key, message }: Warning, paint: Paint): string {
+  const subject = key === null ? '' : `${printable(key)}: `;
+  return `${paint('yellow', 'Warning')} ${subject}${printable(message)} ${paint('dim', `[${printable(code)}]`)}`;
+}

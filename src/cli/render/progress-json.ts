@@ -1,0 +1,44 @@
+import type { ProgressEvent } from '../../core/progress.ts';
+import type { Io } from '../terminal.ts';
+import type { ProgressView } from './progress.ts';
+import { reportJson, resultJson } from './report.ts';
+
+/** One JSON object a line on standard output, the summary last. */
+export function jsonProgress(io: Io): ProgressView {
+  const put = (value: object) => void io.stdout.write(`${JSON.stringify(value)}\n`);
+
+  function event(event: ProgressEvent): void {
+    const at = new Date(event.at).toISOString();
+    switch (event.type) {
+      case 'planned':
+        put({ type: 'planned', at, round: event.round, plan: event.plan });
+        return;
+      case 'started': {
+        const { id, key, kind, verb } = event.operation;
+        put({ type: 'started', at, id, key, kind, verb });
+        return;
+      }
+      case 'progress': {
+        const { key, verb, step, detail, untilMs } = event;
+        const until = untilMs === undefined ? {} : { until: new Date(untilMs).toISOString() };
+        put({ type: 'progress', at, id: `${verb}:${key}`, key, verb, step, detail, ...until });
+        return;
+      }
+      case 'ended':
+        put({ type: 'ended', at, ...resultJson(event.result) });
+        return;
+      case 'warning':
+        put({ type: 'warning', at, ...event.warning });
+        return;
+    }
+  }
+
+  return {
+    event,
+    line: (text) => void io.stderr.write(text.endsWith('\n') ? text : `${text}\n`),
+    pause: () => {},
+    resume: () => {},
+    end: () => {},
+    summary: (report, exitCode) => put({ type: 'summary', ...reportJson(report), exit_code: exitCode }),
+  };
+}

@@ -1,0 +1,127 @@
+import { stripVTControlCharacters } from 'node:util';
+import type { Clock } from '../../core/clock.ts';
+import type { ProgressEvent, Step } from '../../core/progress.ts';
+import { type Io, paintFor, printable } from '../terminal.ts';
+import { warningLine } from './plan-text.ts';
+import { endLine, type ProgressView, stepWords, subject } from './progress.ts';
+import { span } from './values.ts';
+
+/** One operation in flight. Times are those of the run's clock, in ms. */
+interface Row {
+  readonly since: number;
+  readonly step: Step;
+  readonly detail: string;
+  readonly untilMs?: number;
+}
+
+const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+const redrawMs = 100;
+
+/**
+ * What is in flight, redrawn in place on a terminal; what has ended scrolls away above it.
+ * Never higher than the screen: lines above its top could not be taken back.
+ */
+export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressView {
+  const { stderr } = io;
+  const paint = paintFor(stderr);
+  const rows = new Map<string, Row>();
+  let drawn = 0;
+  let frame = 0;
+  let paused = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  function event(event: ProgressEvent): void {
+    switch (event.type) {
+      case 'planned':
+        return;
+      case 'started': {
+        const { verb, key } = event.operation;
+        rows.set(subject(verb, key), { since: event.at, step: 'queued', detail: '' });
+        draw();
+        return;
+      }
+      case 'progress': {
+        const name = subject(event.verb, event.key);
+        const { step, detail, untilMs } = event;
+        const since = rows.get(name)?.since ?? event.at;
+        rows.set(name, { since, step, detail, ...(untilMs === undefined ? {} : { untilMs }) });
+        draw();
+        return;
+      }
+      case 'ended':
+        rows.delete(subject(event.result.verb, event.result.key));
+        line(endLine(event.result, paint));
+        return;
+      case 'warning':
+        line(warningLine(event.warning, paint));
+        return;
+    }
+  }
+
+  function line(text: string): void {
+    erase();
+    stderr.write(text.endsWith('\n') ? text : `${text}\n`);
+    draw();
+  }
+
+  function draw(): void {
+    if (paused) return;
+    erase();
+    const room = Math.max(1, (stderr.rows ?? 24) - 2);
+    // What the API is at matters more than what waits for its turn.
+    const sorted = [...rows].sort(
+      ([, a], [, b]) => Number(a.step === 'queued') - Number(b.step === 'queued'),
+    );
+    const visible = sorted.slice(0, sorted.length > room ? room - 1 : room).map(rowText);
+    if (sorted.length > visible.length)
+      visible.push(paint('dim', `  … ${sorted.length - visible.length} more`));
+    if (visible.length > 0) stderr.write(`${visible.join('\n')}\n`);
+    drawn = visible.length;
+    timer ??= setInterval(tick, redrawMs).unref();
+    if (rows.size === 0) halt();
+  }
+
+  function rowText([name, { since, step, detail, untilMs }]: [string, Row]): string {
+    const now = clock().now();
+    const mark = step === 'queued' ? paint('dim', '·') : paint('cyan', spinner[frame % spinner.length] ?? '');
+    const left = untilMs === undefined || untilMs <= now ? '' : `, ${span(untilMs - now)} left`;
+    const note = printable(detail);
+    const text = ` ${name}  ${stepWords[step]}${note === '' ? '' : `: ${note}`}${left}  ${span(Math.max(0, now - since))}`;
+    // A line that wraps would be counted as one and erased as one.
+    return `${mark}${[...stripVTControlCharacters(text)].slice(0, Math.max(10, (stderr.columns ?? 80) - 2)).join('')}`;
+  }
+
+  function erase(): void {
+    if (drawn > 0) stderr.write(`\u001b[${drawn}A\u001b[J`);
+    drawn = 0;
+  }
+
+  function tick(): void {
+    frame += 1;
+    draw();
+  }
+
+  function halt(): void {
+    clearInterval(timer);
+    timer = undefined;
+  }
+
+  return {
+    event,
+    line,
+    pause: () => {
+      erase();
+      halt();
+      paused = true;
+    },
+    resume: () => {
+      paused = false;
+      draw();
+    },
+    end: () => {
+      erase();
+      rows.clear();
+      halt();
+    },
+  };
+}

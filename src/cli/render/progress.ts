@@ -1,0 +1,56 @@
+import type { ResourceKey } from '../../core/keys.ts';
+import type { Verb } from '../../core/plan.ts';
+import type { ApplyReport, OperationResult, ProgressEvent, Step } from '../../core/progress.ts';
+import { type Paint, printable } from '../terminal.ts';
+import { span } from './values.ts';
+
+/** Shows a run while it goes on. */
+export interface ProgressView {
+  event(event: ProgressEvent): void;
+  /** A line from elsewhere, such as the log, that must not tear the display. */
+  line(text: string): void;
+  /** While a person is asked something, nothing may be redrawn. */
+  pause(): void;
+  resume(): void;
+  /** The run is over: nothing of the display stays on the screen. */
+  end(): void;
+  /** The last word, for formats in which it belongs to the stream. */
+  summary?(report: ApplyReport, exitCode: number): void;
+}
+
+/** Steps in the words of a person. */
+export const stepWords: Readonly<Record<Step, string>> = {
+  queued: 'waits for its turn',
+  sent: 'sent',
+  task: 'the API works',
+  checking: 'checking',
+  waiting: 'waits',
+};
+
+/** `create networks.backend` */
+export function subject(verb: Verb, key: ResourceKey): string {
+  return `${verb} ${printable(key)}`;
+}
+
+/** How an operation ended, in one line. */
+export function endLine(result: OperationResult, paint: Paint): string {
+  const { key, verb, outcome, durationMs, requestId, code, detail, exposedMs } = result;
+  const name = subject(verb, key);
+  const tail = [
+    ...(exposedMs === undefined ? [] : [`server stood open ${span(exposedMs)}`]),
+    ...(code === undefined ? [] : [`[${printable(code)}]`]),
+    ...(detail === undefined ? [] : [printable(detail)]),
+    ...(requestId === undefined || outcome === 'done' ? [] : [`(request ${printable(requestId)})`]),
+  ].join(' ');
+  const after = tail === '' ? '' : ` ${tail}`;
+  switch (outcome) {
+    case 'done':
+      return `${paint('green', '✓')} ${name} ${paint('dim', `in ${span(durationMs)}${after}`)}`;
+    case 'blocked':
+      return `${paint('yellow', '!')} ${name} blocked${after}`;
+    case 'failed':
+      return `${paint('red', '✗')} ${name} failed${after}`;
+    case 'unresolved':
+      return `${paint('yellow', '…')} ${name} not settled yet: the next run goes on${after}`;
+  }
+}

@@ -1,0 +1,77 @@
+import type { Standing, StatusView } from '../status.ts';
+import { type Paint, printable, type Style } from '../terminal.ts';
+import { blockedLines } from './plan-text.ts';
+import { counted, moment } from './values.ts';
+
+const looks: Readonly<Record<Standing, readonly [Style, string]>> = {
+  converged: ['green', 'converged'],
+  differs: ['yellow', 'differs'],
+  in_flight: ['cyan', 'in flight'],
+  blocked: ['red', 'blocked'],
+  tainted: ['red', 'tainted'],
+  unknown: ['dim', 'as recorded'],
+};
+
+/** The status for a person. */
+export function statusText(view: StatusView, paint: Paint): string {
+  const { state, resources, missing, in_flight: inFlight, blocked, idle, billed } = view;
+  const project = view.project_id === null ? 'No project yet' : `Project ${view.project_id}`;
+  const recorded = state.exists
+    ? `state ${state.location}, serial ${state.serial}${state.changed_at === null ? '' : `, last changed ${at(state.changed_at)}`}`
+    : `no state yet at ${state.location}`;
+  const width = Math.max(0, ...resources.map(({ key }) => key.length));
+  const seen =
+    view.observed_at === null
+      ? paint('yellow', `From the state alone: ${printable(view.offline ?? 'the API was not looked at')}`)
+      : `Looked at the API ${at(view.observed_at)}`;
+  return [
+    paint('bold', project),
+    paint('dim', printable(recorded)),
+    seen,
+    '',
+    ...resources.map(({ key, id, standing, protect }) => {
+      const [style, word] = looks[standing];
+      return `  ${key.padEnd(width)}  ${printable(id).padEnd(12)}  ${paint(style, word)}${protect ? paint('dim', ', protected') : ''}`;
+    }),
+    ...(resources.length === 0 ? ['  nothing is managed yet'] : []),
+    '',
+    ...section(
+      paint('bold', 'In flight'),
+      inFlight.map(
+        ({ key, verb, phase, since, task_id: task }) =>
+          `  ${verb} ${key}: ${phase} since ${at(since)}${task === null ? '' : `, task ${printable(task)}`}`,
+      ),
+    ),
+    ...blockedLines(blocked, paint),
+    ...section(
+      paint('bold', 'Not there yet'),
+      missing.map(({ key, verb }) => `  ${key} (${verb})`),
+    ),
+    ...section(
+      paint('bold', 'Billed and idle'),
+      (idle ?? []).map(
+        ({ what, id, key }) =>
+          `  ${printable(what)}, id ${printable(id)}${key === null ? ', not of this file' : `, ${key}`}`,
+      ),
+    ),
+    `Billed: ${billed.length === 0 ? 'nothing known' : counted(billed.length, 'thing')}${idle === null ? '; idle addresses are known only with the API' : ''}`,
+    paint('bold', verdict(view)),
+    '',
+  ].join('\n');
+}
+
+function section(title: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : [title, ...lines, ''];
+}
+
+function verdict({ converged, blocked, in_flight: inFlight }: StatusView): string {
+  if (converged === true) return 'Converged.';
+  if (converged === false) return 'Not converged: `vdcsync plan` shows what is to be done.';
+  if (blocked.length > 0) return `${counted(blocked.length, 'thing')} blocked.`;
+  if (inFlight.length > 0) return 'Something is in flight: `vdcsync apply` settles it.';
+  return 'Whether it has converged is known only with the file and the API.';
+}
+
+function at(text: string): string {
+  return moment(Date.parse(text));
+}

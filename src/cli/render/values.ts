@@ -1,0 +1,75 @@
+import type { Change } from '../../core/plan.ts';
+import { printable } from '../terminal.ts';
+
+/** The longest value shown in one line. */
+const maxLength = 160;
+
+/** A value as a person writes it: text bare, the rest as compact JSON. */
+export function shown(value: unknown): string {
+  if (value === null || value === undefined) return 'none';
+  const text = printable(typeof value === 'string' ? value : JSON.stringify(value));
+  return text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
+}
+
+/** One line of a change: `mark` tells what was added and taken away inside a list. */
+export interface ChangeLine {
+  readonly mark: '+' | '-' | '~' | ' ';
+  readonly text: string;
+}
+
+/** What changes, line by line. Lists of objects, such as firewall rules, are compared element by element. */
+export function changeLines({ path, from, to }: Change, isNew: boolean): ChangeLine[] {
+  if (isObjectList(from) || isObjectList(to)) {
+    const before = Array.isArray(from) ? from.map(shown) : [];
+    const after = Array.isArray(to) ? to.map(shown) : [];
+    const moved = before.length === after.length && before.every((each) => after.includes(each));
+    if (!isNew && moved)
+      return [{ mark: '~', text: `${path}: other order (${after.length})` }, ...after.map(kept)];
+    return [
+      { mark: isNew ? ' ' : '~', text: `${path}:` },
+      ...before
+        .filter((each) => !after.includes(each))
+        .map((text) => ({ mark: '-' as const, text: `  ${text}` })),
+      ...after.map((text) =>
+        before.includes(text) ? kept(text) : { mark: '+' as const, text: `  ${text}` },
+      ),
+    ];
+  }
+  if (isNew) return [{ mark: ' ', text: `${path}: ${shown(to)}` }];
+  return [{ mark: '~', text: `${path}: ${shown(from)} → ${shown(to)}` }];
+}
+
+function kept(text: string): ChangeLine {
+  return { mark: ' ', text: `  ${text}` };
+}
+
+function isObjectList(value: unknown): value is readonly object[] {
+  return (
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((each) => each !== null && typeof each === 'object')
+  );
+}
+
+/** `1 h 5 min`, `12 s`, `340 ms`. */
+export function span(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600)
+    return `${Math.floor(seconds / 60)} min${seconds % 60 === 0 ? '' : ` ${seconds % 60} s`}`;
+  const hours = Math.floor(seconds / 3600);
+  if (hours >= 48) return `${Math.floor(hours / 24)} d`;
+  const minutes = Math.floor((seconds % 3600) / 60);
+  return `${hours} h${minutes === 0 ? '' : ` ${minutes} min`}`;
+}
+
+/** `3 writes`, `1 write`. */
+export function counted(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`;
+}
+
+/** Wall time in ms as `2026-01-31 12:00:00 UTC`. */
+export function moment(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}

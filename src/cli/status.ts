@@ -1,0 +1,162 @@
+import type { KindName, ResourceKey } from '../core/keys.ts';
+import { parseKey } from '../core/keys.ts';
+import type { Blocked, Plan, Verb } from '../core/plan.ts';
+import type { Ip } from '../core/resources.ts';
+import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
+
+/** `unknown`: the API was not looked at. `differs`: the plan has an operation on it. */
+export type Standing = 'converged' | 'differs' | 'in_flight' | 'blocked' | 'tainted' | 'unknown';
+
+/** The public JSON of `vdcsync status`. */
+export interface StatusView {
+  readonly format_version: 1;
+  readonly project_id: number | null;
+  readonly state: {
+    readonly location: string;
+    readonly exists: boolean;
+    readonly lineage: string;
+    readonly serial: number;
+    /** The last line of the journal, or null. */
+    readonly changed_at: string | null;
+  };
+  /** When the API was looked at, or why it was not. */
+  readonly observed_at: string | null;
+  readonly offline: string | null;
+  readonly converged: boolean | null;
+  readonly resources: readonly {
+    readonly key: ResourceKey;
+    readonly kind: KindName;
+    readonly id: string;
+    readonly standing: Standing;
+    readonly protect: boolean;
+    readonly identity: Readonly<Record<string, string>>;
+    readonly bound_at: string;
+    /** What the standing rests on: a look at the API, or the state alone. */
+    readonly observed_at: string | null;
+  }[];
+  readonly missing: readonly { readonly key: ResourceKey; readonly verb: Verb }[];
+  readonly in_flight: readonly {
+    readonly key: ResourceKey;
+    readonly verb: Verb;
+    readonly phase: string;
+    readonly since: string;
+    readonly request_id: string | null;
+    readonly task_id: string | null;
+  }[];
+  readonly blocked: readonly Blocked[];
+  /** What goes on costing money: from the API where it was looked at, else from the state. */
+  readonly billed: readonly {
+    readonly id: string;
+    readonly what: string;
+    readonly key: ResourceKey | null;
+  }[];
+  /** Billed and of no use to anything now; null where the API was not looked at. */
+  readonly idle:
+    | readonly { readonly id: string; readonly what: string; readonly key: ResourceKey | null }[]
+    | null;
+}
+
+export interface StatusFacts {
+  readonly location: string;
+  readonly exists: boolean;
+  readonly info: StateInfo;
+  readonly bindings: readonly Binding[];
+  readonly intents: readonly Intent[];
+  readonly last: JournalEntry | undefined;
+  readonly offline?: string;
+  readonly plan?: Plan;
+  readonly ips?: readonly Ip[];
+  readonly at?: number;
+}
+
+/** Puts state and, where there is one, the look at the API together. Pure. */
+export function statusOf(facts: StatusFacts): StatusView {
+  const { info, bindings, intents, last, plan, ips, at } = facts;
+  const observedAt = at === undefined ? null : time(at);
+  const blocked = plan?.blocked ?? intents.flatMap(blockedIntent);
+  const bound = new Set(bindings.map(({ key }) => key));
+  return {
+    format_version: 1,
+    project_id: info.projectId ?? plan?.project.id ?? null,
+    state: {
+      location: facts.location,
+      exists: facts.exists,
+      lineage: info.lineage,
+      serial: info.serial,
+      changed_at: last === undefined ? null : time(last.at),
+    },
+    observed_at: observedAt,
+    offline: facts.offline ?? null,
+    converged: plan === undefined ? null : plan.operations.length === 0 && blocked.length === 0,
+    resources: bindings.map((binding) => ({
+      key: binding.key,
+      kind: binding.kind,
+      id: binding.id,
+      standing: standingOf(binding, facts, blocked),
+      protect: binding.protect,
+      identity: binding.identity,
+      bound_at: time(binding.boundAt),
+      observed_at: observedAt,
+    })),
+    missing: (plan?.operations ?? [])
+      .filter(({ key }) => !bound.has(key))
+      .map(({ key, verb }) => ({ key, verb })),
+    in_flight: intents
+      .filter(({ phase }) => phase !== 'blocked')
+      .map(({ key, verb, phase, createdAt, requestId, taskId }) => ({
+        key,
+        verb,
+        phase,
+        since: time(createdAt),
+        request_id: requestId ?? null,
+        task_id: taskId ?? null,
+      })),
+    blocked,
+    billed: billedOf(bindings, ips),
+    idle:
+      ips === undefined ? null : ips.filter((ip) => ip.server_id === null).map((ip) => address(ip, bindings)),
+  };
+}
+
+function standingOf(binding: Binding, { intents, plan }: StatusFacts, blocked: readonly Blocked[]): Standing {
+  const { key, tainted } = binding;
+  if (tainted !== undefined) return 'tainted';
+  if (blocked.some((each) => each.key === key)) return 'blocked';
+  if (intents.some((each) => each.key === key)) return 'in_flight';
+  if (plan === undefined) return 'unknown';
+  return plan.operations.some((each) => each.key === key) ? 'differs' : 'converged';
+}
+
+/** As a plan tells it, for when there is no plan. */
+function blockedIntent({ key, verb, phase, blocked }: Intent): Blocked[] {
+  if (phase !== 'blocked' || blocked === undefined) return [];
+  const candidates = blocked.candidates.length > 0 || verb !== 'create' ? blocked.candidates : ['ID'];
+  const commands = [
+    ...candidates.map((id) => `vdcsync resolve ${key} --adopt ${id}`),
+    `vdcsync resolve ${key} --absent`,
+  ];
+  return [{ key, verb, code: blocked.code, reason: blocked.reason, resolve: commands.join(' | ') }];
+}
+
+function billedOf(bindings: readonly Binding[], ips: readonly Ip[] | undefined): StatusView['billed'] {
+  const servers = bindings
+    .filter(({ kind }) => kind === 'server')
+    .map(({ id, key }) => ({ id, what: `server ${id}`, key }));
+  const addresses =
+    ips === undefined
+      ? bindings
+          .filter(({ kind }) => kind === 'ip')
+          .map(({ id, key, identity }) => ({ id, what: `address ${identity.address ?? id}`, key }))
+      : ips.map((ip) => address(ip, bindings));
+  return [...servers, ...addresses];
+}
+
+function address(ip: Ip, bindings: readonly Binding[]): StatusView['billed'][number] {
+  const id = String(ip.id);
+  const binding = bindings.find((each) => parseKey(each.key)?.kind === 'ip' && each.id === id);
+  return { id, what: `address ${ip.address}`, key: binding?.key ?? null };
+}
+
+function time(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,9 @@
+import { readFileSync } from 'node:fs';
+
+/** From the package's own description, which is two folders up in `src` as in `dist`. */
+export const version: string = readVersion();
+
+function readVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
