@@ -10,6 +10,10 @@ export type Expansion =
 const marker = /\$?\$\{env:/;
 const variable = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
+const howToWrite =
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the syntax being explained
+  'write `${env:NAME}` with the name of an environment variable, or `$${env:` for the characters themselves';
+
 /** Takes `${env:NAME}` from the environment; `$${env:` is an escape. */
 export function expand(raw: string, environment: Environment): Expansion {
   const used: string[] = [];
@@ -25,11 +29,7 @@ export function expand(raw: string, environment: Environment): Expansion {
     const end = rest.indexOf('}');
     const name = end < 0 ? '' : rest.slice(0, end);
     if (!variable.test(name)) {
-      return {
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the syntax being explained
-        problem:
-          'write `${env:NAME}` with the name of an environment variable, or `$${env:` for the characters themselves',
-      };
+      return { problem: howToWrite };
     }
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
     if (value === undefined) return { problem: `the environment variable \`${name}\` is not set` };
