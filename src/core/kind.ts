@@ -153,7 +153,7 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   readonly freshKeys?: true;
   /** Every creation is another resource, so each is an incarnation. */
   readonly repeats?: true;
-  /** Higher goes first where several writes are ready. */
+  /** Higher goes first where several writes are ready: what closes a gap, then what others wait for longest. */
   readonly urgency: number;
 
   /** For a kind inside a server: the resources that a field's value declares. */

@@ -37,6 +37,8 @@ export async function apply(
   const run = await openRun(deps, gate, wanted, { stop, halt });
   const results: OperationResult[] = [];
   const approved = new Set<OperationId>();
+  /** What the last drain read after its writes is as good as read again. */
+  let lookSince: number | undefined;
 
   const report = (outcome: ApplyReport['outcome'], plan: Plan): ApplyReport => ({
     outcome,
@@ -48,7 +50,7 @@ export async function apply(
   });
 
   for (let round = 1; ; round++) {
-    const planned = await nextPlan(run, options, round, deletions(results));
+    const planned = await nextPlan(run, options, lookSince, deletions(results));
     const { plan } = planned;
     deps.onEvent?.({ type: 'planned', at: deps.clock.now(), round, plan });
     if (stop.aborted) return report('stopped', plan);
@@ -62,12 +64,13 @@ export async function apply(
     await keepBooks(run, planned);
     const todo = plan.operations.filter(({ id }) => approved.has(id));
     if (todo.length === 0) return report(ending(plan, results, run), plan);
+    lookSince = deps.clock.now();
     const done = await drain(run, plan, approved);
     results.push(...done);
     if (stop.aborted)
-      return report('stopped', (await nextPlan(run, options, round, deletions(results))).plan);
+      return report('stopped', (await nextPlan(run, options, lookSince, deletions(results))).plan);
     if (!done.some(({ outcome }) => outcome === 'done') || round === mostRounds) {
-      const { plan: rest } = await nextPlan(run, options, round, deletions(results));
+      const { plan: rest } = await nextPlan(run, options, lookSince, deletions(results));
       return report(
         done.some(({ outcome }) => outcome === 'failed') ? 'failed' : 'blocked',
         withResults(rest, done),
@@ -77,11 +80,21 @@ export async function apply(
 }
 
 /** Settles what is open and looks, so that the plan is made of what is. */
-async function nextPlan(run: Run, options: ApplyOptions, round: number, deleted: number): Promise<Planned> {
-  if (round === 1) await run.fence();
-  if (round > 1 || run.intents.size > 0) {
-    if (round === 1) await settleOpen(run);
-    if (!run.halt.aborted) await run.look();
+async function nextPlan(
+  run: Run,
+  options: ApplyOptions,
+  lookSince: number | undefined,
+  deleted: number,
+): Promise<Planned> {
+  if (lookSince === undefined) {
+    await run.fence();
+    if (run.intents.size > 0) {
+      await settleOpen(run);
+      if (!run.halt.aborted) await run.look();
+    }
+  } else if (!run.halt.aborted) {
+    run.cache.forgetLists();
+    await run.look(lookSince);
   }
   return planFor(run, options.destroy ?? false, deleted);
 }

@@ -29,9 +29,11 @@ export async function operate(run: Run, operation: Operation): Promise<Turn> {
   const gone = await confirmLost(run, operation);
   if (gone !== undefined) return gone;
   run.tell(operation.key, operation.verb, 'queued', 'for its turn');
+  await run.lookAgain(operation.key);
   return run.gate.run(run.kindOf(operation.kind).urgency, () => beginAndSend(run, operation), run.stop);
 }
 
+/** Has its turn: looked at before it, so that nobody's turn is spent waiting for reads. */
 async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   run.stop.throwIfAborted();
   const world = await run.lookAgain(operation.key);

@@ -10,6 +10,8 @@ export interface ReadCache {
   since(time: number): ReadPort;
   /** Drops what a write has made untrue. */
   forget(request: WriteRequest): void;
+  /** Drops all but what belongs to one server: lists are cheap, and change behind our back the most. */
+  forgetLists(): void;
 }
 
 export function createReadCache(read: ReadPort, clock: Clock): ReadCache {
@@ -45,6 +47,11 @@ export function createReadCache(read: ReadPort, clock: Clock): ReadCache {
       findTask: (id) => read.findTask(id),
       apiNow: () => read.apiNow(),
     }),
+    forgetLists() {
+      for (const name of entries.keys()) {
+        if (!name.startsWith('server ')) entries.delete(name);
+      }
+    },
     forget(request) {
       for (const name of entries.keys()) {
         if (touches(request, name)) entries.delete(name);

@@ -43,7 +43,8 @@ export interface Run {
   readonly exhausted: Map<ResourceKey, readonly string[]>;
 
   kindOf(name: KindName): ResourceKind;
-  look(): Promise<World>;
+  /** Looks at everything; `since` (wall ms) is how old a read may be that no write has overtaken, now by default. */
+  look(since?: number): Promise<World>;
   /** Looks at one resource again; `since` (wall ms) is how old the reads may be, a minute by default. */
   lookAgain(key: ResourceKey, since?: number): Promise<World>;
   /** Throws `FenceError` unless the token is the spec's project's, as of the last minute. */
@@ -96,8 +97,8 @@ export async function startRun(options: RunOptions): Promise<Run> {
       if (kind === undefined) throw new Error(`No such kind: ${name}`);
       return kind;
     },
-    async look() {
-      run.world = await survey(input(clock.now()));
+    async look(since = clock.now()) {
+      run.world = await survey(input(since));
       return run.world;
     },
     async lookAgain(key, since = clock.now() - freshMs) {

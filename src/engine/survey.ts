@@ -25,12 +25,17 @@ export async function survey(input: SurveyInput): Promise<World> {
   return assemble(input, { project, ips, networks, catalogue, subjects, observed });
 }
 
-/** The same world with one resource looked at again, and every binding as it is now. */
+/**
+ * The same world with one resource looked at again, and every binding as it is now.
+ * What is inside a server depends on no list, so none is read for it.
+ */
 export async function surveyAgain(input: SurveyInput, before: World, key: ResourceKey): Promise<World> {
   const { read, kinds } = input;
   const subjects = subjectsOf(input.desired.resources, input.bindings, kinds);
   const subject = subjects.get(key);
-  const [ips, networks] = [await read.ips(), await read.networks()];
+  const alone = subject?.parent !== undefined;
+  const ips = alone ? before.ips : await read.ips();
+  const networks = alone ? before.networks : await read.networks();
   const fresh = await observe(kinds, read, subjects, subject === undefined ? [] : [subject]);
   const observed = new Map(before.observed);
   observed.delete(key);

@@ -1,0 +1,61 @@
+import { rig } from '../test/support/rig.ts';
+import type { Row } from './table.ts';
+
+const servers = 200;
+const limits = { writes: 20, reads: 60, windowMs: 60_000 };
+
+/**
+ * 200 servers, each with an address, a card in the one network and a firewall, made from
+ * nothing under the virtual clock.
+ *
+ * The lower bound is what the write budget alone allows: after the first `writes` every
+ * further batch waits a window, and the last server's own chain (its task, its card's
+ * task) cannot be shorter than its tasks are.
+ */
+export async function convergence(): Promise<Row[]> {
+  const { apply, emulator } = rig();
+  const report = await apply(spec());
+  if (report.outcome !== 'converged') throw new Error(`not converged: ${JSON.stringify(report.blocked[0])}`);
+
+  const writes = emulator.requests.filter(({ method }) => method !== 'GET').length;
+  const minimalWrites = 1 + 3 * servers;
+  const tasks = 1 + 2 * servers;
+  const boundMs = Math.floor((minimalWrites - 1) / limits.writes) * limits.windowMs;
+  /** One read of each collection, then for each task one poll and for each resource one look at the end. */
+  const minimalReads = 6 + tasks + minimalWrites;
+  return [
+    {
+      figure: `${servers} servers, ${minimalWrites} writes: time / budget's lower bound`,
+      value: report.durationMs / boundMs,
+      aim: '≤ 1.05',
+    },
+    { figure: 'writes / needed', value: writes / minimalWrites, aim: '1' },
+    {
+      figure: 'reads / (one poll a task, one look a resource)',
+      value: report.requests.reads / minimalReads,
+      aim: '≤ 2',
+    },
+    { figure: 'polls a task', value: report.requests.polls / tasks, aim: '< 2' },
+    { figure: 'our own 429s', value: report.requests.throttled, aim: '0' },
+  ];
+}
+
+function spec(): string {
+  const one = (at: number) => `
+  web-${at}:
+    server_type: sliders-1
+    image: ubuntu-24.04
+    cores: 2
+    memory_mb: 4096
+    disk_gb: 40
+    public_ipv4: {new: true}
+    network_interfaces: [backend]
+    firewall:
+      enabled: true
+      rules: [{direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22"}]`;
+  return `
+networks:
+  backend: {cidr: 10.20.0.0/20}
+servers:${Array.from({ length: servers }, (_, at) => one(at)).join('')}
+`;
+}

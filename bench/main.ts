@@ -1,0 +1,4 @@
+import { convergence } from './convergence.ts';
+import { printTable } from './table.ts';
+
+printTable([...(await convergence())]);
