@@ -34,7 +34,7 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
   billed: false,
   deadlineMs: 10 * 60_000,
   freshKeys: true,
-  urgency: 2,
+  urgency: 1,
 
   children: (field) => [{ suffix: 'backup_policy', value: field, path: [] }],
   check: () => [],

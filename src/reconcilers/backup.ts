@@ -32,7 +32,7 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
   billed: true,
   deadlineMs: 6 * 3_600_000,
   repeats: true,
-  urgency: 0,
+  urgency: 3,
 
   children: (field) => [
     { suffix: 'backup', value: { max_age: parseDuration((field as { max_age: string }).max_age) }, path: [] },

@@ -71,7 +71,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
   billed: false,
   deadlineMs: 10 * 60_000,
   freshKeys: true,
-  urgency: 5,
+  urgency: 6,
 
   children: (field) => [{ suffix: 'firewall', value: field, path: [] }],
   check: () => [],

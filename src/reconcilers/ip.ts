@@ -37,7 +37,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
   billed: true,
   deadlineMs: 10 * 60_000,
   outlivesParent: true,
-  urgency: 3,
+  urgency: 5,
 
   check: () => [],
   references: () => [],

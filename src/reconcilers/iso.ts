@@ -34,7 +34,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
   neededToCreate: ['url'],
   billed: false,
   deadlineMs: 6 * 3_600_000,
-  urgency: 3,
+  urgency: 5,
 
   check: ({ name }) =>
     name.trim().length >= 1 && name.trim().length <= 50

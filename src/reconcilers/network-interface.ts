@@ -26,7 +26,7 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
   neededToCreate: [],
   billed: false,
   deadlineMs: 10 * 60_000,
-  urgency: 4,
+  urgency: 2,
 
   children: (field) =>
     (field as readonly string[]).map((name, at) => ({

@@ -43,7 +43,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
   neededToCreate: ['cidr'],
   billed: false,
   deadlineMs: 10 * 60_000,
-  urgency: 3,
+  urgency: 5,
 
   check: (entry) => {
     const issues = namePattern.test(entry.name.trim())

@@ -87,7 +87,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
   neededToCreate: ['server_type', 'image'],
   billed: true,
   deadlineMs: 30 * 60_000,
-  urgency: 1,
+  urgency: 4,
 
   check: checkSizing,
 
