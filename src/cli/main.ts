@@ -8,4 +8,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
-process.exitCode = await main(process.argv.slice(2), processIo());
+const code = await main(process.argv.slice(2), processIo());
+
+// An interrupted read may still be waiting for its next try: nothing waits for it, once all is written.
+process.stdout.write('', () => process.stderr.write('', () => process.exit(code)));

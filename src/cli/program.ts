@@ -21,11 +21,17 @@ export async function main(args: readonly string[], io: Io): Promise<ExitCode> {
     code = result;
   });
   try {
-    await program.parseAsync([...args], { from: 'user' });
+    await program.parseAsync(withCommand(args), { from: 'user' });
     return code;
   } catch (error) {
     return report(error, io);
   }
+}
+
+/** `vdcsync --dry-run -f FILE` is `vdcsync plan -f FILE`. */
+function withCommand(args: readonly string[]): string[] {
+  const bare = args[0]?.startsWith('-') === true && args.includes('--dry-run');
+  return bare ? ['plan', ...args] : [...args];
 }
 
 /** Every command and flag. `end` is given the exit code of the one that ran. */
@@ -38,12 +44,7 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .exitOverride()
     .configureOutput(outputTo(io))
     .showHelpAfterError('(--help shows what there is)')
-    .addHelpText('after', environmentHelp)
-    .action(() => {
-      if (program.args.length > 0) return program.error(`error: unknown command '${program.args[0]}'`);
-      io.stderr.write(program.helpInformation());
-      end(exitCodes.misuse);
-    });
+    .addHelpText('after', environmentHelp);
 
   withFile(
     command('validate', 'check the file offline; every error at once, as file:line:col: message'),
@@ -55,6 +56,7 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
       '--out <file>',
       'write the plan to a file; as JSON for apply --plan, where no format is asked for',
     )
+    .addOption(new Option('--dry-run', 'plan is one').hideHelp())
     .option('--detailed-exitcode', 'exit with 2 where there are changes, and 3 where something is blocked')
     .action(async (flags: PlanFlags) => end(await plan(flags, io)));
 

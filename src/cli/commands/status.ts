@@ -5,6 +5,7 @@ import type { Plan } from '../../core/plan.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../../core/state.ts';
 import { TransportError } from '../../core/transport.ts';
+import { systemClock } from '../../platform/system-clock.ts';
 import { openSession, openStore } from '../compose.ts';
 import { type CommonFlags, stateLocation } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
@@ -89,7 +90,7 @@ async function lookLive(
   if (projectId === null) return 'no project is known: there is neither a spec nor a state';
   const session = await openSession(flags, io, { mode: 'read', projectId });
   try {
-    const project = await session.reads.project();
+    const project = await soon(session.reads.project());
     if (project.id !== projectId) {
       throw new FenceError(`The token is for project ${project.id}, and this is about project ${projectId}.`);
     }
@@ -97,10 +98,31 @@ async function lookLive(
     const plan = desired === undefined ? {} : { plan: await session.engine.plan(desired) };
     return { ips, at: session.clock.now(), ...plan };
   } catch (error) {
+    if (error instanceof TooSlow) return `the API did not answer in ${patienceMs / 1000} s`;
     if (error instanceof TransportError) return `the API cannot be reached (${error.code})`;
     if (error instanceof ApiProblem) return `the API refuses: ${error.message}`;
     throw error;
   } finally {
     await session.close();
+  }
+}
+
+/** How long the first answer may take, in real time: a status that hangs tells nothing. */
+const patienceMs = 10_000;
+
+class TooSlow extends Error {}
+
+async function soon<T>(answer: Promise<T>): Promise<T> {
+  const stop = new AbortController();
+  const late = systemClock.sleep(patienceMs, stop.signal).then(
+    () => {
+      throw new TooSlow();
+    },
+    () => answer,
+  );
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    stop.abort();
   }
 }

@@ -14,9 +14,7 @@ export function plainProgress(io: Io): ProgressView {
   function event(event: ProgressEvent): void {
     switch (event.type) {
       case 'planned':
-        return;
       case 'started':
-        line(`  ${subject(event.operation.verb, event.operation.key)}`);
         return;
       case 'progress': {
         const name = subject(event.verb, event.key);

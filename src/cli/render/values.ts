@@ -7,8 +7,19 @@ const maxLength = 160;
 /** A value as a person writes it: text bare, the rest as compact JSON. */
 export function shown(value: unknown): string {
   if (value === null || value === undefined) return 'none';
-  const text = printable(typeof value === 'string' ? value : JSON.stringify(value));
+  const text = printable(flow(value));
   return text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
+}
+
+/** As the spec writes it in one line: `{direction: in, destination_port: "22,443"}`. */
+function flow(value: unknown, inside = false): string {
+  if (Array.isArray(value)) return `[${value.map((each) => flow(each, true)).join(', ')}]`;
+  if (value !== null && typeof value === 'object') {
+    const fields = Object.entries(value).map(([name, each]) => `${name}: ${flow(each, true)}`);
+    return `{${fields.join(', ')}}`;
+  }
+  if (typeof value !== 'string') return String(value);
+  return inside && !/^[\w./:-]([\w ./:-]*[\w./:-])?$/.test(value) ? JSON.stringify(value) : value;
 }
 
 /** One line of a change: `mark` tells what was added and taken away inside a list. */
