@@ -44,7 +44,7 @@ export function readEntry(
     protect: fields.protect === true,
     position: located.keyPosition ?? located.position,
   };
-  const creatable = managed && id === undefined;
+  const creatable = managed && id === undefined && !dropped.has('id') && !dropped.has('managed');
   for (const issue of section.kind.check(value)) {
     const [first] = issue.path;
     // Without a path something is missing: that only counts where the rest is there, and is to be created.

@@ -26,7 +26,7 @@ export interface Source {
  */
 export function loadSpec(sources: readonly Source[], environment: Environment): Desired {
   const diagnostics: Diagnostic[] = [];
-  const report: Report = (position, message) => diagnostics.push({ position, message });
+  const report: Report = (position, message) => diagnostics.push({ position, message: printable(message) });
   const roots = sources.flatMap(({ file, text }) => readYaml(file, text, environment, report) ?? []);
   for (const root of roots) checkSchema(fileSchema, root, 'the file', report);
 
@@ -92,6 +92,15 @@ function readEntries(roots: readonly Located[], report: Report) {
     }
   }
   return { entries, declared: new Set(places.keys()) };
+}
+
+/** One line each, and nothing in it that a terminal would obey: names come from the file as they are. */
+function printable(message: string): string {
+  const short = message.length > 1000 ? `${message.slice(0, 1000).toWellFormed()}...` : message;
+  return short.replace(
+    /[\p{Cc}\u2028\u2029]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 function inOrder(diagnostics: readonly Diagnostic[], sources: readonly Source[]): Diagnostic[] {

@@ -103,10 +103,10 @@ function wording(issue: Issue, path: Path, { schema, root, label }: Context): st
     case 'invalid_type':
       return mustBe(name, isWhole(schemaAt(schema, path)) ? noun('int') : noun(issue.expected), here);
     case 'invalid_value': {
-      const values = issue.values.map((value) => JSON.stringify(value) ?? String(value));
+      const values = issue.values.map((value) => tick(String(value)));
       const texts = issue.values.filter((value) => typeof value === 'string');
       const meant = typeof here.value === 'string' && !here.secret ? didYouMean(here.value, texts) : '';
-      return `${name} must be ${listing(values.map((each) => each.replaceAll('"', '`')))}, not ${here.shown}${meant}`;
+      return `${name} must be ${listing(values)}, not ${here.shown}${meant}`;
     }
     case 'too_small':
       return issue.origin === 'string' || issue.origin === 'array'

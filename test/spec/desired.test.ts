@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { isRealMoment } from '../../src/spec/moment.ts';
+import { settingsSchema } from '../../src/spec/schemas.ts';
+import { editDistance, nearMiss } from '../../src/spec/suggest.ts';
+import { read, spec } from './read.ts';
+
+const at = (line: number, column: number) => ({ file: 'a.yaml', line, column });
+
+describe('spec/desired', () => {
+  test('has a default for every setting', () => {
+    expect(read(spec()).settings).toEqual({
+      prune: false,
+      max_deletions: 2,
+      max_monthly_increase: null,
+      exclusive: false,
+      unmanaged: 'ask',
+      drift: 'correct',
+      suspend: null,
+    });
+    expect(read(spec()).settings).toEqual(settingsSchema.parse({}));
+  });
+
+  test('makes resources of a server and of what is inside it', () => {
+    const { resources, projectId } = read(
+      spec(
+        'networks: {n: {managed: false}}',
+        'servers:',
+        '  a:',
+        '    id: 12',
+        '    protect: true',
+        '    public_ipv4: {new: true}',
+        '    network_interfaces: [n]',
+        '    firewall: {enabled: true}',
+        '    backup: {max_age: 1h30m}',
+        '    backup_policy: {keep: 3}',
+      ),
+    );
+    const inside = { parent: 'servers.a', managed: true, protect: true };
+    expect(projectId).toBe(4711);
+    expect(resources).toEqual([
+      {
+        key: 'networks.n',
+        kind: 'network',
+        value: { name: 'n' },
+        managed: false,
+        protect: false,
+        position: at(3, 12),
+      },
+      {
+        key: 'servers.a',
+        kind: 'server',
+        value: { name: 'a', public_ipv4: { new: true } },
+        managed: true,
+        id: '12',
+        protect: true,
+        position: at(5, 3),
+      },
+      {
+        key: 'servers.a.network_interfaces.n',
+        kind: 'network_interface',
+        value: { network: 'networks.n' },
+        position: at(9, 26),
+        ...inside,
+      },
+      {
+        key: 'servers.a.firewall',
+        kind: 'firewall',
+        value: { enabled: true },
+        position: at(10, 15),
+        ...inside,
+      },
+      {
+        key: 'servers.a.backup',
+        kind: 'backup',
+        value: { max_age: 5_400_000 },
+        position: at(11, 13),
+        ...inside,
+      },
+      {
+        key: 'servers.a.backup_policy',
+        kind: 'backup_policy',
+        value: { keep: 3 },
+        position: at(12, 20),
+        ...inside,
+      },
+      { key: 'servers.a.public_ipv4', kind: 'ip', value: {}, position: at(8, 18), ...inside },
+    ]);
+  });
+
+  test('keeps the order of rules and the fields that the API document does not show', () => {
+    const rules = [{ direction: 'in', source: '10.0.0.0/8', odd: { deep: [1, null] } }, { action: 'drop' }];
+    const { resources } = read(spec(`servers: {a: {id: 1, firewall: {rules: ${JSON.stringify(rules)}}}}`));
+    expect(resources[1]?.value).toEqual({ rules });
+  });
+
+  test('has one digest for one meaning', () => {
+    const one = read(spec('ips: {a: {}, b: {server_type_id: 3}}', 'networks: {n: {cidr: 10.0.0.0/24}}'));
+    const other = read(
+      spec(
+        '# the same',
+        'networks:',
+        '  "n":',
+        '    cidr: "10.0.0.0/24"',
+        'settings: {prune: false}',
+        'ips: {b: {server_type_id: 0x3}, a: }',
+      ),
+    );
+    expect(other.digest).toBe(one.digest);
+    expect(read(spec('ips: {a: {}, b: {server_type_id: 4}}')).digest).not.toBe(one.digest);
+  });
+
+  test('tells servers apart by what is in the file alone', () => {
+    const digests = ['{}', '{protect: true}', '{managed: false}', '{id: 5}', '{server_type_id: 5}'].map(
+      (entry) => read(spec(`ips: {a: ${entry}}`)).digest,
+    );
+    expect(new Set(digests).size).toBe(digests.length);
+  });
+
+  test.each(['shop', 'gpu', 'full'])('reads examples/%s.yaml', (name) => {
+    expect(read(readFileSync(`examples/${name}.yaml`, 'utf8')).projectId).toBe(4711);
+  });
+
+  test('suggests what is near, and nothing that is not', () => {
+    expect(editDistance('netwroks', 'networks')).toBe(1);
+    expect(editDistance('', 'abc')).toBe(3);
+    expect(nearMiss('Cores', ['cores', 'name'])).toBe('cores');
+    expect(nearMiss('colour', ['cores', 'name'])).toBeUndefined();
+    expect(nearMiss('x'.repeat(100), ['x'.repeat(99)])).toBeUndefined();
+  });
+
+  test('knows which days there are', () => {
+    expect(isRealMoment('2028-02-29T23:59:59.5+05:30')).toBe(true);
+    for (const text of [
+      '2027-02-29T00:00:00Z',
+      '2027-13-01T00:00:00Z',
+      '2027-04-31T00:00:00Z',
+      '2027-01-01',
+      '2027-01-01T24:00:00Z',
+    ]) {
+      expect(isRealMoment(text)).toBe(false);
+    }
+  });
+});

@@ -1,0 +1,73 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test looks like one
+import { describe, expect, test } from 'vitest';
+import { expand } from '../../src/spec/environment.ts';
+import { errorsIn, read, spec } from './read.ts';
+
+const env = (name: string) => `$\{env:${name}}`;
+const secret = { SECRET: 'hunter2-hunter2' };
+
+describe('spec/environment', () => {
+  test('takes values into any text, and leaves names alone', () => {
+    const { resources } = read(
+      spec('isos:', `  a: {url: "https://u:${env('SECRET')}@example.com/${env('F')}"}`),
+      {
+        ...secret,
+        F: 'x.iso',
+      },
+    );
+    expect(resources[0]?.value).toEqual({ name: 'a', url: 'https://u:hunter2-hunter2@example.com/x.iso' });
+  });
+
+  test('leaves what is escaped as it is, and takes nothing from inside a value', () => {
+    expect(expand('$${env:A} ${env:A} $A ${A}', { A: '${env:B}' })).toEqual({
+      text: '${env:A} ${env:B} $A ${A}',
+      used: ['A'],
+    });
+  });
+
+  test('refuses what is not set, or not a name, where it stands', () => {
+    const rule =
+      'write `${env:NAME}` with the name of an environment variable, or `$${env:` for the characters themselves';
+    expect(
+      errorsIn(
+        spec('servers:', `  a: {id: 1, name: "x${env('NOPE')}", image: "${env('')}", disk_type: "$\{env:A"}`),
+      ),
+    ).toEqual([
+      'a.yaml:4:20: the environment variable `NOPE` is not set',
+      `a.yaml:4:43: ${rule}`,
+      `a.yaml:4:65: ${rule}`,
+    ]);
+    expect(errorsIn(spec(`ips: {a: {id: "${env('toString')}"}}`))).toEqual([
+      'a.yaml:3:15: the environment variable `toString` is not set',
+    ]);
+  });
+
+  test('never shows what the environment holds', () => {
+    const value = `"${env('SECRET')}"`;
+    const text = spec(
+      `settings: {drift: ${value}, suspend: {reason: x, until: ${value}}}`,
+      `networks: {n: {cidr: ${value}}, m: {name: ${value}}, o: {managed: false, name: "*${env('SECRET')}"}}`,
+      `servers:`,
+      `  a: {id: 1, cores: ${value}, public_ipv4: {ip: ${value}}, network_interfaces: [${value}, ${value}]}`,
+      `  b: {id: ${value}, gpu_package: [${value}], gpus: 1, replace: ${value}, backup: {max_age: ${value}}}`,
+    );
+    const errors = errorsIn(text, secret);
+    expect(errors.length).toBeGreaterThan(10);
+    expect(errors.join('\n')).not.toContain(secret.SECRET);
+    expect(errors.join('\n')).toContain('unknown ip "${env:SECRET}": there is no such entry under `ips`');
+  });
+
+  test('shows nothing that was made of it either', () => {
+    const text = spec(`networks: {n: {cidr: "${env('CIDR')}"}}`);
+    expect(errorsIn(text, { CIDR: '10.77.88.99/24' })).toEqual([
+      'a.yaml:3:22: "${env:CIDR}" stands for a value that is not valid here',
+    ]);
+  });
+
+  test('keeps values out of the digest, and lets it change with them', () => {
+    const text = spec(`isos: {a: {url: "https://${env('SECRET')}/a.iso"}}`);
+    const [one, other] = [read(text, secret), read(text, { SECRET: 'another' })];
+    expect(one.digest).toMatch(/^sha256:[0-9a-f]{64}$/);
+    expect(one.digest).not.toBe(other.digest);
+  });
+});
