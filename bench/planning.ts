@@ -1,0 +1,161 @@
+import equal from 'fast-deep-equal';
+import type { Desired } from '../src/core/desired.ts';
+import type { ResourceKey } from '../src/core/keys.ts';
+import type { World } from '../src/core/kind.ts';
+import type { ReadPort } from '../src/core/ports.ts';
+import { documentedProfile } from '../src/core/profile.ts';
+import type { NetworkId, NetworkInterfaceId, ServerId, ServerTypeId } from '../src/core/resources.ts';
+import type { Binding } from '../src/core/state.ts';
+import { survey } from '../src/engine/survey.ts';
+import { buildPlan } from '../src/plan/build.ts';
+import { kinds } from '../src/reconcilers/registry.ts';
+import { load } from '../test/support/rig.ts';
+import type { Row } from './table.ts';
+
+const rounds = 7;
+
+/**
+ * Pure planning, without I/O: 1,000 and 10,000 resources, all of them new, and all of
+ * them there already. Compared with one deep comparison of the same input, which no
+ * planner can do without, and with itself at a tenth of the size.
+ */
+export async function planning(): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const [name, bound] of [
+    ['new', false],
+    ['unchanged', true],
+  ] as const) {
+    const [small, large] = [await measure(1_000, bound), await measure(10_000, bound)];
+    rows.push(
+      {
+        figure: `plan of 10,000 ${name} resources / of 1,000, per resource`,
+        value: large.planMs / small.planMs / 10,
+        aim: '≤ 2',
+      },
+      {
+        figure: `plan of 10,000 ${name} resources / deep comparison of its input`,
+        value: large.planMs / large.compareMs,
+        aim: '',
+      },
+    );
+  }
+  return rows;
+}
+
+async function measure(resources: number, bound: boolean) {
+  const servers = resources / 4;
+  const desired = load(spec(servers));
+  const world = await worldOf(desired, servers, bound);
+  const copy = structuredClone({ desired: desired.resources, observed: [...world.observed] });
+  const plan = () =>
+    buildPlan({
+      kinds,
+      world,
+      openIntents: [],
+      desiredDigest: desired.digest,
+      trusted: true,
+      destroy: false,
+      deletedBefore: 0,
+      now: 0,
+    }).plan;
+  const { operations } = plan();
+  if ((operations.length === 0) !== bound) throw new Error(`${operations.length} operations`);
+  return {
+    planMs: median(plan),
+    compareMs: median(() => equal({ desired: desired.resources, observed: [...world.observed] }, copy)),
+  };
+}
+
+function median(work: () => unknown): number {
+  const times = Array.from({ length: rounds }, () => {
+    const start = process.hrtime.bigint();
+    work();
+    return Number(process.hrtime.bigint() - start) / 1e6;
+  });
+  return times.sort((a, b) => a - b)[Math.floor(rounds / 2)] ?? 0;
+}
+
+/** Four resources a server: itself, its address, its card, its firewall. */
+function spec(servers: number): string {
+  const one = (at: number) => `
+  web-${at}:
+    server_type: sliders-1
+    image: ubuntu-24.04
+    cores: 2
+    memory_mb: 4096
+    disk_gb: 40
+    public_ipv4: {new: true}
+    network_interfaces: [backend]
+    firewall: {enabled: true, rules: [{direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22"}]}`;
+  return `
+networks:
+  backend: {cidr: 10.20.0.0/16}
+servers:${Array.from({ length: servers }, (_, at) => one(at)).join('')}
+`;
+}
+
+/** A project in which, if `bound`, everything is as the file wants it. */
+async function worldOf(desired: Desired, servers: number, bound: boolean): Promise<World> {
+  const bindings = new Map<ResourceKey, Binding>();
+  const idOf = new Map<ResourceKey, number>();
+  for (const [at, { key, kind, parent, value }] of desired.resources.entries()) {
+    idOf.set(key, kind === 'ip' ? 100_000 + at : at + 1);
+    if (!bound) continue;
+    bindings.set(key, {
+      key,
+      kind,
+      id: kind === 'network_interface' ? 'net1' : String(idOf.get(key)),
+      ...(parent === undefined ? {} : { parentId: String(idOf.get(parent)) }),
+      identity: {},
+      applied: kind === 'server' ? ({ entry: value, body: null } as never) : null,
+      protect: false,
+      keep: false,
+      boundAt: 0,
+    });
+  }
+  const network = {
+    id: 1 as NetworkId,
+    name: 'backend',
+    cidr: '10.20.0.0/16',
+    is_default: false,
+    server_count: servers,
+  };
+  const addresses = desired.resources.filter(({ kind }) => kind === 'ip');
+  const read: Partial<ReadPort> = {
+    project: async () => ({ id: desired.projectId as never, name: 'bench', status: 'Active' }),
+    ips: async () =>
+      bound
+        ? addresses.map(({ key, parent }, at) => ({
+            id: idOf.get(key) as never,
+            address: `203.0.${at >> 8}.${at & 255}`,
+            server_id: (parent === undefined ? null : idOf.get(parent)) as ServerId | null,
+            primary: true,
+          }))
+        : [],
+    networks: async () => (bound ? [network] : []),
+    isos: async () => [],
+    serverTypes: async () => [
+      { id: 3 as ServerTypeId, name: 'sliders-1', pricing_mode: 'sliders', gpu: false },
+    ],
+    pricing: async () => ({ gpu_packages: [] }),
+    images: async () => [{ id: 'img', name: 'ubuntu-24.04', type: 'os' }],
+    findNetworkInterfaces: async () => [
+      { id: 'net0' as NetworkInterfaceId, public: true, network_id: null },
+      { id: 'net1' as NetworkInterfaceId, public: false, network_id: network.id },
+    ],
+    findFirewall: async () => ({
+      enabled: true,
+      policy_in: 'drop',
+      policy_out: 'accept',
+      rules: [{ direction: 'in', action: 'accept', enabled: true, protocol: 'tcp', destination_port: '22' }],
+    }),
+    apiNow: () => 0,
+  };
+  const port = read as ReadPort;
+  if (bound)
+    bindings.set('networks.backend' as ResourceKey, {
+      ...(bindings.get('networks.backend' as ResourceKey) as Binding),
+      id: '1',
+    });
+  return survey({ desired, bindings, kinds, profile: documentedProfile, read: port, catalogueRead: port });
+}
