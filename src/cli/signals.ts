@@ -39,10 +39,15 @@ export function listenForSignals(
   };
 }
 
-/** Resolves at the first SIGINT or SIGTERM. */
-export function untilSignal(): Promise<void> {
+/** Resolves at the first SIGINT or SIGTERM; listens no more once `done` is aborted. */
+export function untilSignal(done: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    process.once('SIGINT', () => resolve());
-    process.once('SIGTERM', () => resolve());
+    const onSignal = () => resolve();
+    process.once('SIGINT', onSignal);
+    process.once('SIGTERM', onSignal);
+    done.addEventListener('abort', () => {
+      process.off('SIGINT', onSignal);
+      process.off('SIGTERM', onSignal);
+    });
   });
 }

@@ -21,12 +21,14 @@ export interface EmulatorFlags {
 
 /** Serves the API on loopback until it is told to stop. */
 export async function emulator(flags: EmulatorFlags, io: Io): Promise<ExitCode> {
-  const ended = untilSignal();
   const running = await start(flags, io);
+  const done = new AbortController();
+  const ended = untilSignal(done.signal);
   io.stdout.write(
     flags.format === 'json' ? `${JSON.stringify(connection(running))}\n` : howTo(running, flags, io),
   );
   await ended;
+  done.abort();
   await running.close();
   if (flags.format !== 'json') io.stderr.write('vdcsync: the emulator has ended\n');
   return exitCodes.done;

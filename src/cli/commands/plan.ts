@@ -17,15 +17,17 @@ export interface PlanFlags extends CommonFlags {
 export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<ExitCode> {
   const desired = await readSpec(flags, io);
   const session = await openSession(flags, io, { mode: 'read', projectId: desired.projectId });
+  const done = new AbortController();
   try {
     // Nothing is written, so there is nothing to settle before the end.
-    const interrupted = untilSignal().then(() => {
+    const interrupted = untilSignal(done.signal).then(() => {
       throw new Interrupted('interrupted');
     });
     const made = await Promise.race([session.engine.plan(desired, { destroy }), interrupted]);
     putPlan(made, flags.format, flags.out, io);
     return flags.detailedExitcode === true ? detailed(made) : exitCodes.done;
   } finally {
+    done.abort();
     await session.close();
   }
 }

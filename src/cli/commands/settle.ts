@@ -16,8 +16,8 @@ export interface ResolveFlags extends CommonFlags {
 
 /** Binds a key to a live resource. */
 export async function adopt(key: string, id: string, flags: CommonFlags, io: Io): Promise<ExitCode> {
-  const checked = checkedKey(key);
-  return settle(flags, io, ({ engine }, desired) => engine.adopt(desired, checked, checkedId(id)));
+  const checked = { key: checkedKey(key), id: checkedId(id) };
+  return settle(flags, io, ({ engine }, desired) => engine.adopt(desired, checked.key, checked.id));
 }
 
 /** Settles a blocked intent as a person says. */

@@ -1,0 +1,174 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Plan } from '../../src/core/plan.ts';
+import { contentsOf, folderWith, inProcess, shop, vdcsync } from './run.ts';
+
+/** One applied project for all tests that only look. */
+let settled: string;
+
+beforeAll(async () => {
+  settled = folderWith({ 'vdcsync.yaml': shop, 'more.yaml': `${shop}isos: {}\nnetworks2: {}\n` });
+  const { code, stderr } = await inProcess(['apply', '--emulator', '--yes'], { cwd: settled });
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+});
+
+describe('cli: plan', () => {
+  test('as text, read at a glance', async () => {
+    const { code, stdout, stderr } = await inProcess(['plan', '--emulator'], {
+      cwd: folderWith({ 'vdcsync.yaml': shop }),
+    });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain('servers.web-1\n  + server\n');
+    expect(stdout).toContain('cidr: 10.20.0.0/24');
+    expect(stdout.trimEnd().split('\n').at(-1)).toBe('Plan: 5 to create.');
+  });
+
+  test('nothing to do is one line', async () => {
+    const { code, stdout } = await inProcess(['plan', '--emulator'], { cwd: settled });
+    expect(stdout).toBe('Nothing to do: project 4711 is as the file says (5 resources).\n');
+    expect(code).toBe(0);
+  });
+
+  test('as JSON, as its schema says', async () => {
+    const { stdout } = await inProcess(['plan', '--emulator', '--format', 'json'], {
+      cwd: folderWith({ 'vdcsync.yaml': shop }),
+    });
+    const ajv = new Ajv2020({ strict: false });
+    (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
+    const schema = JSON.parse(
+      readFileSync(new URL('../../schemas/plan.schema.json', import.meta.url), 'utf8'),
+    );
+    const validate = ajv.compile(schema);
+    expect(validate(JSON.parse(stdout)), JSON.stringify(validate.errors)).toBe(true);
+    const plan = JSON.parse(stdout) as Plan;
+    expect(plan).toMatchObject({
+      format_version: 1,
+      project: { id: 4711 },
+      summary: { create: 5, unchanged: 0 },
+    });
+  });
+
+  test('as Markdown, folded and escaped', async () => {
+    const spec = `${shop.replace('web-1:', 'a_b:')}`;
+    const { stdout } = await inProcess(['plan', '--emulator', '--format', 'markdown'], {
+      cwd: folderWith({ 'vdcsync.yaml': spec }),
+    });
+    expect(stdout).toContain('<details><summary><code>servers.a_b</code>');
+    expect(stdout.match(/<details>/g)).toHaveLength(stdout.match(/<\/details>/g)?.length ?? 0);
+    expect(stdout).toContain('```diff\n+ server');
+  });
+
+  test('--detailed-exitcode tells changes apart, and blocked before them', async () => {
+    const args = ['plan', '--emulator', '--detailed-exitcode'];
+    const blocked = shop.replace('networks:', 'networks:\n  gone: { managed: false }');
+    const codes = [
+      (await inProcess(args, { cwd: settled })).code,
+      (await inProcess(args, { cwd: folderWith({ 'vdcsync.yaml': shop }) })).code,
+      (await inProcess(args, { cwd: folderWith({ 'vdcsync.yaml': blocked }) })).code,
+    ];
+    expect(codes).toEqual([0, 2, 3]);
+  });
+
+  test('changes nothing on disk, with and without a state', async () => {
+    const fresh = folderWith({ 'vdcsync.yaml': shop });
+    for (const cwd of [fresh, settled]) {
+      const before = contentsOf(cwd);
+      for (const args of [
+        ['plan'],
+        ['apply', '--dry-run'],
+        ['--dry-run'],
+        ['destroy', '--dry-run'],
+        ['status'],
+      ]) {
+        const { code } = await inProcess([...args, '--emulator'], { cwd });
+        expect({ args, code }).toEqual({ args, code: 0 });
+      }
+      expect(contentsOf(cwd)).toEqual(before);
+    }
+  });
+
+  test('--out saves JSON for apply and shows the text; with a format it saves that', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': shop });
+    const { stdout, stderr } = await inProcess(['plan', '--emulator', '--out', 'plan.json'], { cwd });
+    expect(stdout).toContain('Plan: 5 to create.');
+    expect(stderr).toContain('plan.json');
+    expect(JSON.parse(readFileSync(join(cwd, 'plan.json'), 'utf8'))).toMatchObject({ format_version: 1 });
+    const second = await inProcess(['plan', '--emulator', '--format', 'markdown', '--out', 'plan.md'], {
+      cwd,
+    });
+    expect(second.stdout).toBe('');
+    expect(readFileSync(join(cwd, 'plan.md'), 'utf8')).toContain('<details>');
+    const nowhere = await inProcess(['plan', '--emulator', '--out', 'no/such/folder'], { cwd });
+    expect(nowhere).toMatchObject({ code: 1 });
+    expect(nowhere.stderr).toContain('cannot be written');
+  });
+
+  test('colours are for terminals, NO_COLOR and FORCE_COLOR have their say', async () => {
+    const call = { cwd: folderWith({ 'vdcsync.yaml': shop }) };
+    const args = ['plan', '--emulator'];
+    const [plain, forced, refused] = await Promise.all([
+      vdcsync(args, call),
+      vdcsync(args, { ...call, env: { FORCE_COLOR: '1' } }),
+      vdcsync(args, { ...call, env: { NO_COLOR: '1' } }),
+    ]);
+    expect(plain.stdout).not.toContain('\u001b[');
+    expect(refused.stdout).not.toContain('\u001b[');
+    expect(forced.stdout).toContain('\u001b[32m');
+  });
+});
+
+describe('cli: saved plans', () => {
+  test.each([
+    ['that is not there', undefined, /cannot be read: there is no such file/],
+    ['that is no JSON', 'Plan: 5 to create.', /is not JSON/],
+    ['that is something else', '{}', /is no plan of vdcsync/],
+    ['of a later format', '{"format_version": 2}', /plan format 2/],
+  ])('one %s is refused', async (_name, text, message) => {
+    const cwd = folderWith({ 'vdcsync.yaml': shop, ...(text === undefined ? {} : { 'plan.json': text }) });
+    const before = contentsOf(cwd);
+    const { code, stderr } = await inProcess(['apply', '--emulator', '--yes', '--plan', 'plan.json'], {
+      cwd,
+    });
+    expect(stderr).toMatch(message);
+    expect(code).toBe(1);
+    expect(contentsOf(cwd)).toEqual(before);
+  });
+
+  test.each([
+    [
+      'of another project',
+      (plan: Plan) => ({ ...plan, project: { ...plan.project, id: 1 } }),
+      /plan for project 1/,
+    ],
+    ['without its digest', ({ digest: _, ...plan }: Plan) => plan, /digest/],
+    ['with something added', (plan: Plan) => ({ ...plan, extra: 1 }), /extra/],
+    ['with a field of another type', (plan: Plan) => ({ ...plan, operations: 'all' }), /operations/],
+  ])('one %s is refused', async (_name, change, message) => {
+    const cwd = folderWith({ 'vdcsync.yaml': shop });
+    const { stdout } = await inProcess(['plan', '--emulator', '--format', 'json'], { cwd });
+    const { writeFileSync } = await import('node:fs');
+    writeFileSync(join(cwd, 'plan.json'), JSON.stringify(change(JSON.parse(stdout) as Plan)));
+    const { code, stderr } = await inProcess(['apply', '--emulator', '--yes', '--plan', 'plan.json'], {
+      cwd,
+    });
+    expect(stderr).toMatch(message);
+    expect(code).toBe(1);
+  });
+
+  test('one is carried out, and refused once the file has moved', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': shop, 'other.yaml': shop.replace('10.20.', '10.30.') });
+    await inProcess(['plan', '--emulator', '--out', 'plan.json'], { cwd });
+    const moved = await inProcess(
+      ['apply', '--emulator', '--yes', '--plan', 'plan.json', '-f', 'other.yaml'],
+      { cwd },
+    );
+    expect(moved.code).toBe(1);
+    const { code } = await inProcess(['apply', '--emulator', '--yes', '--plan', 'plan.json'], { cwd });
+    expect(code).toBe(0);
+    const again = await inProcess(['apply', '--emulator', '--yes', '--plan', 'plan.json'], { cwd });
+    expect(again.code).toBe(1);
+  });
+});

@@ -1,0 +1,170 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
+import { contentsOf, folderWith, inProcess, oneNetwork } from './run.ts';
+
+let api: RunningEmulator;
+let token: string;
+let other: string;
+
+beforeAll(async () => {
+  api = await startEmulator({
+    speed: 60,
+    projects: [
+      { id: 4711, name: 'shop' },
+      { id: 4712, name: 'other' },
+    ],
+  });
+  token = api.emulator.tokens(4711).readWrite;
+  other = api.emulator.tokens(4712).readWrite;
+});
+afterAll(() => api.close());
+
+const env = (more: Record<string, string> = {}) => ({
+  VDC_BASE_URL: api.baseUrl,
+  VDC_TOKEN: token,
+  VDCSYNC_API_PROFILE: 'profile.yaml',
+  ...more,
+});
+const files = { 'vdcsync.yaml': oneNetwork, 'profile.yaml': 'time_scale: 60\n' };
+
+async function planned(more: Record<string, string>, args: readonly string[] = []) {
+  const cwd = folderWith(files);
+  return inProcess(['plan', ...args], { cwd, env: env(more) });
+}
+
+describe('cli: token and URL', () => {
+  const unusable: readonly (readonly [string, Record<string, string>, number, RegExp])[] = [
+    ['no URL', { VDC_BASE_URL: '' }, 64, /VDC_BASE_URL/],
+    ['no token', { VDC_TOKEN: '' }, 64, /VDC_TOKEN/],
+    ['two tokens', { VDC_TOKEN_FILE: 'profile.yaml' }, 64, /both set/],
+    ['a URL that is none', { VDC_BASE_URL: 'nowhere' }, 1, /is no URL/],
+    [
+      'a URL without its version',
+      { VDC_BASE_URL: 'http://127.0.0.1:1' },
+      1,
+      /does not end in the API's version/,
+    ],
+    ['a URL with more after the version', { VDC_BASE_URL: 'https://api.example.com/v1/x' }, 1, /\/v1/],
+    ['plain http to elsewhere', { VDC_BASE_URL: 'http://api.example.com/v1' }, 1, /not https/],
+    [
+      'a password in the URL',
+      { VDC_BASE_URL: 'https://me:canary@api.example.com/v1' },
+      1,
+      /user name or password/,
+    ],
+    ['a token with a space in it', { VDC_TOKEN: 'can ary' }, 1, /characters that no token has/],
+    ['a token file that is not there', { VDC_TOKEN: '', VDC_TOKEN_FILE: 'gone' }, 1, /gone cannot be read/],
+    ['an empty token file', { VDC_TOKEN: '', VDC_TOKEN_FILE: 'empty' }, 1, /holds no token/],
+    ['a profile that is not there', { VDCSYNC_API_PROFILE: 'gone.yaml' }, 1, /gone\.yaml cannot be read/],
+    ['an unknown token', { VDC_TOKEN: 'canary' }, 1, /VDC_TOKEN/],
+  ];
+  test.each(unusable)('%s', async (_name, more, expected, message) => {
+    const cwd = folderWith({ ...files, empty: '\n' });
+    const { code, stdout, stderr } = await inProcess(['plan'], { cwd, env: env(more) });
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toContain('canary');
+    expect({ code, stdout }).toEqual({ code: expected, stdout: '' });
+  });
+
+  test('a token of another project is refused', async () => {
+    const { code, stderr } = await planned({ VDC_TOKEN: other });
+    expect(stderr).toMatch(/4712/);
+    expect(code).toBe(1);
+  });
+
+  test('the token may stand in a file, and a read-only one is enough for a plan', async () => {
+    const cwd = folderWith({ ...files, token: `${api.emulator.tokens(4711).read}\n` });
+    const { code, stderr } = await inProcess(['plan'], {
+      cwd,
+      env: env({ VDC_TOKEN: '', VDC_TOKEN_FILE: 'token' }),
+    });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+});
+
+describe('cli: the API profile', () => {
+  test.each([
+    [
+      'an unknown field',
+      'time_scal: 60\n',
+      /profile\.yaml:1:1: time_scal: unknown field "time_scal"; known: limits/,
+    ],
+    ['an unknown operation', 'operations:\n  list_server: {}\n', /profile\.yaml:2:3: .*list_server/],
+    ['a wrong number', 'limits:\n  reads: 0\n', /profile\.yaml:2:3: limits\.reads/],
+    [
+      'a wrong duration',
+      'limits: { window: soon }\n',
+      /profile\.yaml:1:11: limits\.window: must be a duration/,
+    ],
+    ['a path with a query', 'operations: { list_servers: { path: "/s?x" } }\n', /must start with \//],
+    ['broken YAML', 'limits: {\n', /profile\.yaml:\d+:\d+: /],
+    ['an alias', 'limits: &a { reads: 1 }\noperations: *a\n', /profile\.yaml:\d+:\d+: /],
+    ['a key twice', 'time_scale: 1\ntime_scale: 2\n', /profile\.yaml:2:1: /],
+  ])('%s is told with its place', async (_name, text, message) => {
+    const cwd = folderWith({ ...files, 'profile.yaml': text });
+    const { code, stderr } = await inProcess(['plan'], { cwd, env: env() });
+    expect(stderr).toMatch(message);
+    expect(code).toBe(1);
+  });
+
+  test('every key is optional', async () => {
+    const cwd = folderWith({ ...files, 'empty.yaml': '' });
+    const { code } = await inProcess(['plan', '--api-profile', 'empty.yaml'], { cwd, env: env() });
+    expect(code).toBe(0);
+  });
+});
+
+describe('cli: the state', () => {
+  test('a foreign file is refused and left as it is', async () => {
+    const cwd = folderWith({ ...files, 'notes.txt': 'not a state\n' });
+    const before = contentsOf(cwd);
+    for (const command of [['plan'], ['apply', '--yes'], ['status', '--offline'], ['history']]) {
+      const { code, stderr } = await inProcess([...command, '--state', 'notes.txt'], { cwd, env: env() });
+      expect(stderr).toMatch(/notes\.txt/);
+      expect(code).toBe(1);
+    }
+    expect(contentsOf(cwd)).toEqual(before);
+  });
+
+  test('a damaged one is refused and left as it is', async () => {
+    const cwd = folderWith(files);
+    await inProcess(['apply', '--yes', '--emulator'], { cwd });
+    const state = join(cwd, '.vdcsync', 'state.db');
+    writeFileSync(state, Buffer.concat([Buffer.from('SQLite format 3\0'), Buffer.alloc(9000, 7)]));
+    const before = contentsOf(cwd);
+    const { code } = await inProcess(['apply', '--yes', '--emulator'], { cwd });
+    expect(code).toBe(1);
+    expect(contentsOf(cwd)[join('.vdcsync', 'state.db')]).toBe(before[join('.vdcsync', 'state.db')]);
+  });
+
+  test('one of another project is refused', async () => {
+    const cwd = folderWith({ ...files, 'other.yaml': oneNetwork.replace('4711', '4712') });
+    expect((await inProcess(['apply', '--yes'], { cwd, env: env() })).code).toBe(0);
+    const { code, stderr } = await inProcess(['apply', '--yes', '-f', 'other.yaml'], {
+      cwd,
+      env: env({ VDC_TOKEN: other }),
+    });
+    expect(stderr).toMatch(/4711/);
+    expect(code).toBe(1);
+  });
+
+  test('one made with the embedded emulator never meets a real API', async () => {
+    const cwd = folderWith(files);
+    await inProcess(['apply', '--yes', '--emulator'], { cwd });
+    const { code, stderr } = await inProcess(['plan'], { cwd, env: env() });
+    expect(stderr).toMatch(/embedded emulator.*--state/);
+    expect(code).toBe(1);
+  });
+
+  test('a folder and a database server are no state here', async () => {
+    const cwd = folderWith(files);
+    mkdirSync(join(cwd, 'folder'));
+    for (const state of ['folder', 'postgres://me:canary@db.example.com/x']) {
+      const { code, stderr } = await inProcess(['plan', '--state', state], { cwd, env: env() });
+      expect(stderr).not.toContain('canary');
+      expect(code).toBe(1);
+    }
+  });
+});

@@ -1,0 +1,128 @@
+import { writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { folderWith, inProcess, oneNetwork, vdcsync } from './run.ts';
+
+describe('cli: wrong usage', () => {
+  const misuse: readonly (readonly [string, readonly string[], RegExp])[] = [
+    ['no command', [], /Usage: vdcsync/],
+    ['an unknown command is answered with a near one', ['plann'], /unknown command 'plann'[\s\S]*plan\?/],
+    [
+      'an unknown flag is answered with a near one',
+      ['plan', '--forma'],
+      /unknown option '--forma'[\s\S]*--format/,
+    ],
+    ['an unknown format', ['plan', '--format', 'xml'], /text, json, markdown/],
+    ['apply has no markdown', ['apply', '--format', 'markdown'], /text, json/],
+    ['an argument too many', ['plan', 'extra'], /too many arguments/],
+    ['a flag without its value', ['plan', '--state'], /argument missing/],
+    ['no spec', ['plan', '--emulator'], /-f FILE/],
+    ['one file twice', ['validate', '-f', 'a.yaml', '-f', 'a.yaml'], /given twice/],
+    ['no key', ['adopt'], /missing required argument 'key'/],
+    ['what is no key', ['adopt', 'web-1', '17'], /is no key/],
+    ['what is no id', ['adopt', 'servers.web-1', '../17'], /is no id/],
+    ['a resolution without a word', ['resolve', 'servers.web-1'], /exactly one of/],
+    ['a resolution with two words', ['resolve', 'servers.web-1', '--absent', '--abandon'], /exactly one of/],
+    ['a limit of nothing', ['history', '--limit', '0'], /whole number from 1/],
+    ['history of what is no key', ['history', '--key', 'web'], /is no key/],
+    ['an unknown shell', ['completion', 'tcsh'], /bash, zsh, fish/],
+    ['a port out of range', ['emulator', '--port', '70000'], /whole number from 0 to 65535/],
+    ['a port in words', ['emulator', '--port', 'http'], /whole number/],
+    ['a speed of zero', ['emulator', '--speed', '0'], /number over 0/],
+    ['a speed that is none', ['emulator', '--speed', 'fast'], /number over 0/],
+    ['a token as an argument is no flag', ['plan', '--token', 'x'], /unknown option '--token'/],
+  ];
+  test.each(misuse)('%s: 64', async (_name, args, message) => {
+    const { code, stdout, stderr } = await inProcess(args, { cwd: folderWith() });
+    expect(stderr).toMatch(message);
+    expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
+  });
+
+  test('help and version are no failure, and stand on standard output', async () => {
+    const cwd = folderWith();
+    const [help, of, version] = await Promise.all(
+      [['--help'], ['plan', '--help'], ['--version']].map((args) => vdcsync(args, { cwd })),
+    );
+    expect([help?.code, of?.code, version?.code]).toEqual([0, 0, 0]);
+    expect(help?.stdout).toContain('VDC_BASE_URL');
+    expect(of?.stdout).toContain('--detailed-exitcode');
+    expect(version?.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  test('apply and destroy without a terminal and without --yes say so before anything else', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    for (const command of ['apply', 'destroy']) {
+      const { code, stderr } = await inProcess([command, '--emulator'], { cwd });
+      expect(stderr).toMatch(/no terminal.*--yes/);
+      expect(code).toBe(64);
+    }
+  });
+
+  test('LOG_LEVEL is one of the known', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const { code, stderr } = await inProcess(['plan', '--emulator'], { cwd, env: { LOG_LEVEL: 'loud' } });
+    expect(stderr).toContain('silent, fatal, error, warn, info, debug, trace');
+    expect(code).toBe(64);
+  });
+});
+
+describe('cli: commands without API', () => {
+  test('schema prints the JSON Schema of the spec', async () => {
+    const { code, stdout } = await inProcess(['schema'], { cwd: folderWith() });
+    expect(JSON.parse(stdout)).toMatchObject({ type: 'object', required: ['version'] });
+    expect(code).toBe(0);
+  });
+
+  test.each(['bash', 'zsh', 'fish'])('completion for %s names every command', async (shell) => {
+    const { code, stdout } = await inProcess(['completion', shell], { cwd: folderWith() });
+    for (const name of ['validate', 'plan', 'apply', 'destroy', 'status']) expect(stdout).toContain(name);
+    expect(code).toBe(0);
+  });
+
+  test('validate: one line for a good file, from a file, a default name or standard input', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const ends = await Promise.all([
+      inProcess(['validate'], { cwd }),
+      inProcess(['validate', '-f', 'vdcsync.yaml'], { cwd }),
+      vdcsync(['validate', '-f', '-'], { cwd, input: oneNetwork }),
+    ]);
+    for (const { code, stdout, stderr } of ends) {
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(/^The spec is valid: project 4711, 1 resource\.\n$/);
+    }
+  });
+
+  test('validate: every error at once as file:line:col: message, and nothing else', async () => {
+    const cwd = folderWith({
+      'bad.yaml':
+        'version: 1\nproject: { id: 4711 }\nnetworks:\n  a: { cdir: 10.0.0.0/24 }\n  b: { cidr: nowhere }\n',
+    });
+    const { code, stdout, stderr } = await inProcess(['validate', '-f', 'bad.yaml'], { cwd });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    const lines = stderr.trimEnd().split('\n');
+    expect(lines.length).toBeGreaterThanOrEqual(2);
+    for (const line of lines) expect(line).toMatch(/^bad\.yaml:\d+:\d+: \S/);
+  });
+
+  test.each([
+    ['is not there', 'gone.yaml', /^gone\.yaml:1:1: .*no such file/],
+    ['is a folder', 'folder', /^folder:1:1: .*folder/],
+    ['is no text', 'bytes.yaml', /^bytes\.yaml:1:1: .*UTF-8/],
+    ['is empty', 'empty.yaml', /^empty\.yaml:1:1: /],
+  ])('validate: a file that %s', async (_name, file, message) => {
+    const cwd = folderWith({ 'folder/x': '', 'empty.yaml': '' });
+    writeFileSync(`${cwd}/bytes.yaml`, Buffer.from([0x76, 0xff, 0xfe]));
+    const { code, stderr } = await inProcess(['validate', '-f', file], { cwd });
+    expect(stderr).toMatch(message);
+    expect(code).toBe(1);
+  });
+
+  test('two files add up to one spec', async () => {
+    const cwd = folderWith({
+      'a.yaml': oneNetwork,
+      'b.yaml': 'version: 1\nips:\n  web: {}\n',
+    });
+    const { code, stdout } = await inProcess(['validate', '-f', 'a.yaml', '-f', 'b.yaml'], { cwd });
+    expect(stdout).toContain('2 resources');
+    expect(code).toBe(0);
+  });
+});
