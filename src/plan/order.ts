@@ -26,7 +26,8 @@ export function order(
   }
   const linked = operations.map((operation) => {
     const needs = [...own(operation, kinds, world, index), ...(further.get(operation.id) ?? [])];
-    const others = needs.filter((id) => present.has(id) && id !== operation.id);
+    const deletes = operation.verb === 'delete';
+    const others = needs.filter((id) => (deletes || present.has(id)) && id !== operation.id);
     return { ...operation, needs: [...new Set(others)] };
   });
   return sorted(linked, [...kinds.keys()]);
@@ -89,9 +90,7 @@ function own(
 ): readonly OperationId[] {
   const { key, verb } = operation;
   if (verb === 'delete') {
-    const parent = world.subjects.get(key)?.parent;
-    const first = parent === undefined ? holders(operation, world, index) : [parent];
-    return first.map((holder) => operationId('delete', holder));
+    return holders(operation, world, index).map((holder) => operationId('delete', holder));
   }
   return [
     ...(verb === 'create' ? [operationId('delete', key), ...leftovers(key, index)] : []),
@@ -109,9 +108,13 @@ function leftovers(key: ResourceKey, { childrenOf }: Index): readonly OperationI
     .map((child) => operationId('delete', child.key));
 }
 
-/** Servers that hold the address, or a card in the network, that is to go. */
+/**
+ * Servers that hold the address, or a card in the network, that is to go. Where one of
+ * them stays, the deletion is not in the plan, and the need for it holds this one back.
+ */
 function holders({ key, kind }: Operation, world: World, index: Index): readonly ResourceKey[] {
-  if (kind === 'network') return index.serversIn.get(key) ?? [];
+  const isThere = (server: ResourceKey) => world.subjects.get(server)?.binding !== undefined;
+  if (kind === 'network') return (index.serversIn.get(key) ?? []).filter(isThere);
   if (kind !== 'ip') return [];
   const id = world.idOf(key);
   const server = world.ips.find((each) => String(each.id) === id)?.server_id;
