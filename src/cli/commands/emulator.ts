@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import { loadFaults } from '../../emulator/faults-file.ts';
 import { type RunningEmulator, type ServeOptions, startEmulator } from '../../emulator/http-server.ts';
@@ -40,7 +41,7 @@ async function start(flags: EmulatorFlags, io: Io): Promise<RunningEmulator> {
     ...(port === undefined ? {} : { port }),
     ...(speed === undefined ? {} : { speed }),
     ...(seed === undefined ? {} : { seed }),
-    ...(data === undefined ? {} : { dataFile: data }),
+    ...(data === undefined ? {} : { dataFile: resolve(io.cwd, data) }),
     ...(project === undefined ? {} : { projectId: project }),
     ...fromFile(flags.profile, 'the profile', io, (text) => ({ profile: loadProfile(text) })),
     ...fromFile(flags.faults, 'the faults file', io, loadFaults),

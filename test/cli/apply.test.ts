@@ -1,0 +1,178 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ended, folderWith, inProcess, oneNetwork, shop, start, vdcsync } from './run.ts';
+
+const lines = (text: string) =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+describe('cli: apply', () => {
+  test('carries out, tells what it did, and then has nothing left to do', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': shop });
+    const first = await inProcess(['apply', '--emulator', '--yes'], { cwd });
+    expect(first.code).toBe(0);
+    expect(first.stdout).toContain('Plan: 5 to create.');
+    expect(first.stdout).toMatch(/Converged: 5 operations done in .*; 5 writes, \d+ reads \(\d+ polls\)/);
+    expect(first.stdout).toMatch(/servers\.web-1\.firewall: its server stood open for/);
+    expect(first.stderr).toMatch(/✓ create servers\.web-1 in/);
+    const second = await inProcess(['apply', '--emulator', '--yes'], { cwd });
+    expect(second).toEqual({
+      code: 0,
+      stdout: 'Nothing to do: project 4711 is as the file says (5 resources).\n',
+      stderr: '',
+    });
+  });
+
+  test('--format json is one object a line: start, progress, end, the summary last', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': shop });
+    const { code, stdout } = await inProcess(['apply', '--emulator', '--yes', '--format', 'json'], { cwd });
+    expect(code).toBe(0);
+    const told = lines(stdout);
+    for (const type of ['started', 'ended']) {
+      expect(told.filter((each) => each.type === type).map(({ key }) => key)).toHaveLength(5);
+    }
+    expect(told.some(({ type, step }) => type === 'progress' && step === 'task')).toBe(true);
+    expect(told.at(-1)).toMatchObject({
+      type: 'summary',
+      outcome: 'converged',
+      exit_code: 0,
+      operations: { done: 5, failed: 0, blocked: 0, unresolved: 0 },
+      requests: { writes: 5, throttled: 0 },
+      blocked: [],
+    });
+  });
+
+  test('what is blocked is told with the command that resolves it, and the exit code is 3', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': shop, 'empty.yaml': 'version: 1\nproject: { id: 4711 }\n' });
+    await inProcess(['apply', '--emulator', '--yes'], { cwd });
+    const { code, stdout } = await inProcess(['apply', '--emulator', '--yes', '-f', 'empty.yaml'], { cwd });
+    expect(code).toBe(3);
+    expect(stdout).toContain('! delete servers.web-1  [prune_disabled]');
+    expect(stdout).toContain('→ write `settings: {prune: true}`');
+    const json = await inProcess(['apply', '--emulator', '--yes', '-f', 'empty.yaml', '--format', 'json'], {
+      cwd,
+    });
+    expect(lines(json.stdout).at(-1)).toMatchObject({ type: 'summary', outcome: 'blocked', exit_code: 3 });
+  });
+
+  test('destroy deletes all that is managed, and leaves nothing billed', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': shop });
+    await inProcess(['apply', '--emulator', '--yes'], { cwd });
+    const { code, stdout } = await inProcess(['destroy', '--emulator', '--yes'], { cwd });
+    expect(code).toBe(0);
+    expect(stdout).toContain('Plan: 3 to delete.');
+    const status = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
+    expect(JSON.parse(status.stdout)).toMatchObject({ resources: [], billed: [], idle: [] });
+  });
+
+  test('a resource that is there already can be adopted instead of made', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    await inProcess(['apply', '--emulator', '--yes'], { cwd });
+    rmSync(join(cwd, '.vdcsync', 'state.db'));
+    const { code, stdout } = await inProcess(['adopt', 'networks.backend', '32', '--emulator'], { cwd });
+    expect(stdout).toMatch(/networks\.backend/);
+    expect(code).toBe(0);
+    const plan = await inProcess(['plan', '--emulator'], { cwd });
+    expect(plan.stdout).toMatch(/^Nothing to do/);
+  });
+
+  test('the emulated project has to be the one of the file', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork, 'other.yaml': oneNetwork.replace('4711', '5') });
+    await inProcess(['apply', '--emulator', '--yes'], { cwd });
+    const { code, stderr } = await inProcess(['plan', '--emulator', '-f', 'other.yaml'], { cwd });
+    expect(stderr).toMatch(/holds the emulated project 4711, not 5/);
+    expect(code).toBe(1);
+  });
+
+  test('a damaged emulator file is refused and left as it is', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork, '.vdcsync/emulator.json': '{' });
+    const { code, stderr } = await inProcess(['apply', '--emulator', '--yes'], { cwd });
+    expect(stderr).toMatch(/emulator\.json/);
+    expect(code).toBe(1);
+  });
+
+  test('Ctrl-C ends it with 130, and the next run goes on', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': shop, 'slow.yaml': 'time_scale: 10\n' });
+    const args = ['apply', '--emulator', '--yes', '--api-profile', 'slow.yaml'];
+    const child = start(args, { cwd });
+    child.stderr?.on('data', (data: Buffer) => {
+      if (data.toString().includes('servers.web-1: the API works')) child.kill('SIGINT');
+    });
+    const { code, stderr } = await ended(child);
+    expect(stderr).toContain('stopping once what is in flight has settled');
+    expect(code).toBe(130);
+    const next = await vdcsync(args, { cwd });
+    expect(next.code).toBe(0);
+    const { stdout } = await inProcess(['history', '--format', 'json', '--key', 'servers.web-1'], { cwd });
+    expect((JSON.parse(stdout) as { writes: unknown[] }).writes).toHaveLength(1);
+  }, 60_000);
+});
+
+describe('cli: status and history', () => {
+  let cwd: string;
+  beforeAll(async () => {
+    cwd = folderWith({ 'vdcsync.yaml': shop });
+    await inProcess(['apply', '--emulator', '--yes'], { cwd });
+  });
+
+  test('status with the API: what is managed, converged, billed and idle, and when it was looked at', async () => {
+    const { code, stdout } = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
+    const status = JSON.parse(stdout) as { resources: { key: string; standing: string }[] };
+    expect(status).toMatchObject({ project_id: 4711, converged: true, offline: null, idle: [], blocked: [] });
+    expect(status.resources.map(({ key, standing }) => `${key} ${standing}`)).toContain(
+      'servers.web-1 converged',
+    );
+    expect(code).toBe(0);
+    const text = await inProcess(['status', '--emulator'], { cwd });
+    expect(text.stdout.trimEnd().split('\n').at(-1)).toBe('Converged.');
+  });
+
+  test('status without the API says so and shows the state', async () => {
+    const { code, stdout } = await inProcess(['status', '--offline', '--format', 'json'], { cwd });
+    const status = JSON.parse(stdout) as { resources: unknown[] };
+    expect(status).toMatchObject({
+      converged: null,
+      offline: 'asked for --offline',
+      observed_at: null,
+      idle: null,
+    });
+    expect(status.resources).toHaveLength(5);
+    expect(code).toBe(0);
+  });
+
+  test('status of nothing is no failure', async () => {
+    const { code, stdout } = await inProcess(['status'], { cwd: folderWith() });
+    expect(stdout).toContain('nothing is managed yet');
+    expect(code).toBe(0);
+  });
+
+  test('status with a broken file says what is broken', async () => {
+    const broken = folderWith({ 'vdcsync.yaml': 'version: 2\n' });
+    const { code, stderr } = await inProcess(['status'], { cwd: broken });
+    expect(stderr).toMatch(/^vdcsync\.yaml:1:/);
+    expect(code).toBe(1);
+  });
+
+  test('history holds every write with key, request, task and outcome, newest first', async () => {
+    const { code, stdout } = await inProcess(['history', '--format', 'json'], { cwd });
+    const { writes } = JSON.parse(stdout) as { writes: Record<string, unknown>[] };
+    expect(writes).toHaveLength(5);
+    expect(writes.find(({ key }) => key === 'servers.web-1')).toMatchObject({
+      verb: 'create',
+      operation: 'create_server',
+      outcome: 'done',
+      phase: 'closed',
+      request_id: expect.stringMatching(/\S/),
+      task_id: expect.stringMatching(/\S/),
+      idempotency_key: expect.stringMatching(/\S{8,}/),
+    });
+    const times = writes.map(({ begun_at: at }) => String(at));
+    expect(times).toEqual(times.toSorted().reverse());
+    expect(code).toBe(0);
+    const one = await inProcess(['history', '--limit', '1'], { cwd });
+    expect(one.stdout.split('\n').filter((line) => /^\d/.test(line))).toHaveLength(1);
+  });
+});

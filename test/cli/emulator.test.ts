@@ -1,0 +1,66 @@
+import type { ChildProcess } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { describe, expect, test } from 'vitest';
+import { ended, folderWith, inProcess, oneNetwork, start } from './run.ts';
+
+interface Connection {
+  readonly base_url: string;
+  readonly project: { readonly id: number };
+  readonly tokens: Readonly<Record<'read_write' | 'read' | 'member', string>>;
+}
+
+async function firstLine(child: ChildProcess): Promise<string> {
+  if (child.stdout === null) throw new Error('the child has no pipe');
+  for await (const line of createInterface({ input: child.stdout })) return line;
+  throw new Error('the child said nothing');
+}
+
+describe('cli: emulator', () => {
+  test('serves on a free port, says how in one line, keeps its world, ends cleanly', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork, 'profile.yaml': 'time_scale: 60\n' });
+    const args = ['emulator', '--format', 'json', '--speed', '60', '--data', 'world.json'];
+    const first = start(args, { cwd });
+    const connection = JSON.parse(await firstLine(first)) as Connection;
+    expect(connection.base_url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1$/);
+    expect(Object.keys(connection.tokens)).toEqual(['read_write', 'read', 'member']);
+    const env = (at: Connection) => ({
+      VDC_BASE_URL: at.base_url,
+      VDC_TOKEN: at.tokens.read_write,
+      VDCSYNC_API_PROFILE: 'profile.yaml',
+    });
+    const applied = await inProcess(['apply', '--yes'], { cwd, env: env(connection) });
+    expect(applied.code).toBe(0);
+    first.kill('SIGINT');
+    expect(await new Promise((resolve) => first.once('exit', resolve))).toBe(0);
+
+    const second = start(args, { cwd });
+    const again = JSON.parse(await firstLine(second)) as Connection;
+    expect(again.tokens).toEqual(connection.tokens);
+    const plan = await inProcess(['plan'], { cwd, env: env(again) });
+    expect(plan.stdout).toMatch(/^Nothing to do/);
+    second.kill('SIGTERM');
+    expect(await new Promise((resolve) => second.once('exit', resolve))).toBe(0);
+  });
+
+  test('otherwise it tells a person how to use it', async () => {
+    const child = start(['emulator', '--speed', '5'], { cwd: folderWith() });
+    child.stdout?.once('data', () => child.kill('SIGTERM'));
+    const { code, stdout } = await ended(child);
+    for (const part of ['export VDC_BASE_URL=', 'export VDC_TOKEN=', 'curl -H', 'time_scale: 5']) {
+      expect(stdout).toContain(part);
+    }
+    expect(code).toBe(0);
+  });
+
+  test.each([
+    ['a faults file that is not there', ['--faults', 'gone'], /gone cannot be read/],
+    ['a faults file that says nothing known', ['--faults', 'bad.yaml'], /bad\.yaml: /],
+    ['a profile that is wrong', ['--profile', 'bad.yaml'], /bad\.yaml: /],
+    ['a data file that is foreign', ['--data', 'bad.yaml'], /bad\.yaml .*left as it is/],
+  ])('%s ends it with 1', async (_name, args, message) => {
+    const cwd = folderWith({ 'bad.yaml': 'limits: [1]\nfaults: 3\n' });
+    const { code, stdout, stderr } = await inProcess(['emulator', ...args], { cwd, env: {} });
+    expect(stderr).toMatch(message);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  });
+});
