@@ -1,5 +1,4 @@
 import type { Desired } from '../core/desired.ts';
-import { FenceError } from '../core/errors.ts';
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { Spend, Verb } from '../core/plan.ts';
@@ -9,7 +8,7 @@ import type { Binding, Intent, StateChange } from '../core/state.ts';
 import type { EngineDeps } from './engine.ts';
 import type { HoldScope } from './outcome.ts';
 import type { ReadCache } from './read-cache.ts';
-import { type SurveyInput, survey, surveyAgain } from './survey.ts';
+import { refuseOtherProject, type SurveyInput, survey, surveyAgain } from './survey.ts';
 import type { WriteGate } from './write-gate.ts';
 
 /** How old a look may be that an operation is decided on, in ms. */
@@ -106,8 +105,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
       return run.world;
     },
     async fence() {
-      const project = await cache.since(clock.now() - freshMs).project();
-      if (project.id !== desired.projectId) throw fenceError(desired.projectId, project.id, project.name);
+      refuseOtherProject(desired, await cache.since(clock.now() - freshMs).project());
     },
     hold(scope, request, hold) {
       holds.set(scope === 'operation' ? request.name : scope, hold);
@@ -149,10 +147,4 @@ export async function startRun(options: RunOptions): Promise<Run> {
   await run.refreshIntents();
   await run.look();
   return run as Run;
-}
-
-export function fenceError(wanted: number, found: number, name: string): FenceError {
-  return new FenceError(
-    `The file is for project ${wanted}, but the token belongs to project ${found} ("${name}"). Nothing was written. Use the token of project ${wanted}, or correct project.id.`,
-  );
 }
