@@ -1,0 +1,75 @@
+// Who may import whom: data flows one way (docs/architecture.md). Everyone may import core.
+// test/layers.test.ts plants a violation of each rule and expects it to be reported.
+const rooms = {
+  core: [],
+  plan: ['core'],
+  queue: ['core'],
+  state: ['core'],
+  api: ['core'],
+  reconcilers: ['core'],
+  platform: ['core'],
+  // A spec is checked with the kinds' own schemas.
+  spec: ['core', 'reconcilers'],
+  engine: ['core', 'plan', 'queue'],
+  // A second reading of the API's text: it shares no code or schema with the client.
+  emulator: ['core', 'platform/system-clock', 'platform/system-random'],
+  simulation: ['core', 'engine', 'spec', 'reconcilers/registry', 'api', 'emulator', 'state', 'plan'],
+  daemon: ['core', 'engine', 'spec'],
+};
+
+const kinds =
+  '^src/reconcilers/(network|ip|iso|server|network-interface|firewall|backup|backup-policy)\\.ts$';
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-circular',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    {
+      name: 'no-unresolvable',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: 'no-dev-dependencies',
+      comment: 'What src imports is installed with the package.',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'] },
+    },
+    ...Object.entries(rooms).map(([room, allowed]) => ({
+      name: `${room}-imports`,
+      comment: `${room} may import ${allowed.join(', ') || 'nothing but itself'}`,
+      severity: 'error',
+      from: { path: `^src/${room}/` },
+      to: { path: '^src/', pathNot: [room, ...allowed].map((each) => `^src/${each}(/|\\.|$)`) },
+    })),
+    {
+      name: 'no-sibling-kinds',
+      comment: 'A kind knows no other kind: they meet in the registry.',
+      severity: 'error',
+      from: { path: kinds },
+      to: { path: kinds },
+    },
+    {
+      name: 'nobody-imports-the-cli',
+      severity: 'error',
+      from: { pathNot: '^src/cli/' },
+      to: { path: '^src/cli/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.js', '.json'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+      exportsFields: ['exports'],
+    },
+  },
+};

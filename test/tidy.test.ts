@@ -1,0 +1,88 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+function filesOf(folder: string): { file: string; lines: string[] }[] {
+  return readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => ({
+      file: `${folder}/${name}`,
+      lines: readFileSync(`${root}${folder}/${name}`, 'utf8').split('\n'),
+    }));
+}
+
+/** Code without its comments, line by line. */
+function code(lines: readonly string[]): string[] {
+  return lines.map((line) => (/^\s*(\*|\/\*|\/\/)/.test(line) ? '' : line.replace(/\s\/\/ .*$/, '')));
+}
+
+const source = filesOf('src');
+const tests = filesOf('test');
+/** The only rooms that touch the process's globals. */
+const edges = /^src\/(platform|cli)\//;
+
+const banned: readonly (readonly [RegExp, string])[] = [
+  [/\bDate\.now\b/, 'the Clock that was handed in'],
+  [/\bnew Date\(\s*\)/, 'the Clock that was handed in'],
+  [/\bperformance\.now\b/, "the Clock's monotonic()"],
+  [/\bMath\.random\b/, 'the Random that was handed in'],
+  [/(?<![.\w])(setTimeout|setInterval|setImmediate)\(/, "the Clock's sleep()"],
+  [/\bprocess\.env\b/, 'an argument: the environment is read in src/cli'],
+  [/(?<![.\w])console\./, 'the logger, or an event'],
+  [/(?<![.\w])fetch\(/, 'the Transport that was handed in'],
+];
+
+describe('tidiness', () => {
+  test.each(banned)('src outside platform and cli has no %s: use %s', (pattern) => {
+    const found = source
+      .filter(({ file }) => !edges.test(file))
+      .flatMap(({ file, lines }) =>
+        code(lines).flatMap((line, index) =>
+          pattern.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [],
+        ),
+      );
+    expect(found).toEqual([]);
+  });
+
+  test('only the command line decides how the process ends', () => {
+    const found = source.filter(
+      ({ file, lines }) =>
+        !file.startsWith('src/cli/') && /process\.exit(Code)?\b/.test(code(lines).join('\n')),
+    );
+    expect(found.map(({ file }) => file)).toEqual([]);
+  });
+
+  test('no file is longer than 400 lines', () => {
+    const long = source
+      .filter(({ lines }) => lines.length > 401)
+      .map(({ file, lines }) => `${file}: ${lines.length}`);
+    expect(long).toEqual([]);
+  });
+
+  test('nothing is left for later, and no test is skipped or run alone', () => {
+    const later = /\b(TODO|FIXME|XXX)\b/;
+    const partial = /\b(test|it|describe)\.(skip|only|todo)\b|\b[xf](it|describe)\(/;
+    const found = [...source, ...tests].flatMap(({ file, lines }) =>
+      lines.flatMap((line, index) =>
+        file !== 'test/tidy.test.ts' && (later.test(line) || partial.test(line))
+          ? [`${file}:${index + 1}`]
+          : [],
+      ),
+    );
+    expect(found).toEqual([]);
+  });
+
+  test('no path of a machine stands anywhere', () => {
+    const path = /(^|[\s'"`(])\/(home|Users|root|work|mnt)\/\w/;
+    const found = [...source, ...tests].flatMap(({ file, lines }) =>
+      lines.flatMap((line, index) => (path.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
+    );
+    expect(found).toEqual([]);
+  });
+
+  test('there is code to look at', () => {
+    expect(source.length).toBeGreaterThan(100);
+  });
+});
