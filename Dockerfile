@@ -1,0 +1,35 @@
+# docker build -t vdcsync .
+# docker run --rm --read-only --cap-drop ALL -v vdcsync:/var/lib/vdcsync -v "$PWD:/spec:ro" \
+#   -e VDC_BASE_URL -e VDC_TOKEN_FILE=/run/secrets/token -v ./token:/run/secrets/token:ro vdcsync plan
+
+FROM node:24-slim AS build
+WORKDIR /build
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci
+COPY tsconfig.json tsconfig.build.json ./
+COPY src ./src
+RUN npm run build
+RUN npm prune --omit=dev
+
+FROM node:24-slim
+# tini is process 1: it passes signals on and reaps orphans, also where nobody gives --init (Kubernetes).
+RUN apt-get update && apt-get install -y --no-install-recommends tini && rm -rf /var/lib/apt/lists/*
+WORKDIR /app
+COPY --from=build /build/package.json ./
+COPY --from=build /build/node_modules ./node_modules
+COPY --from=build /build/dist ./dist
+COPY schemas ./schemas
+RUN chmod 755 dist/cli/main.js && ln -s /app/dist/cli/main.js /usr/local/bin/vdcsync
+RUN install -d -o node -g node -m 0700 /var/lib/vdcsync
+ENV NODE_ENV=production
+ENV VDCSYNC_STATE=/var/lib/vdcsync/state.db
+# By number, so that Kubernetes can see that it is not root.
+USER 1000:1000
+# The one place that is written to: the root file system may be read-only.
+VOLUME /var/lib/vdcsync
+# A spec that is mounted here is found without -f.
+WORKDIR /spec
+# The state can be read. A one-shot container is gone before it is asked.
+HEALTHCHECK --interval=60s --timeout=10s CMD ["vdcsync", "history", "--limit", "1"]
+ENTRYPOINT ["tini", "--", "vdcsync"]
+CMD ["--help"]

@@ -1,0 +1,125 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+// There is no Docker here: the steps of the Dockerfile are followed in a folder as far as they
+// do not need one. What it copies, what it builds and what it starts is real.
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const scratch = mkdtempSync(join(tmpdir(), 'vdcsync-docker-'));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+interface Instruction {
+  readonly name: string;
+  readonly rest: string;
+}
+
+const instructions: readonly Instruction[] = readFileSync(join(root, 'Dockerfile'), 'utf8')
+  .replace(/\\\n/g, ' ')
+  .split('\n')
+  .filter((line) => /^[A-Z]+ /.test(line))
+  .map((line) => ({ name: line.slice(0, line.indexOf(' ')), rest: line.slice(line.indexOf(' ') + 1) }));
+
+const all = (name: string) => instructions.filter((each) => each.name === name).map(({ rest }) => rest);
+const last = (name: string) => all(name).at(-1) ?? '';
+const copies = all('COPY').map((rest) => {
+  const words = rest.split(/\s+/).filter((word) => !word.startsWith('--'));
+  return {
+    fromBuild: rest.includes('--from=build'),
+    sources: words.slice(0, -1),
+    target: words.at(-1) ?? '',
+  };
+});
+
+/** What `.dockerignore` lets through: it forbids everything and names the exceptions. */
+const allowed = readFileSync(join(root, '.dockerignore'), 'utf8')
+  .split('\n')
+  .filter((line) => line.startsWith('!'))
+  .map((line) => line.slice(1));
+
+describe('the Dockerfile', () => {
+  test('copies what exists and .dockerignore lets through, and nothing else is let through', () => {
+    const sources = copies.filter(({ fromBuild }) => !fromBuild).flatMap((each) => each.sources);
+    for (const source of sources) expect(existsSync(join(root, source)), source).toBe(true);
+    expect([...sources].sort()).toEqual([...allowed].sort());
+  });
+
+  test('runs as nobody special, from a pinned line of Node, with one writable place', () => {
+    expect(all('FROM')).toEqual(['node:24-slim AS build', 'node:24-slim']);
+    expect(last('USER')).toMatch(/^[1-9]\d*:[1-9]\d*$/);
+    expect(all('VOLUME')).toEqual(['/var/lib/vdcsync']);
+    expect(all('ENV')).toContain('VDCSYNC_STATE=/var/lib/vdcsync/state.db');
+    expect(instructions.some(({ rest }) => /TOKEN=|SECRET=|PASSWORD=/.test(rest))).toBe(false);
+  });
+
+  test('starts the command under an init, which passes signals on', () => {
+    expect(JSON.parse(last('ENTRYPOINT'))).toEqual(['tini', '--', 'vdcsync']);
+    expect(last('HEALTHCHECK')).toContain('"vdcsync"');
+    expect(all('RUN').join('\n')).toContain('ln -s /app/dist/cli/main.js /usr/local/bin/vdcsync');
+  });
+});
+
+describe('the image, built in a folder', () => {
+  const build = join(scratch, 'build');
+  const app = join(scratch, 'app');
+  const run = (args: readonly string[], cwd: string) =>
+    execFileSync(process.execPath, [join(app, 'dist/cli/main.js'), ...args], {
+      cwd,
+      encoding: 'utf8',
+      env: { VDCSYNC_STATE: join(scratch, 'state', 'state.db') },
+    });
+
+  beforeAll(() => {
+    for (const { sources } of copies.filter(({ fromBuild }) => !fromBuild)) {
+      for (const source of sources) cpSync(join(root, source), join(build, source), { recursive: true });
+    }
+    symlinkSync(join(root, 'node_modules'), join(build, 'node_modules'));
+    const { scripts } = JSON.parse(readFileSync(join(build, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>;
+    };
+    expect(scripts.build).toBe('tsc -p tsconfig.build.json');
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: build });
+
+    for (const { sources } of copies.filter(({ fromBuild }) => fromBuild)) {
+      for (const source of sources) {
+        const name = source.replace(/^\/build\//, '');
+        if (name !== 'node_modules') cpSync(join(build, name), join(app, name), { recursive: true });
+      }
+    }
+    copyProduction(app);
+  }, 120_000);
+
+  test('tells its version', () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+    expect(run(['--version'], scratch)).toBe(`${version}\n`);
+  });
+
+  test('finds a spec in its working folder, and plans', () => {
+    const spec = join(scratch, 'spec');
+    mkdirSync(spec);
+    cpSync(join(root, 'examples/shop.yaml'), join(spec, 'vdcsync.yaml'));
+    expect(run(['validate'], spec)).toContain('The spec is valid');
+    expect(run(['plan', '--emulator'], spec)).toMatch(/Plan: \d+ to create/);
+  });
+
+  test('is healthy before it has a state', () => {
+    const [, ...args] = JSON.parse(last('HEALTHCHECK').replace(/^.*CMD /, '')) as string[];
+    expect(run(args, scratch)).toContain('No write was ever sent');
+  });
+});
+
+/** `npm prune --omit=dev`, from the lock file: what is left has to be enough. */
+function copyProduction(target: string): void {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { dev?: boolean; devOptional?: boolean; optional?: boolean }>;
+  };
+  for (const [path, { dev, devOptional }] of Object.entries(lock.packages)) {
+    if (path === '' || dev === true || devOptional === true || !existsSync(join(root, path))) continue;
+    mkdirSync(dirname(join(target, path)), { recursive: true });
+    cpSync(join(root, path), join(target, path), { recursive: true });
+  }
+}
