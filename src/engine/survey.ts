@@ -1,8 +1,10 @@
 import type { Desired, DesiredResource } from '../core/desired.ts';
 import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
+import { FenceError } from '../core/errors.ts';
 import type { Catalogue, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
+import type { Project } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
 
 export interface SurveyInput {
@@ -15,11 +17,12 @@ export interface SurveyInput {
   readonly catalogueRead: ReadPort;
 }
 
-/** Looks at everything that the file or the state names, once. */
+/** Looks at everything that the file or the state names, once. Throws `FenceError` in another project. */
 export async function survey(input: SurveyInput): Promise<World> {
   const { read, kinds } = input;
   const subjects = subjectsOf(input.desired.resources, input.bindings, kinds);
   const project = await read.project();
+  refuseOtherProject(input.desired, project);
   const [ips, networks, catalogue] = await Promise.all([read.ips(), read.networks(), readCatalogue(input)]);
   const observed = await observe(kinds, read, subjects, [...subjects.values()]);
   return assemble(input, { project, ips, networks, catalogue, subjects, observed });
@@ -41,6 +44,14 @@ export async function surveyAgain(input: SurveyInput, before: World, key: Resour
   observed.delete(key);
   for (const [seen, what] of fresh) observed.set(seen, what);
   return assemble(input, { ...before, ips, networks, subjects, observed });
+}
+
+/** @throws FenceError where the token belongs to another project than the file. */
+export function refuseOtherProject({ projectId }: Desired, { id, name }: Project): void {
+  if (id === projectId) return;
+  throw new FenceError(
+    `The file is for project ${projectId}, but the token belongs to project ${id} ("${name}"). Nothing was written. Use the token of project ${projectId}, or correct project.id.`,
+  );
 }
 
 type Parts = Pick<World, 'project' | 'ips' | 'networks' | 'catalogue' | 'subjects' | 'observed'>;
