@@ -1,0 +1,134 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { startEmulator } from '../../src/emulator/http-server.ts';
+import type { Mutation } from '../../src/emulator/mutations.ts';
+import type { World } from '../../src/emulator/world.ts';
+import { seededRandom } from '../support/rig.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const speed = 600;
+/** Stories run side by side; each is a project of its own. */
+const stories = Number(process.env.KILL_STORIES ?? 12);
+const killsAStory = 20;
+
+const spec = `version: 1
+project: {id: 4711}
+settings: {exclusive: true}
+networks:
+  backend: {cidr: 10.20.0.0/24}
+ips:
+  spare: {}
+isos:
+  rescue: {url: "https://mirror.example.com/rescue.iso"}
+servers:
+  web-1:
+    server_type: sliders-1
+    image: ubuntu-24.04
+    cores: 2
+    memory_mb: 4096
+    disk_gb: 40
+    public_ipv4: {new: true}
+    network_interfaces: [backend]
+    firewall: {enabled: true, rules: [{direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22"}]}
+    backup: {max_age: 365d}
+  web-2:
+    server_type: plans-1
+    plan_id: 51
+    image: debian-13
+    public_ipv4: {new: true}
+    network_interfaces: [backend]
+`;
+
+/** What has to be there in the end, and no more: everything else would be bought twice. */
+const wanted = { backup: 1, ip: 3, iso: 1, network: 2, network_interface: 2, server: 2 };
+
+beforeAll(() => {
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' });
+}, 120_000);
+
+describe.concurrent('the built command, killed again and again', () => {
+  test.each(
+    Array.from({ length: stories }, (_, at) => at + 1),
+  )('story %i ends as the file says, and nothing is there twice', async (seed) => {
+    const chance = seededRandom(seed);
+    const service = await startEmulator({
+      speed,
+      seed,
+      faults: [
+        faultRule({ method: 'POST', probability: 0.1 }, { do: 'reset', effect: 'done' }),
+        faultRule({ method: 'POST', probability: 0.05 }, { do: 'reset', effect: 'none' }),
+        faultRule({ method: 'PUT', probability: 0.1 }, { do: 'reset', effect: 'done' }),
+      ],
+    });
+    const folder = await mkdtemp(join(tmpdir(), 'vdcsync-kill-'));
+    try {
+      await writeFile(join(folder, 'vdcsync.yaml'), spec);
+      await writeFile(join(folder, 'profile.yaml'), `time_scale: ${speed}\n`);
+      const env = {
+        PATH: process.env.PATH,
+        VDC_BASE_URL: service.baseUrl,
+        VDC_TOKEN: service.projects[0]?.tokens.readWrite,
+        VDCSYNC_API_PROFILE: 'profile.yaml',
+        LOG_LEVEL: 'error',
+      };
+      let kills = 0;
+      let struck = 0;
+      for (;;) {
+        const child = spawn(process.execPath, [join(root, 'dist/cli/main.js'), 'apply', '--yes'], {
+          cwd: folder,
+          env,
+        });
+        const output = gather(child);
+        const timer =
+          kills < killsAStory
+            ? setTimeout(() => child.kill('SIGKILL'), 150 + chance.next() * 1500)
+            : undefined;
+        const [code] = await once(child, 'exit');
+        clearTimeout(timer);
+        if (code === 0 && kills >= killsAStory) break;
+        if (code !== null && code !== 0) throw new Error(`exit ${code} after ${kills} kills:\n${output()}`);
+        if (code === null) struck++;
+        // Converged sooner than it could be killed: the rest of the kills strike a project that changes.
+        else service.emulator.mutate(openedFirewall(service.emulator.world));
+        kills++;
+        if (kills === killsAStory) service.emulator.setFaults([]);
+      }
+      expect(counts(service.emulator.world)).toEqual(wanted);
+      expect(struck).toBeGreaterThan(killsAStory / 2);
+    } finally {
+      await service.close();
+      await rm(folder, { recursive: true, force: true });
+    }
+  }, 280_000);
+});
+
+function openedFirewall(world: World): Mutation {
+  const server = world.projects[0]?.servers[0]?.id ?? 0;
+  return { do: 'set_firewall', server_id: server, policy_in: 'accept', rules: [] };
+}
+
+function gather(child: ChildProcess): () => string {
+  const chunks: Buffer[] = [];
+  child.stdout?.on('data', (chunk: Buffer) => chunks.push(chunk));
+  child.stderr?.on('data', (chunk: Buffer) => chunks.push(chunk));
+  return () => Buffer.concat(chunks).toString();
+}
+
+function counts(world: World) {
+  const [project] = world.projects;
+  const cards = (project?.servers ?? []).flatMap((server) => server.cards).filter((card) => !card.public);
+  return {
+    backup: project?.backups.length,
+    ip: project?.ips.length,
+    iso: project?.isos.length,
+    network: project?.networks.length,
+    network_interface: cards.length,
+    server: project?.servers.length,
+  };
+}
