@@ -30,6 +30,8 @@ export interface Session {
   readonly store: StateStore;
   readonly reads: ReadPort;
   readonly clock: Clock;
+  /** How many times faster than real time `clock` runs. */
+  readonly timeScale: number;
   readonly counts: () => RequestCounts;
   close(): Promise<void>;
 }
@@ -122,6 +124,7 @@ async function assemble(
     store,
     reads: client.reads('refresh'),
     clock,
+    timeScale: profile.timeScale,
     counts,
     close: async () => {
       await transport.close();

@@ -35,13 +35,18 @@ export const plainPaint: Paint = (_style, text) => text;
  */
 export async function askYesNo(io: Io, question: string, signal?: AbortSignal): Promise<boolean> {
   const lines = createInterface({ input: io.stdin, output: io.stderr });
+  // At a question the terminal hands Ctrl-C over as a key: it has to mean what it means elsewhere.
+  lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   try {
     const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
     const asked = lines.question(`${question} [yes/no] `, signal === undefined ? {} : { signal });
     const answer = await Promise.race([asked, ended]);
     return /^\s*y(es)?\s*$/i.test(answer);
   } catch (error) {
-    if (signal?.aborted) return false;
+    if (signal?.aborted) {
+      io.stderr.write('\n');
+      return false;
+    }
     throw error;
   } finally {
     lines.close();

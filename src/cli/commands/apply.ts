@@ -51,7 +51,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       halt: signals.halt,
       ...(saved === undefined ? {} : { saved }),
     } satisfies ApplyOptions);
-    return conclude(report, flags, io, view, signals);
+    return conclude(report, session, flags, io, view, signals);
   } finally {
     view.end();
     signals.dispose();
@@ -90,6 +90,7 @@ function approval(flags: ApplyFlags, io: Io, view: ProgressView, signals: Signal
 
 function conclude(
   report: ApplyReport,
+  { timeScale }: Session,
   flags: ApplyFlags,
   io: Io,
   view: ProgressView,
@@ -101,7 +102,7 @@ function conclude(
   if (flags.format === 'json') return code;
   const idle = report.outcome === 'converged' && report.results.length === 0;
   io.stdout.write(
-    idle ? planText(report.plan, paintFor(io.stdout)) : reportText(report, paintFor(io.stdout)),
+    idle ? planText(report.plan, paintFor(io.stdout)) : reportText(report, paintFor(io.stdout), timeScale),
   );
   return code;
 }

@@ -59,14 +59,15 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
   }
 
   function line(text: string): void {
-    erase();
-    stderr.write(text.endsWith('\n') ? text : `${text}\n`);
-    draw();
+    draw(text.endsWith('\n') ? text : `${text}\n`);
   }
 
-  function draw(): void {
-    if (paused) return;
-    erase();
+  /** In one piece, so that nothing flickers: away with the old rows, `above` to stay, the new rows. */
+  function draw(above = ''): void {
+    if (paused) {
+      stderr.write(above);
+      return;
+    }
     const room = Math.max(1, (stderr.rows ?? 24) - 2);
     // What the API is at matters more than what waits for its turn.
     const sorted = [...rows].sort(
@@ -75,7 +76,7 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
     const visible = sorted.slice(0, sorted.length > room ? room - 1 : room).map(rowText);
     if (sorted.length > visible.length)
       visible.push(paint('dim', `  … ${sorted.length - visible.length} more`));
-    if (visible.length > 0) stderr.write(`${visible.join('\n')}\n`);
+    stderr.write(`${erasure()}${above}${visible.map((row) => `${row}\n`).join('')}`);
     drawn = visible.length;
     timer ??= setInterval(tick, redrawMs).unref();
     if (rows.size === 0) halt();
@@ -91,8 +92,12 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
     return `${mark}${[...stripVTControlCharacters(text)].slice(0, Math.max(10, (stderr.columns ?? 80) - 2)).join('')}`;
   }
 
+  function erasure(): string {
+    return drawn === 0 ? '' : `\u001b[${drawn}A\u001b[J`;
+  }
+
   function erase(): void {
-    if (drawn > 0) stderr.write(`\u001b[${drawn}A\u001b[J`);
+    stderr.write(erasure());
     drawn = 0;
   }
 

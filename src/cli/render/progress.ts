@@ -20,7 +20,7 @@ export interface ProgressView {
 
 /** Steps in the words of a person. */
 export const stepWords: Readonly<Record<Step, string>> = {
-  queued: 'waits for its turn',
+  queued: 'queued',
   sent: 'sent',
   task: 'the API works',
   checking: 'checking',

@@ -55,7 +55,7 @@ const titles = {
 } as const;
 
 /** The end of a run for a person: what is left, then counts, then the verdict. */
-export function reportText(report: ApplyReport, paint: Paint): string {
+export function reportText(report: ApplyReport, paint: Paint, timeScale = 1): string {
   const { outcome, results, blocked, requests, durationMs, plan } = report;
   const failures = results.filter(({ outcome: each }) => each === 'failed' || each === 'unresolved');
   const open = results.filter(({ exposedMs }) => exposedMs !== undefined);
@@ -74,7 +74,8 @@ export function reportText(report: ApplyReport, paint: Paint): string {
     ...bill,
   ];
   const requestText = `${counted(writes, 'write')}, ${counted(reads, 'read')} (${counted(polls, 'poll')})`;
+  const pace = timeScale === 1 ? '' : ` of the API's time (${timeScale} times faster)`;
   const limited = throttled === 0 ? '' : `, limited ${counted(throttled, 'time')}`;
-  const verdict = `${titles[outcome]}: ${counted(done, 'operation')} done in ${span(durationMs)}; ${requestText}${limited}.`;
+  const verdict = `${titles[outcome]}: ${counted(done, 'operation')} done in ${span(durationMs)}${pace}; ${requestText}${limited}.`;
   return [...lines, paint('bold', outcome === 'declined' ? `${titles.declined}.` : verdict), ''].join('\n');
 }
