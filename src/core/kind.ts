@@ -5,7 +5,15 @@ import type { Collection, KindName, ResourceKey } from './keys.ts';
 import type { Change, Operation, OperationId, Verb, Warning } from './plan.ts';
 import type { Conclusive, ReadPort, WriteRequest } from './ports.ts';
 import type { ApiProfile } from './profile.ts';
-import type { ImageEntry, Ip, Network, Project, ServerType, ServerTypePricing } from './resources.ts';
+import type {
+  ImageEntry,
+  Ip,
+  Network,
+  NetworkInterface,
+  Project,
+  ServerType,
+  ServerTypePricing,
+} from './resources.ts';
 import type { Binding, Intent } from './state.ts';
 
 /** One resource on its way through a pass: wanted, bound, or both. */
@@ -37,8 +45,26 @@ export interface World {
   readonly observed: ReadonlyMap<ResourceKey, unknown>;
   /** The API's clock, ms since the epoch. */
   readonly apiNow: number;
-  /** The live id that a key stands for, where there is one. */
+  /** The live id that a key stands for, where there is one; whether it is still there is another question. */
   idOf(key: ResourceKey): string | undefined;
+  /** Whether it was seen, and is of use: nothing can be put into or onto what a failed write left. */
+  isThere(key: ResourceKey): boolean;
+  /** The key that stands for a live id. Cards and what else has no id of its own are not found. */
+  keyOf(kind: KindName, id: string): ResourceKey | undefined;
+  /** What is inside a server. */
+  childrenOf(server: ResourceKey): readonly Subject[];
+  /** Servers of this file with a card in the network, by its live id. */
+  serversIn(network: string): readonly ResourceKey[];
+  ip(id: string): Ip | undefined;
+  /** Addresses attached to a server, by its live id. */
+  ipsOf(server: string): readonly Ip[];
+  freeIps(): readonly Ip[];
+}
+
+/** What other kinds may know of a server. */
+export interface SeenServer {
+  readonly id: string | undefined;
+  readonly cards: readonly NetworkInterface[] | undefined;
 }
 
 /** What a diff concludes about one resource. */
@@ -46,7 +72,8 @@ export type Verdict =
   | { readonly verdict: 'unchanged' }
   /** `lost`: it was there before; its absence has to be confirmed before another one is made. */
   | { readonly verdict: 'create'; readonly changes: readonly Change[]; readonly lost?: string }
-  | { readonly verdict: 'update'; readonly changes: readonly Change[] }
+  /** `drift`: the live side is not as this file left it; `file`: the file asks for something else than it did. */
+  | { readonly verdict: 'update'; readonly changes: readonly Change[]; readonly cause: 'drift' | 'file' }
   /** `allowed`: the spec permits it without a further word. */
   | {
       readonly verdict: 'replace';
@@ -71,9 +98,14 @@ export interface Diff {
   readonly warnings?: readonly Warning[];
   /** What goes on being billed once this is done. */
   readonly leftBilled?: readonly string[];
-  /** Monthly price in the account's currency where the catalogue tells, else why it is unknown. */
-  readonly price?: { readonly known: string } | { readonly unknown: string };
+  /** Of what is made. */
+  readonly price?: Price;
+  /** Of what goes. */
+  readonly freed?: Price;
 }
+
+/** Monthly, in the account's currency, where the catalogue tells; else why it is unknown. */
+export type Price = { readonly known: string } | { readonly unknown: string };
 
 /** What the reads say of a write whose end is not known. */
 export type Evidence =
@@ -170,6 +202,9 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   ): Promise<ReadonlyMap<ResourceKey, Observed>>;
 
   diff(subject: Subject<Value>, observed: Observed | undefined, world: World): Diff;
+
+  /** What holds on to it, and so has to be deleted before it can be. */
+  heldBy?(subject: Subject<Value>, world: World): readonly ResourceKey[];
 
   /** Further "first this, then that" among a plan's operations, beside parents and references. */
   sequence?(operations: readonly Operation[], world: World): ReadonlyMap<OperationId, readonly OperationId[]>;

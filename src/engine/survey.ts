@@ -1,11 +1,12 @@
 import type { Desired, DesiredResource } from '../core/desired.ts';
-import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
 import { FenceError } from '../core/errors.ts';
+import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Catalogue, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { Project } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
+import { createWorld } from '../core/world.ts';
 
 export interface SurveyInput {
   readonly desired: Desired;
@@ -58,22 +59,9 @@ type Parts = Pick<World, 'project' | 'ips' | 'networks' | 'catalogue' | 'subject
 
 function assemble({ desired, profile, read }: SurveyInput, parts: Parts): World {
   const { project, ips, networks, catalogue, subjects, observed } = parts;
-  return {
-    project,
-    ips,
-    networks,
-    catalogue,
-    subjects,
-    observed,
-    settings: desired.settings,
-    profile,
-    apiNow: read.apiNow(),
-    idOf: (key) => {
-      const subject = subjects.get(key);
-      const seen = observed.get(key) as { readonly id?: string } | undefined;
-      return subject?.binding?.id ?? subject?.desired?.id ?? seen?.id;
-    },
-  };
+  const { settings } = desired;
+  const apiNow = read.apiNow();
+  return createWorld({ project, ips, networks, catalogue, subjects, observed, settings, profile, apiNow });
 }
 
 /** What is wanted and what is bound, by key; parents before children. */

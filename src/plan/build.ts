@@ -5,10 +5,11 @@ import type { Blocked, Cost, Effort, Operation, OperationId, Plan, Summary, Warn
 import { operationId } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
-import { draftAll, operationsOf } from './draft.ts';
+import { draftAll, isRenewed, operationsOf } from './draft.ts';
 import type { GuardInput } from './guards.ts';
-import { guard, knownDelta } from './guards.ts';
-import { order, prerequisites } from './order.ts';
+import { guard } from './guards.ts';
+import { knownDelta, unknownPrice } from './money.ts';
+import { obstacles, order, prerequisites } from './order.ts';
 
 export interface PlanInput extends GuardInput {
   readonly kinds: ReadonlyMap<KindName, ResourceKind>;
@@ -31,30 +32,47 @@ export interface Planned {
 
 /**
  * The difference between file and project as a value: what would be done, in which
- * order, what is held back and why. Pure: the same input gives the same plan.
+ * order, what is held back and why. Pure: the same input gives the same plan, whatever
+ * order its parts come in.
  */
 export function buildPlan(input: PlanInput): Planned {
   const { world, kinds } = input;
-  const drafts = reportDrift(draftAll(kinds, world), world);
   const inFlight = new Map(
-    input.openIntents.filter((intent) => !isOvertaken(intent, world)).map((intent) => [intent.key, intent]),
+    byKey(input.openIntents)
+      .filter((intent) => !isOvertaken(intent, world))
+      .map((intent) => [intent.key, intent]),
   );
-  const objections = guard(drafts, input);
-  const stuck = [...inFlight.values()].flatMap((intent) => blockedIntent(intent, world));
-  const allowed = drafts.filter(
-    (draft) => !objections.has(draft) && inFlight.get(draft.subject.key)?.phase !== 'blocked',
+  const stuck = new Set(
+    [...inFlight.values()].filter(({ phase }) => phase === 'blocked').map(({ key }) => key),
   );
+  const { drafts, objections } = judge(input, stuck);
+  const allowed = drafts.filter((draft) => !objections.has(draft) && !stuck.has(draft.subject.key));
   const candidates = order(allowed.flatMap(operationsOf), kinds, world);
-  const { operations, held } = holdDependents(candidates, input);
-  const blocked = [...stuck, ...objections.values(), ...held].sort((a, b) => (a.key < b.key ? -1 : 1));
   const releases = allowed.flatMap(releaseOf);
+  const { operations, held } = hold(candidates, new Set(releases.map(({ key }) => key)), input);
+  const blocked = byKey([
+    ...[...inFlight.values()].flatMap((intent) => blockedIntent(intent, world)),
+    ...[...objections].flatMap(([{ subject }, objection]) => (stuck.has(subject.key) ? [] : [objection])),
+    ...held,
+  ]);
   const warnings = [
     ...drafts.flatMap(({ diff }) => diff.warnings ?? []),
     ...releases.map(({ key, reason }) => ({ code: 'released', key, message: reason })),
     ...[...inFlight.values()].flatMap(inFlightWarning),
     ...notActive(world),
   ];
-  return { plan: assemble(input, { drafts, allowed, operations, blocked, warnings }), releases };
+  return { plan: assemble(input, { drafts, allowed, operations, blocked, warnings, releases }), releases };
+}
+
+/** Drafts with what is held against them. A server that is held back stays, and so does what is in it. */
+function judge(input: PlanInput, held: ReadonlySet<ResourceKey>) {
+  const drafts = draftAll(input.kinds, input.world, held);
+  const objections = guard(drafts, input);
+  const stay = drafts.filter(
+    (draft) => isRenewed(draft) && objections.has(draft) && !held.has(draft.subject.key),
+  );
+  if (stay.length === 0) return { drafts, objections };
+  return judge(input, new Set([...held, ...stay.map(({ subject }) => subject.key)]));
 }
 
 interface Parts {
@@ -63,16 +81,18 @@ interface Parts {
   readonly operations: readonly Operation[];
   readonly blocked: readonly Blocked[];
   readonly warnings: readonly Warning[];
+  readonly releases: readonly Release[];
 }
 
-function assemble(input: PlanInput, { drafts, allowed, operations, blocked, warnings }: Parts): Plan {
+function assemble(input: PlanInput, parts: Parts): Plan {
+  const { drafts, allowed, operations, blocked, warnings } = parts;
   const { project } = input.world;
   const done = new Set(operations.map(({ key }) => key));
   return {
     format_version: 1,
     project: { id: project.id, name: project.name, status: project.status },
     observed_at: new Date(input.now).toISOString(),
-    digest: digestOfPlan(input, operations, blocked),
+    digest: digestOfPlan(input, parts),
     summary: summarise(operations, blocked, drafts),
     operations,
     blocked,
@@ -84,45 +104,65 @@ function assemble(input: PlanInput, { drafts, allowed, operations, blocked, warn
   };
 }
 
-/** `drift: report`: what moved behind the file's back is told and left as it is. */
-function reportDrift(drafts: readonly Draft[], world: World): Draft[] {
-  if (world.settings.drift === 'correct') return [...drafts];
-  return drafts.map((draft) => {
-    const { verdict } = draft.diff;
-    const lost = verdict.verdict === 'create' && verdict.lost !== undefined;
-    if (!lost && verdict.verdict !== 'update') return draft;
-    const told = lost ? verdict.lost : verdict.changes.map(({ path }) => path).join(', ');
-    const warning = { code: 'drift', key: draft.subject.key, message: `differs from the file: ${told}` };
-    const warnings = [...(draft.diff.warnings ?? []), warning];
-    return { ...draft, diff: { verdict: { verdict: 'unchanged' }, warnings } };
-  });
-}
-
-/** An operation whose prerequisites neither exist nor are about to cannot be done either. */
-function holdDependents(candidates: readonly Operation[], { kinds, world }: PlanInput) {
-  const operations = new Map<OperationId, Operation>();
-  const held: Blocked[] = [];
-  for (const operation of candidates) {
-    const missing = prerequisites(operation, kinds, world).find(
-      (key) =>
-        !operations.has(operationId('create', key)) &&
-        !operations.has(operationId('adopt', key)) &&
-        world.idOf(key) === undefined,
-    );
-    const waits = missing ?? operation.needs.find((id) => !operations.has(id));
-    if (waits === undefined) operations.set(operation.id, operation);
-    else held.push(dependencyBlocked(operation, waits.replace(/^\w+:/, '')));
+/**
+ * What cannot be done because something else cannot: what it needs neither exists nor is
+ * about to, or what is in its way stays. Of a replacement both halves are held or none:
+ * what is deleted has to come again.
+ */
+function hold(
+  candidates: readonly Operation[],
+  released: ReadonlySet<ResourceKey>,
+  { kinds, world }: PlanInput,
+) {
+  const waits = new Map<OperationId, ResourceKey>();
+  for (let known = -1; known !== waits.size; ) {
+    known = waits.size;
+    const going = new Set<OperationId>();
+    for (const operation of candidates) {
+      if (waits.has(operation.id)) continue;
+      const waitsFor = findMissing(operation, going);
+      if (waitsFor === undefined) going.add(operation.id);
+      else waits.set(operation.id, waitsFor);
+    }
+    for (const { id, replacement } of candidates) {
+      const other = replacement && waits.get(replacement);
+      if (other !== undefined && !waits.has(id)) waits.set(id, other);
+    }
   }
-  return { operations: [...operations.values()], held };
+
+  function findMissing(operation: Operation, going: ReadonlySet<OperationId>): ResourceKey | undefined {
+    const comes = (key: ResourceKey) =>
+      world.isThere(key) || going.has(operationId('create', key)) || going.has(operationId('adopt', key));
+    const goes = (key: ResourceKey) => released.has(key) || going.has(operationId('delete', key));
+    const need = operation.needs.find((id) => !going.has(id));
+    return (
+      prerequisites(operation, kinds, world).find((key) => !comes(key)) ??
+      obstacles(operation, kinds, world).find((key) => !goes(key)) ??
+      (need && keyOf(need))
+    );
+  }
+
+  return {
+    operations: candidates.filter(({ id }) => !waits.has(id)),
+    held: candidates.flatMap((operation) => {
+      const waitsFor = waits.get(operation.id);
+      const half = operation.replacement !== undefined && operation.verb === 'delete';
+      return waitsFor === undefined || half ? [] : [dependencyBlocked(operation, waitsFor)];
+    }),
+  };
 }
 
-function dependencyBlocked({ key, verb }: Operation, waitsFor: string): Blocked {
+function keyOf(id: OperationId): ResourceKey {
+  return id.slice(id.indexOf(':') + 1) as ResourceKey;
+}
+
+function dependencyBlocked({ key, verb, replacement }: Operation, waitsFor: ResourceKey): Blocked {
   return {
     key,
-    verb,
+    verb: replacement === undefined ? verb : 'update',
     code: 'dependency_blocked',
     reason: `waits for ${waitsFor}, which is blocked or missing`,
-    resolve: `settle ${waitsFor}`,
+    resolve: `settle ${waitsFor} first`,
   };
 }
 
@@ -167,17 +207,18 @@ function releaseOf({ subject, diff }: Draft): Release[] {
 }
 
 /** Over what would be done and why, not over when it was looked at. */
-function digestOfPlan(
-  { world, desiredDigest }: PlanInput,
-  operations: readonly Operation[],
-  blocked: readonly Blocked[],
-): string {
+function digestOfPlan({ world, desiredDigest }: PlanInput, { operations, blocked, releases }: Parts): string {
   return digestOf({
     project: world.project.id,
     desired: desiredDigest,
     operations: operations.map(({ id, changes, needs, target }) => ({ id, changes, needs, target })),
     blocked: blocked.map(({ key, verb, code }) => ({ key, verb, code })),
+    releases: releases.map(({ key, gone }) => ({ key, gone })),
   });
+}
+
+function byKey<Each extends { readonly key: ResourceKey }>(list: readonly Each[]): Each[] {
+  return [...list].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
 }
 
 function summarise(
@@ -202,14 +243,12 @@ function summarise(
 }
 
 function costOf(drafts: readonly Draft[]): Cost {
-  const changing = drafts.filter(({ diff }) =>
-    ['create', 'delete', 'replace'].includes(diff.verdict.verdict),
-  );
   return {
-    known_monthly_delta: knownDelta(changing),
-    unknown: changing.flatMap(({ subject, diff }) =>
-      diff.price !== undefined && 'unknown' in diff.price ? [`${subject.key}: ${diff.price.unknown}`] : [],
-    ),
+    known_monthly_delta: knownDelta(drafts),
+    unknown: drafts.flatMap(({ subject, diff }) => {
+      const reason = unknownPrice(diff);
+      return reason === undefined ? [] : [`${subject.key}: ${reason}`];
+    }),
     left_billed: drafts.flatMap(({ diff }) => diff.leftBilled ?? []),
   };
 }

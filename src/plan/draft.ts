@@ -1,42 +1,52 @@
 import type { KindName, ResourceKey } from '../core/keys.ts';
-import type { Diff, ResourceKind, Subject, Verdict, World } from '../core/kind.ts';
+import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Operation, Verb } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
+import { createWorld } from '../core/world.ts';
 
 /** One subject with what its diff says, before guards and order. */
 export interface Draft {
   readonly subject: Subject;
   readonly kind: ResourceKind;
   readonly diff: Diff;
-  /** Its server is replaced or made anew, so it is judged as if it were not there. */
-  readonly renewed: boolean;
 }
 
-/** Diffs every subject. What lives in a server that is made anew is made anew with it. */
-export function draftAll(kinds: ReadonlyMap<KindName, ResourceKind>, world: World): Draft[] {
-  const first = [...world.subjects.values()].map((subject) => draftOne(kinds, world, subject));
-  const renewed = new Set(
-    first.filter(({ diff, subject }) => isRenewed(diff.verdict, subject)).map(({ subject }) => subject.key),
-  );
-  const leaving = new Set(
-    first.filter(({ diff }) => diff.verdict.verdict === 'delete').map(({ subject }) => subject.key),
-  );
-  const after = withoutServers(world, kinds, renewed);
+/**
+ * Diffs every subject, in the order of keys. What lives in a server that is made anew is
+ * judged as if that were not there; of what lives in one that goes, only what outlives it
+ * is left.
+ *
+ * @param held servers that stay as they are, whatever their diff says
+ */
+export function draftAll(
+  kinds: ReadonlyMap<KindName, ResourceKind>,
+  world: World,
+  held: ReadonlySet<ResourceKey>,
+): Draft[] {
+  const subjects = [...world.subjects.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+  const first = subjects.map((subject) => reportDrift(draftOne(kinds, world, subject), world));
+  const keysOf = (drafts: readonly Draft[]) => new Set(drafts.map(({ subject }) => subject.key));
+  const renewed = keysOf(first.filter((draft) => isRenewed(draft) && !held.has(draft.subject.key)));
+  const leaving = keysOf(first.filter((draft) => isLeaving(draft, world)));
+  const after = renewed.size === 0 ? world : withoutServers(world, kinds, renewed);
   return first.flatMap((draft) => {
-    const { parent } = draft.subject;
-    if (parent !== undefined && renewed.has(parent)) {
-      const subject = after.subjects.get(draft.subject.key) ?? draft.subject;
-      return [{ ...draftOne(kinds, after, subject), renewed: true }];
-    }
-    const goesWithServer = parent !== undefined && leaving.has(parent) && !draft.kind.outlivesParent;
-    return goesWithServer ? [] : [draft];
+    const { parent, key } = draft.subject;
+    if (parent === undefined) return [draft];
+    if (renewed.has(parent)) return [draftOne(kinds, after, after.subjects.get(key) ?? draft.subject)];
+    return leaving.has(parent) && !draft.kind.outlivesParent ? [] : [draft];
   });
 }
 
 export function draftOne(kinds: ReadonlyMap<KindName, ResourceKind>, world: World, subject: Subject): Draft {
   const kind = kinds.get(subject.kind);
   if (kind === undefined) throw new Error(`No such kind: ${subject.kind}`);
-  return { subject, kind, diff: kind.diff(subject, world.observed.get(subject.key), world), renewed: false };
+  return { subject, kind, diff: kind.diff(subject, world.observed.get(subject.key), world) };
+}
+
+/** A server that will be another one: what is inside it is made anew with it. */
+export function isRenewed({ subject, diff: { verdict } }: Draft): boolean {
+  if (subject.kind !== 'server') return false;
+  return verdict.verdict === 'replace' || (verdict.verdict === 'create' && verdict.lost !== undefined);
 }
 
 /** The operations that a verdict stands for, without their order. */
@@ -94,10 +104,25 @@ function operation(
   };
 }
 
-function isRenewed(verdict: Verdict, { kind, binding, desired }: Subject): boolean {
-  if (kind !== 'server') return false;
-  if (verdict.verdict === 'replace') return verdict.allowed && !binding?.protect && !desired?.protect;
-  return verdict.verdict === 'create' && verdict.lost !== undefined;
+/** `drift: report`: what moved behind the file's back is told and left; what the file asks anew is done. */
+function reportDrift(draft: Draft, world: World): Draft {
+  const { verdict, warnings = [] } = draft.diff;
+  if (world.settings.drift === 'correct') return draft;
+  const lost = verdict.verdict === 'create' ? verdict.lost : undefined;
+  const moved =
+    verdict.verdict === 'update' && verdict.cause === 'drift'
+      ? verdict.changes.map(({ path }) => path).join(', ')
+      : lost;
+  if (moved === undefined) return draft;
+  const warning = { code: 'drift', key: draft.subject.key, message: `differs from the file: ${moved}` };
+  return { ...draft, diff: { verdict: { verdict: 'unchanged' }, warnings: [...warnings, warning] } };
+}
+
+/** A server that goes, or that is gone and is not made again. */
+function isLeaving({ subject, diff: { verdict } }: Draft, world: World): boolean {
+  if (subject.kind !== 'server') return false;
+  if (verdict.verdict === 'delete') return true;
+  return verdict.verdict === 'unchanged' && subject.binding !== undefined && !world.isThere(subject.key);
 }
 
 /** The world as it will be once the given servers are gone. */
@@ -109,7 +134,7 @@ function withoutServers(
   const goes = ({ key, parent, kind }: Subject) =>
     servers.has(key) || (parent !== undefined && servers.has(parent) && !kinds.get(kind)?.outlivesParent);
   const gone = new Set([...world.subjects.values()].filter(goes).map(({ key }) => key));
-  return {
+  return createWorld({
     ...world,
     subjects: new Map(
       [...world.subjects].map(([key, subject]) => {
@@ -118,6 +143,5 @@ function withoutServers(
       }),
     ),
     observed: new Map([...world.observed].filter(([key]) => !gone.has(key))),
-    idOf: (key) => (gone.has(key) ? undefined : world.idOf(key)),
-  };
+  });
 }

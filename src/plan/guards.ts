@@ -1,7 +1,7 @@
 import type { World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
-import { negated, sumDecimals } from './money.ts';
+import { knownDelta, priceChange } from './money.ts';
 
 /** What guards need beside the drafts. */
 export interface GuardInput {
@@ -16,64 +16,45 @@ export interface GuardInput {
   readonly now: number;
 }
 
-type Guard = (draft: Draft, input: GuardInput, totals: Totals) => Omit<Blocked, 'key'> | undefined;
+type Objection = Omit<Blocked, 'key'>;
 
-interface Totals {
-  readonly deletions: number;
-  readonly knownIncrease: number;
-  readonly strangers: Strangers;
-}
+type Guard = (draft: Draft, input: GuardInput, strangers: Strangers) => Objection | undefined;
 
 /**
  * What holds an operation back although it could be done, most fundamental first.
  * The first guard that objects gives the reason.
  */
-const guards: readonly Guard[] = [
-  suspended,
-  protect,
-  prune,
-  replacement,
-  unmanaged,
-  maxDeletions,
-  maxIncrease,
-];
+const guards: readonly Guard[] = [suspended, protect, prune, replacement, unmanaged];
 
+/**
+ * What is held against the drafts. The caps come last and count only what nothing else
+ * holds back: where a cap is passed, all that it counts is held.
+ */
 export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<Draft, Blocked> {
-  const none = { deletions: 0, knownIncrease: 0, strangers: findStrangers(input.world) };
-  const own = drafts.filter(({ diff }) => diff.verdict.verdict !== 'blocked');
-  const allowed = own.filter((draft) =>
-    guards.slice(0, 5).every((each) => each(draft, input, none) === undefined),
-  );
-  const totals = {
-    deletions: allowed.filter(countsAsDeletion).length + input.deletedBefore,
-    knownIncrease: Number(knownDelta(allowed)),
-    strangers: none.strangers,
+  const objections = new Map<Draft, Blocked>();
+  const strangers = findStrangers(input.world);
+  const add = (draft: Draft, objection: Objection | undefined) => {
+    if (objection !== undefined && !objections.has(draft)) {
+      objections.set(draft, { key: draft.subject.key, ...objection });
+    }
   };
-  return new Map(
-    drafts.flatMap((draft) => {
-      const { verdict } = draft.diff;
-      if (verdict.verdict === 'blocked') {
-        const { verb, code, reason, resolve } = verdict;
-        return [[draft, { key: draft.subject.key, verb, code, reason, resolve }]];
-      }
-      for (const each of guards) {
-        const objection = each(draft, input, totals);
-        if (objection !== undefined) return [[draft, { key: draft.subject.key, ...objection }]];
-      }
-      return [];
-    }),
-  );
+  for (const draft of drafts) {
+    add(draft, refused(draft));
+    for (const each of guards) add(draft, each(draft, input, strangers));
+  }
+  const left = () => drafts.filter((draft) => !objections.has(draft));
+  const deletions = left().filter(countsAsDeletion).length + input.deletedBefore;
+  for (const draft of left()) add(draft, maxDeletions(draft, input, deletions));
+  const increase = Number(knownDelta(left()));
+  for (const draft of left()) add(draft, maxIncrease(draft, input, increase));
+  return objections;
 }
 
-/** What the allowed operations change of the monthly bill, as far as prices are known. */
-export function knownDelta(drafts: readonly Draft[]): string {
-  return sumDecimals(
-    drafts.flatMap(({ diff }) => {
-      if (diff.price === undefined || !('known' in diff.price)) return [];
-      if (diff.verdict.verdict === 'create') return [diff.price.known];
-      return diff.verdict.verdict === 'delete' ? [negated(diff.price.known)] : [];
-    }),
-  );
+/** What the kind itself says cannot be done. */
+function refused({ diff: { verdict } }: Draft): Objection | undefined {
+  if (verdict.verdict !== 'blocked') return undefined;
+  const { verb, code, reason, resolve } = verdict;
+  return { verb, code, reason, resolve };
 }
 
 export interface Strangers {
@@ -83,23 +64,17 @@ export interface Strangers {
 
 /** Resources that are billed and that neither the file nor the state names. */
 export function findStrangers(world: World): Strangers {
-  const ids = (kind: string) =>
-    new Set(
-      [...world.subjects.values()]
-        .filter((subject) => subject.kind === kind)
-        .flatMap(({ binding, desired }) => [binding?.id, desired?.id]),
-    );
-  const [servers, ips] = [ids('server'), ids('ip')];
   const attachedTo = world.ips.flatMap(({ server_id }) => (server_id === null ? [] : [server_id]));
+  const isOurs = (server: number | null) => world.keyOf('server', String(server)) !== undefined;
   return {
-    servers: [...new Set(attachedTo)].filter((id) => !servers.has(String(id))),
+    servers: [...new Set(attachedTo)].filter((id) => !isOurs(id)),
     addresses: world.ips
-      .filter(({ id, server_id }) => !ips.has(String(id)) && !servers.has(String(server_id)))
+      .filter(({ id, server_id }) => world.keyOf('ip', String(id)) === undefined && !isOurs(server_id))
       .map(({ address }) => address),
   };
 }
 
-function suspended({ diff }: Draft, { world, now }: GuardInput): Omit<Blocked, 'key'> | undefined {
+function suspended({ diff }: Draft, { world, now }: GuardInput): Objection | undefined {
   const { suspend } = world.settings;
   const verb = verbOf(diff.verdict.verdict);
   if (suspend === null || verb === undefined) return undefined;
@@ -112,7 +87,7 @@ function suspended({ diff }: Draft, { world, now }: GuardInput): Omit<Blocked, '
   };
 }
 
-function protect({ subject, diff }: Draft): Omit<Blocked, 'key'> | undefined {
+function protect({ subject, diff }: Draft): Objection | undefined {
   const { verdict } = diff;
   if (verdict.verdict !== 'delete' && verdict.verdict !== 'replace') return undefined;
   if (!subject.binding?.protect && !subject.desired?.protect) return undefined;
@@ -130,7 +105,7 @@ function protect({ subject, diff }: Draft): Omit<Blocked, 'key'> | undefined {
   };
 }
 
-function prune({ subject, diff }: Draft, { world, destroy }: GuardInput): Omit<Blocked, 'key'> | undefined {
+function prune({ subject, diff }: Draft, { world, destroy }: GuardInput): Objection | undefined {
   if (diff.verdict.verdict !== 'delete' || subject.desired !== undefined) return undefined;
   if (world.settings.prune || destroy) return undefined;
   return {
@@ -141,15 +116,21 @@ function prune({ subject, diff }: Draft, { world, destroy }: GuardInput): Omit<B
   };
 }
 
-function replacement({ subject, diff }: Draft): Omit<Blocked, 'key'> | undefined {
+function replacement({ subject, diff }: Draft): Objection | undefined {
   const { verdict } = diff;
-  if (verdict.verdict !== 'replace' || verdict.allowed) return undefined;
+  if (verdict.verdict !== 'replace') return undefined;
   const undo = verdict.changes.map(({ path, from }) => `${path}: ${JSON.stringify(from)}`).join(', ');
+  const id = subject.desired?.id;
+  if (verdict.allowed && id === undefined) return undefined;
+  const word = verdict.allowed ? '' : ' and write `replace: allowed` in it';
   return {
     verb: 'update',
     code: 'replace_not_allowed',
-    reason: `${verdict.reason}: it would be deleted and made again`,
-    resolve: `write \`replace: allowed\` in ${subject.key}, or restore ${undo}`,
+    reason: `${verdict.reason}: it would be deleted and made again${id === undefined ? '' : `, and what the file binds by id is never made`}`,
+    resolve:
+      id === undefined
+        ? `write \`replace: allowed\` in ${subject.key}, or restore ${undo}`
+        : `remove \`id: ${id}\` from ${subject.key}${word}, or restore ${undo}`,
   };
 }
 
@@ -157,8 +138,8 @@ function replacement({ subject, diff }: Draft): Omit<Blocked, 'key'> | undefined
 function unmanaged(
   { subject, diff }: Draft,
   { world, trusted }: GuardInput,
-  { strangers: { servers, addresses } }: Totals,
-): Omit<Blocked, 'key'> | undefined {
+  { servers, addresses }: Strangers,
+): Objection | undefined {
   const buys = diff.verdict.verdict === 'create' && (subject.kind === 'server' || subject.kind === 'ip');
   if (!buys || trusted || world.settings.unmanaged === 'ignore') return undefined;
   if (servers.length + addresses.length === 0) return undefined;
@@ -176,14 +157,10 @@ function unmanaged(
   };
 }
 
-function maxDeletions(
-  draft: Draft,
-  { world }: GuardInput,
-  { deletions }: Totals,
-): Omit<Blocked, 'key'> | undefined {
-  const { verdict } = draft.diff.verdict;
-  if ((verdict !== 'delete' && verdict !== 'replace') || deletions <= world.settings.max_deletions)
-    return undefined;
+function maxDeletions({ diff }: Draft, { world }: GuardInput, deletions: number): Objection | undefined {
+  const { verdict } = diff.verdict;
+  const deletes = verdict === 'delete' || verdict === 'replace';
+  if (!deletes || deletions <= world.settings.max_deletions) return undefined;
   return {
     verb: verdict === 'delete' ? 'delete' : 'update',
     code: 'max_deletions',
@@ -192,19 +169,15 @@ function maxDeletions(
   };
 }
 
-function maxIncrease(
-  { diff }: Draft,
-  { world }: GuardInput,
-  { knownIncrease }: Totals,
-): Omit<Blocked, 'key'> | undefined {
+function maxIncrease({ diff }: Draft, { world }: GuardInput, increase: number): Objection | undefined {
   const limit = world.settings.max_monthly_increase;
-  const adds = diff.verdict.verdict === 'create' && diff.price !== undefined && 'known' in diff.price;
-  if (!adds || limit === null || knownIncrease <= limit) return undefined;
+  const adds = Number(priceChange(diff) ?? 0) > 0;
+  if (!adds || limit === null || increase <= limit) return undefined;
   return {
-    verb: 'create',
+    verb: diff.verdict.verdict === 'replace' ? 'update' : 'create',
     code: 'max_monthly_increase',
-    reason: `the known prices add ${knownIncrease.toFixed(2)} a month, more than settings.max_monthly_increase (${limit})`,
-    resolve: `write \`settings: {max_monthly_increase: ${Math.ceil(knownIncrease)}}\` if this is meant`,
+    reason: `the known prices add ${increase.toFixed(2)} a month, more than settings.max_monthly_increase (${limit})`,
+    resolve: `write \`settings: {max_monthly_increase: ${Math.ceil(increase)}}\` if this is meant`,
   };
 }
 

@@ -1,6 +1,5 @@
 import type { KindName, ResourceKey } from '../core/keys.ts';
-import { takeApart, topLevelKey } from '../core/keys.ts';
-import type { ResourceKind, Subject, World } from '../core/kind.ts';
+import type { ResourceKind, World } from '../core/kind.ts';
 import { type Operation, type OperationId, operationId } from '../core/plan.ts';
 
 /**
@@ -17,7 +16,6 @@ export function order(
   world: World,
 ): readonly Operation[] {
   const present = new Set(operations.map(({ id }) => id));
-  const index = indexOf(world);
   const further = new Map<OperationId, OperationId[]>();
   for (const kind of kinds.values()) {
     for (const [id, ids] of kind.sequence?.(operations, world) ?? []) {
@@ -25,9 +23,8 @@ export function order(
     }
   }
   const linked = operations.map((operation) => {
-    const needs = [...own(operation, kinds, world, index), ...(further.get(operation.id) ?? [])];
-    const deletes = operation.verb === 'delete';
-    const others = needs.filter((id) => (deletes || present.has(id)) && id !== operation.id);
+    const needs = [...own(operation, kinds, world), ...(further.get(operation.id) ?? [])];
+    const others = needs.filter((id) => present.has(id) && id !== operation.id);
     return { ...operation, needs: [...new Set(others)] };
   });
   return sorted(linked, [...kinds.keys()]);
@@ -45,81 +42,41 @@ export function prerequisites(
   return [...(subject.parent === undefined ? [] : [subject.parent]), ...references.map((each) => each.key)];
 }
 
-/** Subjects by what deletions and renewals ask for. */
-interface Index {
-  readonly childrenOf: ReadonlyMap<ResourceKey, readonly Subject[]>;
-  readonly serverOfId: ReadonlyMap<string, ResourceKey>;
-  /** Servers with a card in a network, by the network's key. */
-  readonly serversIn: ReadonlyMap<ResourceKey, readonly ResourceKey[]>;
-}
-
-function indexOf(world: World): Index {
-  const subjects = [...world.subjects.values()];
-  const inServers = subjects.flatMap((subject) =>
-    subject.parent === undefined ? [] : [{ subject, parent: subject.parent }],
-  );
-  const cards = inServers.filter(({ subject }) => subject.kind === 'network_interface');
-  return {
-    childrenOf: grouped(inServers.map(({ subject, parent }) => [parent, subject])),
-    serverOfId: new Map(
-      subjects.flatMap(({ kind, binding, key }) =>
-        kind === 'server' && binding !== undefined ? [[binding.id, key] as const] : [],
-      ),
-    ),
-    serversIn: grouped(
-      cards.map(({ subject, parent }) => [topLevelKey('networks', takeApart(subject.key).name), parent]),
-    ),
-  };
-}
-
-function grouped<Key, Value>(pairs: readonly (readonly [Key, Value])[]): ReadonlyMap<Key, readonly Value[]> {
-  const groups = new Map<Key, Value[]>();
-  for (const [key, value] of pairs) {
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [value]);
-    else group.push(value);
-  }
-  return groups;
+/**
+ * The keys that have to be gone before the operation can start: what holds on to a
+ * resource that is deleted, and the old address under a key that a new one will take.
+ */
+export function obstacles(
+  { key, verb, kind }: Operation,
+  kinds: ReadonlyMap<KindName, ResourceKind>,
+  world: World,
+): readonly ResourceKey[] {
+  const subject = world.subjects.get(key);
+  if (subject === undefined) return [];
+  if (verb === 'delete') return kinds.get(kind)?.heldBy?.(subject, world) ?? [];
+  if (verb !== 'create') return [];
+  return world
+    .childrenOf(key)
+    .filter((child) => child.binding !== undefined && kinds.get(child.kind)?.outlivesParent)
+    .map((child) => child.key);
 }
 
 function own(
   operation: Operation,
   kinds: ReadonlyMap<KindName, ResourceKind>,
   world: World,
-  index: Index,
 ): readonly OperationId[] {
   const { key, verb } = operation;
-  if (verb === 'delete') {
-    return holders(operation, world, index).map((holder) => operationId('delete', holder));
-  }
+  const parent = world.subjects.get(key)?.parent;
   return [
-    ...(verb === 'create' ? [operationId('delete', key), ...leftovers(key, index)] : []),
+    ...(verb === 'create' ? [operationId('delete', key)] : []),
+    ...(verb === 'delete' && parent !== undefined ? [operationId('delete', parent)] : []),
+    ...obstacles(operation, kinds, world).map((obstacle) => operationId('delete', obstacle)),
     ...prerequisites(operation, kinds, world).flatMap((needed) => [
       operationId('create', needed),
       operationId('adopt', needed),
     ]),
   ];
-}
-
-/** A new server's address takes the key of the old one's, which has to be released before. */
-function leftovers(key: ResourceKey, { childrenOf }: Index): readonly OperationId[] {
-  return (childrenOf.get(key) ?? [])
-    .filter(({ binding }) => binding !== undefined)
-    .map((child) => operationId('delete', child.key));
-}
-
-/**
- * Servers that hold the address, or a card in the network, that is to go. Where one of
- * them stays, the deletion is not in the plan, and the need for it holds this one back.
- */
-function holders({ key, kind }: Operation, world: World, index: Index): readonly ResourceKey[] {
-  const isThere = (server: ResourceKey) => world.subjects.get(server)?.binding !== undefined;
-  if (kind === 'network') return (index.serversIn.get(key) ?? []).filter(isThere);
-  if (kind !== 'ip') return [];
-  const id = world.idOf(key);
-  const server = world.ips.find((each) => String(each.id) === id)?.server_id;
-  const holder = index.serverOfId.get(String(server));
-  return holder === undefined ? [] : [holder];
 }
 
 /** By rank, but no operation before those it needs. */

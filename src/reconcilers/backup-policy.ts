@@ -2,7 +2,9 @@ import equal from 'fast-deep-equal';
 import { z } from 'zod';
 import type { Json } from '../core/json.ts';
 import type { Diff, ResourceKind } from '../core/kind.ts';
+import type { Change } from '../core/plan.ts';
 import type { BackupPolicy, ServerId } from '../core/resources.ts';
+import { fromNothing, unchanged } from './existence.ts';
 
 /** A server's backup schedule: compared and reported; written only where the profile knows how. */
 export interface BackupPolicyEntry {
@@ -52,21 +54,26 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
     return new Map(seen.filter((each) => each !== undefined));
   },
 
-  diff({ desired, key }, observed, world): Diff {
-    if (desired === undefined || observed === undefined) return { verdict: { verdict: 'unchanged' } };
-    const changes = fields.flatMap((path) => {
-      const [from, to] = [observed.live[path], desired.value[path]];
-      return to === undefined || equal(inOrder(from), inOrder(to)) ? [] : [{ path, from, to }];
-    });
-    if (changes.length === 0) return { verdict: { verdict: 'unchanged' } };
-    if (desired.managed && world.profile.operations.update_backup_policy !== undefined) {
-      return { verdict: { verdict: 'update', changes } };
+  diff({ desired, key, binding }, observed, world): Diff {
+    if (desired === undefined) return unchanged;
+    const writable = world.profile.operations.update_backup_policy !== undefined;
+    if (observed === undefined) {
+      return writable
+        ? { verdict: { verdict: 'update', changes: fromNothing({ ...desired.value }), cause: 'file' } }
+        : unchanged;
+    }
+    const changes = diffDeclared(desired.value, observed.live);
+    if (changes.length === 0) return unchanged;
+    if (writable) {
+      const applied = (binding?.applied ?? null) as BackupPolicyEntry | null;
+      const moved = applied !== null && diffDeclared(applied, observed.live).length > 0;
+      return { verdict: { verdict: 'update', changes, cause: moved ? 'drift' : 'file' } };
     }
     const told = changes.map(
       ({ path, from, to }) => `${path} is ${JSON.stringify(from)}, not ${JSON.stringify(to)}`,
     );
     const message = `${told.join('; ')}. Changing it is not documented: do it in the client area, or enable update_backup_policy in the API profile`;
-    return { verdict: { verdict: 'unchanged' }, warnings: [{ code: 'backup_policy_differs', key, message }] };
+    return { ...unchanged, warnings: [{ code: 'backup_policy_differs', key, message }] };
   },
 
   write: ({ subject, observed, world }) => ({
@@ -85,13 +92,19 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
     const id = Number(intent.request.path.server_id) as ServerId;
     const live = await read.findBackupPolicy(id);
     const sent = intent.request.body as unknown as BackupPolicyEntry;
-    const same =
-      live !== undefined && fields.every((field) => equal(inOrder(live[field]), inOrder(sent[field])));
+    const same = live !== undefined && diffDeclared(sent, live).length === 0;
     return same ? { verdict: 'done', id: String(id), certain: true } : { verdict: 'not_done' };
   },
 
-  bind: () => ({ identity: {}, applied: null, keep: false }),
+  bind: ({ request }) => ({ identity: {}, applied: request?.body ?? null, keep: false }),
 };
+
+function diffDeclared(entry: BackupPolicyEntry, live: BackupPolicy): Change[] {
+  return fields.flatMap((path) => {
+    const [from, to] = [live[path], entry[path]];
+    return to === undefined || equal(inOrder(from), inOrder(to)) ? [] : [{ path, from, to }];
+  });
+}
 
 function inOrder(value: unknown): unknown {
   return Array.isArray(value) ? [...value].sort() : value;

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { durationPattern, parseDuration } from '../core/duration.ts';
 import type { Json } from '../core/json.ts';
-import type { Diff, ResourceKind } from '../core/kind.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { Diff, Price, ResourceKind, World } from '../core/kind.ts';
 import type { Backup, BackupPolicy, ServerId } from '../core/resources.ts';
-import { idIn, recordedIds } from './existence.ts';
+import { idIn, recordedIds, unchanged } from './existence.ts';
+import { packageOf } from './gpu-package.ts';
 
 /**
  * Taken when the newest available backup is older than `max_age`. Each is billed and a
@@ -60,18 +62,16 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
     return new Map(seen.filter((each) => each !== undefined));
   },
 
-  diff({ desired, key }, observed, world): Diff {
-    if (desired === undefined || !desired.managed) return { verdict: { verdict: 'unchanged' } };
-    const price = { unknown: 'the price of a backup depends on its size' };
+  diff({ desired, key, parent }, observed, world): Diff {
+    if (desired === undefined || !desired.managed) return unchanged;
     const wanted = { path: 'max_age', from: null, to: `${desired.value.max_age / 1000}s` };
+    const price = priceOf(parent, observed?.backups ?? [], world);
     if (observed === undefined) return { verdict: { verdict: 'create', changes: [wanted] }, price };
-    if (observed.backups.some(({ status }) => status === 'creating')) {
-      const message = 'a backup is being taken';
-      return { verdict: { verdict: 'unchanged' }, warnings: [{ code: 'backup_creating', key, message }] };
-    }
     const last = newest(observed.backups);
-    const ageMs = last === undefined ? undefined : world.apiNow - Date.parse(last.created_at);
-    if (ageMs !== undefined && ageMs <= desired.value.max_age) return { verdict: { verdict: 'unchanged' } };
+    const doubt = inDoubt(observed.backups, desired.value.max_age, world.apiNow);
+    const ageMs = last === undefined ? undefined : world.apiNow - takenAt(last);
+    if (ageMs !== undefined && ageMs <= desired.value.max_age) return unchanged;
+    if (doubt !== undefined) return { ...unchanged, warnings: [{ ...doubt, key }] };
     const newestAt = { path: 'newest', from: last?.created_at ?? null, to: 'now' };
     return { verdict: { verdict: 'create', changes: [newestAt] }, price };
   },
@@ -121,8 +121,35 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
 
 function newest(backups: readonly Backup[]): Backup | undefined {
   return backups
-    .filter(({ status }) => status === 'available')
-    .sort((a, b) => Date.parse(b.created_at) - Date.parse(a.created_at))[0];
+    .filter((each) => each.status === 'available' && !Number.isNaN(takenAt(each)))
+    .sort((a, b) => takenAt(b) - takenAt(a))[0];
+}
+
+/** The id is the moment itself, where the stamp cannot be read. @source API §2 */
+function takenAt({ created_at, id }: Backup): number {
+  const stamp = Date.parse(created_at);
+  return Number.isNaN(stamp) ? Date.parse(id) : stamp;
+}
+
+/** Each backup is billed, so none is taken beside one that may be about to count. Other statuses are not shown. */
+function inDoubt(backups: readonly Backup[], maxAgeMs: number, apiNow: number) {
+  if (backups.some(({ status }) => status === 'creating')) {
+    return { code: 'backup_creating', message: 'a backup is being taken' };
+  }
+  const odd = backups.find((each) => {
+    const age = apiNow - takenAt(each);
+    return Number.isNaN(age) || (each.status !== 'available' && age <= maxAgeMs);
+  });
+  if (odd === undefined) return undefined;
+  const message = `backup ${odd.id} has status ${odd.status} and was taken at ${odd.created_at}: no other is taken beside it`;
+  return { code: 'backup_unclear', message };
+}
+
+/** Flat for a server in a package, however many there are; by size else. @source API §1.5 */
+function priceOf(server: ResourceKey | undefined, backups: readonly Backup[], world: World): Price {
+  const flat = server === undefined ? undefined : packageOf(world.subjects.get(server), world)?.backup_price;
+  if (flat == null) return { unknown: 'the price of a backup depends on its size' };
+  return { known: backups.length > 0 ? '0' : flat };
 }
 
 function judge(own: Backup) {

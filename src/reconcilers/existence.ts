@@ -1,5 +1,6 @@
 import type { Diff, Subject } from '../core/kind.ts';
 import type { Change, Verb } from '../core/plan.ts';
+import type { Binding } from '../core/state.ts';
 
 /** What the live side has for one top-level subject. */
 export interface Existence {
@@ -15,68 +16,89 @@ export interface Existence {
  * `undefined`: nothing of the sort, go on comparing.
  */
 export function diffExistence(subject: Subject, noun: string, live: Existence | undefined): Diff | undefined {
-  const { key, desired, binding } = subject;
+  const { desired, binding } = subject;
+  if (desired?.managed === false) return diffUnmanaged(subject, noun, live);
+  if (binding !== undefined) return diffBound(subject, binding, noun, live);
+  if (desired === undefined) return unchanged;
+  if (desired.id === undefined) return undefined;
+  if (live?.id === undefined) return notFound(subject, noun, desired.id);
+  return { verdict: { verdict: 'adopt', target: live.id, reason: `the file binds it to id ${live.id}` } };
+}
+
+/** Looked up and never touched: what the state still binds is let go, so that nothing can delete it later. */
+function diffUnmanaged({ key, desired, binding }: Subject, noun: string, live: Existence | undefined): Diff {
   if (binding !== undefined) {
-    if (desired?.id !== undefined && desired.id !== binding.id) {
-      return blocked(
-        'update',
-        'id_conflict',
-        `${key} is bound to ${noun} ${binding.id}, but the file says id ${desired.id}`,
-        `vdcsync adopt ${key} ${desired.id}`,
-      );
-    }
-    if (binding.tainted !== undefined && live !== undefined && desired !== undefined) {
-      return blocked(
-        'create',
-        'tainted',
-        `${noun} ${binding.id} was left behind by a write that failed: ${binding.tainted}`,
-        `vdcsync adopt ${key} ${binding.id} (if it is of use), or delete it in the client area`,
-      );
-    }
-    if (live === undefined) return desired === undefined ? gone(noun, binding.id) : undefined;
-    const differs = Object.entries(binding.identity).find(([field, value]) => live.identity[field] !== value);
-    if (differs !== undefined) {
-      const [field, value] = differs;
-      return blocked(
-        desired === undefined ? 'delete' : 'update',
-        'identity_changed',
-        `${noun} ${binding.id} had ${field} ${value} when it was bound and now has ${live.identity[field] ?? 'none'}: it may be another resource`,
-        `vdcsync adopt ${key} ${binding.id}`,
-      );
-    }
-    return undefined;
+    const reason = `${noun} ${binding.id} is not managed any more, and stays as it is`;
+    return { verdict: { verdict: 'release', gone: false, reason } };
   }
-  if (desired === undefined) return { verdict: { verdict: 'unchanged' } };
-  if (!desired.managed) {
-    if (live !== undefined) return { verdict: { verdict: 'unchanged' } };
-    const wanted = desired.id === undefined ? `no ${noun} of that name` : `no ${noun} ${desired.id}`;
+  if (live !== undefined) return unchanged;
+  const wanted = desired?.id === undefined ? `no ${noun} of that name` : `no ${noun} ${desired.id}`;
+  return blocked(
+    'adopt',
+    'not_found',
+    `${key} is not managed and must exist, but the project has ${wanted}`,
+    'create it, correct the entry, or remove `managed: false`',
+  );
+}
+
+function diffBound(
+  subject: Subject,
+  binding: Binding,
+  noun: string,
+  live: Existence | undefined,
+): Diff | undefined {
+  const { key, desired } = subject;
+  const adopt = `vdcsync adopt ${key} ${binding.id}`;
+  if (desired?.id !== undefined && desired.id !== binding.id) {
     return blocked(
-      'adopt',
-      'not_found',
-      `${key} is not managed and must exist, but the project has ${wanted}`,
-      `create it, correct the entry, or remove \`managed: false\``,
+      'update',
+      'id_conflict',
+      `${key} is bound to ${noun} ${binding.id}, but the file says id ${desired.id}`,
+      `vdcsync adopt ${key} ${desired.id}, or write \`id: ${binding.id}\``,
     );
   }
-  if (desired.id !== undefined) {
-    if (live?.id !== undefined) {
-      return { verdict: { verdict: 'adopt', target: live.id, reason: `the file binds it to id ${live.id}` } };
-    }
+  if (live === undefined) {
+    if (desired?.id !== undefined) return notFound(subject, noun, desired.id);
+    if (desired !== undefined) return undefined;
+    const reason = `${noun} ${binding.id} does not exist any more`;
+    return { verdict: { verdict: 'release', gone: true, reason } };
+  }
+  const differs = Object.entries(binding.identity).find(([field, value]) => live.identity[field] !== value);
+  if (differs !== undefined) {
+    const [field, value] = differs;
     return blocked(
-      'adopt',
-      'not_found',
-      `the file binds ${key} to ${noun} ${desired.id}, which the project does not have`,
-      `correct or remove \`id: ${desired.id}\``,
+      desired === undefined ? 'delete' : 'update',
+      'identity_changed',
+      `${noun} ${binding.id} had ${field} ${value} when it was bound and now has ${live.identity[field] ?? 'none'}: it may be another resource`,
+      desired === undefined
+        ? `put its entry back; then ${adopt} (if it is the same), or write \`managed: false\` in it (to let it be)`
+        : adopt,
     );
   }
-  return undefined;
+  if (binding.tainted === undefined || desired === undefined) return undefined;
+  return blocked(
+    'create',
+    'tainted',
+    `${noun} ${binding.id} was left behind by a write that failed: ${binding.tainted}`,
+    `${adopt} (if it is of use), or delete it in the client area`,
+  );
+}
+
+/** Nothing is to be done. */
+export const unchanged: Diff = { verdict: { verdict: 'unchanged' } };
+
+/** What the file names by id is never made. */
+function notFound({ key }: Subject, noun: string, id: string): Diff {
+  return blocked(
+    'adopt',
+    'not_found',
+    `the file binds ${key} to ${noun} ${id}, which the project does not have`,
+    `correct or remove \`id: ${id}\``,
+  );
 }
 
 export function blocked(verb: Verb, code: string, reason: string, resolve: string): Diff {
   return { verdict: { verdict: 'blocked', verb, code, reason, resolve } };
-}
-
-function gone(noun: string, id: string): Diff {
-  return { verdict: { verdict: 'release', gone: true, reason: `${noun} ${id} does not exist any more` } };
 }
 
 /** The changes of a creation: every declared field from nothing. */

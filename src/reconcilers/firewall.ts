@@ -4,7 +4,7 @@ import type { Json } from '../core/json.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
 import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
-import { blocked, fromNothing, member } from './existence.ts';
+import { blocked, fromNothing, member, unchanged } from './existence.ts';
 
 /**
  * A server's firewall, replaced as a whole. Declared fields are compared, rules in their
@@ -94,7 +94,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
 
   diff(subject, observed, world) {
     const { desired, binding } = subject;
-    if (desired === undefined || !desired.managed) return { verdict: { verdict: 'unchanged' } };
+    if (desired === undefined || !desired.managed) return unchanged;
     const entry = desired.value;
     if (observed === undefined) {
       return entry.enabled === true && !willBePublic(subject, world)
@@ -103,12 +103,14 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     }
     const { live } = observed;
     const changes = diffDeclared(entry, live);
-    if (changes.length === 0) return { verdict: { verdict: 'unchanged' } };
+    if (changes.length === 0) return unchanged;
     if (entry.enabled === true && !observed.publicCard) return noPublicCard(subject);
     const lost = lostByReplacing(entry, live, binding?.applied);
     if (lost !== undefined) return lost;
     const pristine = binding === undefined && !live.enabled && live.rules.length === 0;
-    return { verdict: { verdict: pristine ? 'create' : 'update', changes } };
+    if (pristine) return { verdict: { verdict: 'create', changes } };
+    const cause = binding === undefined || isAsLeft(binding.applied, live) ? 'file' : 'drift';
+    return { verdict: { verdict: 'update', changes, cause } };
   },
 
   write({ subject, observed, world }) {
@@ -187,10 +189,13 @@ function normal(value: unknown): unknown {
   return typeof value === 'string' ? value.trim().replace(/\s*,\s*/g, ',') : value;
 }
 
+/** Nobody else has changed what was last sent. @assumption A32 */
+function isAsLeft(applied: Json | undefined, live: Firewall): boolean {
+  return applied != null && diffDeclared(applied as unknown as FirewallEntry, live).length === 0;
+}
+
 /** What somebody else has set that the document gives us no way to send. @assumption A32 */
 function lostByReplacing(entry: FirewallEntry, live: Firewall, applied: Json | undefined): Diff | undefined {
-  const ours = applied != null && diffDeclared(applied as unknown as FirewallEntry, live).length === 0;
-  if (ours) return undefined;
   if (live.policy_out !== null && live.policy_out !== 'accept') {
     return blocked(
       'update',
@@ -199,6 +204,7 @@ function lostByReplacing(entry: FirewallEntry, live: Firewall, applied: Json | u
       'set policy_out to accept in the client area, or remove the firewall from the file',
     );
   }
+  if (isAsLeft(applied, live)) return undefined;
   const sendable = new Set([...shownRuleFields, ...(entry.rules ?? []).flatMap(Object.keys)]);
   const extra = live.rules.flatMap((rule) =>
     Object.entries(rule).filter(([field, value]) => value !== null && !sendable.has(field)),

@@ -1,8 +1,16 @@
 import { z } from 'zod';
-import type { Json } from '../core/json.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Ip } from '../core/resources.ts';
-import { blocked, diffExistence, fromNothing, idIn, member, recordedIds, toNothing } from './existence.ts';
+import {
+  blocked,
+  diffExistence,
+  fromNothing,
+  idIn,
+  member,
+  recordedIds,
+  toNothing,
+  unchanged,
+} from './existence.ts';
 
 /**
  * A public address, billed from the moment it is taken, attached or not.
@@ -43,11 +51,10 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
   references: () => [],
 
   async observe(read, subjects) {
-    const ips = await read.ips();
+    const byId = new Map((await read.ips()).map((each) => [String(each.id), each]));
     return new Map(
       subjects.map(({ key, binding, desired }) => {
-        const id = binding?.id ?? desired?.id;
-        const live = ips.find((each) => String(each.id) === id);
+        const live = byId.get(binding?.id ?? desired?.id ?? '');
         return [key, { id: live && String(live.id), live }];
       }),
     );
@@ -63,8 +70,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     );
     if (shared !== undefined) return shared;
     if (subject.parent !== undefined) return diffOfServer(subject, live, world);
-    if (desired === undefined)
-      return live ? diffLeaving(subject, live, world) : { verdict: { verdict: 'unchanged' } };
+    if (desired === undefined) return live ? diffLeaving(subject, live, world) : unchanged;
 
     if (live !== undefined) return diffPool(subject, desired.value);
     const changes = fromNothing({ server_type_id: desired.value.server_type_id });
@@ -79,6 +85,13 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
           },
           price,
         };
+  },
+
+  /** The address leaves its server inside the task that deletes that. @source API §3.2 */
+  heldBy({ key }, world) {
+    const server = world.ip(world.idOf(key) ?? '')?.server_id ?? null;
+    const holder = server === null ? undefined : world.keyOf('server', String(server));
+    return holder === undefined ? [] : [holder];
   },
 
   write: ({ subject, operation }) => {
@@ -125,19 +138,22 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     };
   },
 
-  bind({ subject, id, request, facts, world }) {
+  /** The pool of an address that somebody else took is not known, so it is not compared. */
+  bind({ id, request, facts, world }) {
     const told = member(facts, 'address');
-    const address =
-      typeof told === 'string' ? told : world.ips.find((each) => String(each.id) === id)?.address;
-    const applied = request?.body ?? ({ ...subject.desired?.value } as Json);
-    return { identity: address === undefined ? {} : { address }, applied, keep: false };
+    const address = typeof told === 'string' ? told : world.ip(id)?.address;
+    return {
+      identity: address === undefined ? {} : { address },
+      applied: request?.body ?? null,
+      keep: false,
+    };
   },
 };
 
 /** An address that came with a server of ours: it goes when its server has gone. */
 function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: World): Diff {
   const { binding, parent } = subject;
-  if (binding === undefined) return { verdict: { verdict: 'unchanged' } };
+  if (binding === undefined) return diffUnbound(subject, world);
   if (live === undefined) {
     const reason = `address ${binding.identity.address} is not the project's any more`;
     return { verdict: { verdict: 'release', gone: true, reason } };
@@ -153,49 +169,60 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
   };
 }
 
+/** The one address of an adopted server whose entry says `{new: true}` is that server's own, and goes with it. */
+function diffUnbound({ parent, desired }: Subject<IpEntry>, world: World): Diff {
+  const server = parent === undefined ? undefined : world.subjects.get(parent);
+  const wanted = member(server?.desired?.value, 'public_ipv4');
+  const id = server?.binding?.id ?? server?.desired?.id;
+  const made = member(server?.binding?.applied, 'body') != null;
+  if (desired === undefined || id === undefined || made || member(wanted, 'new') !== true) return unchanged;
+  const [own, another] = world.ipsOf(id).filter((each) => world.keyOf('ip', String(each.id)) === undefined);
+  if (own === undefined || another !== undefined) return unchanged;
+  return {
+    verdict: { verdict: 'adopt', target: String(own.id), reason: `server ${id} came with ${own.address}` },
+  };
+}
+
 function diffBesideServer(subject: Subject<IpEntry>, live: Ip): Diff {
-  if (subject.desired !== undefined && String(live.server_id) === subject.binding?.parentId) {
-    return { verdict: { verdict: 'unchanged' } };
-  }
+  if (subject.desired !== undefined && String(live.server_id) === subject.binding?.parentId) return unchanged;
   const message =
     subject.desired === undefined
       ? `the server holds ${live.address}, which the file does not ask for; it is billed, and taking it off is not documented`
       : `${live.address} is not attached to its server any more, and is billed`;
-  return {
-    verdict: { verdict: 'unchanged' },
-    warnings: [{ code: 'address_not_as_declared', key: subject.key, message }],
-  };
+  return { ...unchanged, warnings: [{ code: 'address_not_as_declared', key: subject.key, message }] };
 }
 
 function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
-  const holder = [...world.subjects.values()].find(
-    ({ kind, binding }) =>
-      kind === 'server' && live.server_id !== null && binding?.id === String(live.server_id),
-  );
-  const leaving = holder?.desired === undefined && holder !== undefined;
-  if (live.server_id !== null && !leaving && String(live.server_id) !== subject.binding?.parentId) {
+  const server = live.server_id === null ? undefined : String(live.server_id);
+  const holder = server === undefined ? undefined : world.keyOf('server', server);
+  const leaving = holder !== undefined && world.subjects.get(holder)?.desired === undefined;
+  if (server !== undefined && !leaving && server !== subject.binding?.parentId) {
     return blocked(
       'delete',
       'ip_in_use',
-      `${live.address} is attached to ${holder?.key ?? `server ${live.server_id}, which is not this file's`}`,
+      `${live.address} is attached to ${holder ?? `server ${server}, which is not this file's`}`,
       `put ${subject.key} back, or delete the server first`,
     );
   }
   return {
     verdict: { verdict: 'delete', changes: toNothing({ address: live.address }) },
-    price: { unknown: 'the price of an address is not shown' },
+    freed: { unknown: 'the price of an address is not shown' },
   };
 }
 
-function diffPool(subject: Subject<IpEntry>, entry: IpEntry): Diff {
-  const applied = member(subject.binding?.applied, 'server_type_id');
-  if (entry.server_type_id === undefined || applied === undefined || applied === entry.server_type_id) {
-    return { verdict: { verdict: 'unchanged' } };
-  }
+function diffPool({ binding }: Subject<IpEntry>, entry: IpEntry): Diff {
+  const applied = binding?.applied ?? null;
+  const pool = member(applied, 'server_type_id');
+  if (applied === null || entry.server_type_id === undefined || pool === entry.server_type_id)
+    return unchanged;
+  const [was, restore] =
+    pool === undefined
+      ? ["the project's own location", 'remove `server_type_id`']
+      : [`server_type_id ${pool}`, `restore \`server_type_id: ${pool}\``];
   return blocked(
     'update',
     'immutable',
-    `an address stays in the pool it was taken from (server_type_id ${applied}); another one would be another address`,
-    `restore \`server_type_id: ${applied}\`, or name a new entry under \`ips\``,
+    `an address stays in the pool it was taken from (${was}); another one would be another address`,
+    `${restore}, or name a new entry under \`ips\``,
   );
 }

@@ -1,8 +1,17 @@
 import { z } from 'zod';
-import type { Json } from '../core/json.ts';
 import type { Diff, ResourceKind, Subject } from '../core/kind.ts';
 import type { Iso } from '../core/resources.ts';
-import { blocked, diffExistence, fromNothing, idIn, member, recordedIds, toNothing } from './existence.ts';
+import { grouped } from '../core/world.ts';
+import {
+  blocked,
+  diffExistence,
+  fromNothing,
+  idIn,
+  member,
+  recordedIds,
+  toNothing,
+  unchanged,
+} from './existence.ts';
 
 /** An image added by URL: the API fetches it, which may fail. */
 export interface IsoEntry {
@@ -44,11 +53,14 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
 
   async observe(read, subjects) {
     const isos = await read.isos();
+    const byId = new Map(isos.map((each) => [String(each.id), each]));
+    const byName = grouped(isos.map((each) => [each.name.trim(), each]));
     return new Map(
       subjects.map(({ key, binding, desired }) => {
-        const sameName = isos.filter((each) => each.name.trim() === desired?.value.name.trim());
-        const id = binding?.id ?? desired?.id ?? (desired?.managed === false ? sameName[0]?.id : undefined);
-        const live = isos.find((each) => each.id === id);
+        const sameName = desired === undefined ? [] : (byName.get(desired.value.name.trim()) ?? []);
+        const named = desired?.managed === false ? sameName[0] : undefined;
+        const id = binding?.id ?? desired?.id;
+        const live = id === undefined ? named : byId.get(id);
         return [key, { id: live?.id, live, sameName }];
       }),
     );
@@ -62,11 +74,11 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       'ISO',
       live && { id: live.id, identity: { name: live.name.trim() } },
     );
-    if (live?.download !== 'failed' && shared !== undefined) return shared;
+    // What a failed download left is of no use to anybody: it is made again, not put to a person.
+    const useless = live?.download === 'failed' && binding?.tainted !== undefined;
+    if (shared !== undefined && !(useless && isTainted(shared))) return shared;
     if (desired === undefined) {
-      return live
-        ? { verdict: { verdict: 'delete', changes: toNothing({ name: live.name }) } }
-        : { verdict: { verdict: 'unchanged' } };
+      return live ? { verdict: { verdict: 'delete', changes: toNothing({ name: live.name }) } } : unchanged;
     }
     if (live !== undefined) return diffLive(subject, live);
     const changes = fromNothing({ name: desired.value.name, url: desired.value.url });
@@ -132,7 +144,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     const name = member(sent, 'name') ?? subject.desired?.value.name;
     return {
       identity: typeof name === 'string' ? { name: name.trim() } : {},
-      applied: sent ?? ({ ...subject.desired?.value } as Json),
+      applied: sent ?? null,
       keep: false,
     };
   },
@@ -153,23 +165,32 @@ function judge(live: Iso, certain: boolean) {
   }
 }
 
-function diffLive(subject: Subject<IsoEntry>, live: Iso): Diff {
-  const entry = subject.desired?.value;
-  if (!subject.desired?.managed) return { verdict: { verdict: 'unchanged' } };
-  const url = member(subject.binding?.applied, 'url');
+function isTainted({ verdict }: Diff): boolean {
+  return verdict.verdict === 'blocked' && verdict.code === 'tainted';
+}
+
+function diffLive({ desired, binding, key }: Subject<IsoEntry>, live: Iso): Diff {
+  const { name, url } = desired?.value ?? {};
+  const was = member(binding?.applied, 'url');
   const changes = [
-    ...(entry?.name === undefined || entry.name.trim() === live.name.trim()
+    ...(name === undefined || name.trim() === live.name.trim()
       ? []
-      : [{ path: 'name', from: live.name, to: entry.name }]),
-    ...(entry?.url === undefined || url === undefined || entry.url === url
-      ? []
-      : [{ path: 'url', from: url, to: entry.url }]),
+      : [{ path: 'name', from: live.name, to: name }]),
+    ...(url === undefined || was === undefined || url === was ? [] : [{ path: 'url', from: was, to: url }]),
   ];
-  if (live.download === 'failed') {
-    const reason = `its download failed: ${live.reason ?? 'the API gives no reason'}`;
-    return { verdict: { verdict: 'replace', changes, reason, allowed: true } };
+  const failed = live.download === 'failed';
+  if (!failed && changes.length === 0) return unchanged;
+  const failure = `its download failed: ${live.reason ?? 'the API gives no reason'}`;
+  const reason = failed
+    ? failure
+    : `${changes.map(({ path }) => path).join(' and ')} cannot be changed in place`;
+  if (url === undefined) {
+    return blocked(
+      'update',
+      'url_missing',
+      `${reason}, and without a url it cannot be added again`,
+      `write \`url:\` in ${key}`,
+    );
   }
-  if (changes.length === 0) return { verdict: { verdict: 'unchanged' } };
-  const reason = `${changes.map(({ path }) => path).join(' and ')} cannot be changed in place`;
   return { verdict: { verdict: 'replace', changes, reason, allowed: true } };
 }

@@ -3,7 +3,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import { topLevelKey } from '../core/keys.ts';
 import type { ResourceKind } from '../core/kind.ts';
 import type { NetworkInterface, ServerId } from '../core/resources.ts';
-import { fromNothing, idIn, member, recordedIds } from './existence.ts';
+import { fromNothing, idIn, member, recordedIds, unchanged } from './existence.ts';
 
 /**
  * A server's card in a network. Any card in that network satisfies the entry; a missing
@@ -24,7 +24,8 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
   placement: { of: 'servers', field: 'network_interfaces' },
   schema: z.array(z.string().min(1)).describe('Names of entries under networks.'),
   neededToCreate: [],
-  billed: false,
+  /** @assumption A44 */
+  billed: true,
   deadlineMs: 10 * 60_000,
   urgency: 2,
 
@@ -51,16 +52,20 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
   },
 
   diff({ binding, desired }, observed, world) {
-    if (desired === undefined || !desired.managed) return { verdict: { verdict: 'unchanged' } };
+    if (desired === undefined || !desired.managed) return unchanged;
     const networkId = world.idOf(desired.value.network);
     const there = observed?.cards.some(
       ({ network_id }) => network_id !== null && String(network_id) === networkId,
     );
-    if (there) return { verdict: { verdict: 'unchanged' } };
+    if (there) return unchanged;
     const changes = fromNothing({ network: desired.value.network });
-    if (observed === undefined || binding === undefined) return { verdict: { verdict: 'create', changes } };
+    const lost =
+      observed === undefined || binding === undefined || observed.id !== undefined
+        ? {}
+        : { lost: `card ${binding.id} is not on its server any more` };
     return {
-      verdict: { verdict: 'create', changes, lost: `card ${binding.id} is not on its server any more` },
+      verdict: { verdict: 'create', changes, ...lost },
+      price: { unknown: 'the price of a card is not shown' },
     };
   },
 

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import type { ResourceKey } from '../core/keys.ts';
-import type { ResourceKind, Subject, World } from '../core/kind.ts';
+import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Network, NetworkId } from '../core/resources.ts';
+import { grouped } from '../core/world.ts';
+import { cidrPattern, cidrProblem, normalCidr } from './cidr.ts';
 import { blocked, diffExistence, fromNothing, idIn, recordedIds, toNothing } from './existence.ts';
 
 /** A private network: created without an id in the answer, replaced when its cidr changes. */
@@ -18,8 +20,6 @@ interface NetworkObserved {
 
 /** @source API §4: letters, digits, space, underscore, dot, hyphen; 1 to 30 after trimming */
 const namePattern = /^[A-Za-z0-9 _.-]{1,30}$/;
-/** @source API §4 */
-const cidrPattern = /^\d{1,3}(\.\d{1,3}){3}\/\d{1,2}$/;
 
 const schema = z.strictObject({
   name: z
@@ -61,7 +61,9 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
 
   async observe(read, subjects) {
     const networks = await read.networks();
-    return new Map(subjects.map((subject) => [subject.key, observeOne(subject, networks)]));
+    const byId = new Map(networks.map((each) => [String(each.id), each]));
+    const byName = grouped(networks.map((each) => [each.name.trim(), each]));
+    return new Map(subjects.map((subject) => [subject.key, observeOne(subject, byId, byName)]));
   },
 
   diff(subject, observed, world) {
@@ -72,9 +74,17 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       'network',
       live && { id: String(live.id), identity: identityOf(live) },
     );
+    const [taken, another] = observed?.sameName ?? [];
+    if (desired?.managed === false && desired.id === undefined && another !== undefined) {
+      return blocked(
+        'adopt',
+        'name_ambiguous',
+        `several networks are named "${another.name}"`,
+        `write \`id: ${taken?.id}\` or \`id: ${another.id}\` in its entry`,
+      );
+    }
     if (shared !== undefined) return shared;
-    if (desired === undefined)
-      return live ? diffLeaving(subject.key, live, world) : { verdict: { verdict: 'unchanged' } };
+    if (desired === undefined) return live ? diffLeaving(live, world) : { verdict: { verdict: 'unchanged' } };
 
     const entry = desired.value;
     const wanted = fromNothing({ name: entry.name, cidr: entry.cidr });
@@ -88,7 +98,6 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         },
       };
     }
-    const [taken] = observed?.sameName ?? [];
     if (taken !== undefined) {
       return blocked(
         'create',
@@ -99,6 +108,8 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     }
     return { verdict: { verdict: 'create', changes: wanted } };
   },
+
+  heldBy: ({ key }, world) => world.serversIn(world.idOf(key) ?? ''),
 
   write: ({ subject, operation }) =>
     operation.verb === 'delete'
@@ -157,17 +168,15 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
   },
 };
 
-function observeOne(subject: Subject<NetworkEntry>, networks: readonly Network[]): NetworkObserved {
-  const { desired, binding } = subject;
-  const name = desired?.value.name.trim();
-  const sameName = networks.filter((each) => each.name.trim() === name);
+function observeOne(
+  { desired, binding }: Subject<NetworkEntry>,
+  byId: ReadonlyMap<string, Network>,
+  byName: ReadonlyMap<string, readonly Network[]>,
+): NetworkObserved {
+  const sameName = desired === undefined ? [] : (byName.get(desired.value.name.trim()) ?? []);
+  const named = desired?.managed === false && sameName.length === 1 ? sameName[0] : undefined;
   const id = binding?.id ?? desired?.id;
-  const live =
-    id === undefined
-      ? desired?.managed === false && sameName.length === 1
-        ? sameName[0]
-        : undefined
-      : networks.find((each) => String(each.id) === id);
+  const live = id === undefined ? named : byId.get(id);
   return { id: live && String(live.id), live, sameName };
 }
 
@@ -179,7 +188,14 @@ function diffLive(entry: NetworkEntry, live: Network) {
       : [{ path: 'cidr', from: live.cidr, to: entry.cidr }]),
   ];
   if (changes.length === 0) return { verdict: 'unchanged' } as const;
-  if (live.is_default) return defaultNetwork('update').verdict;
+  if (live.is_default) {
+    return blocked(
+      'update',
+      'default_network',
+      'the default network is never touched',
+      'write `managed: false` in its entry',
+    ).verdict;
+  }
   if ((live.server_count ?? 0) > 0) {
     return blocked(
       'update',
@@ -192,9 +208,13 @@ function diffLive(entry: NetworkEntry, live: Network) {
   return { verdict: 'replace', changes, reason, allowed: true } as const;
 }
 
-function diffLeaving(key: ResourceKey, live: Network, world: World) {
-  if (live.is_default) return defaultNetwork('delete');
-  const staying = (live.server_count ?? 0) - serversLeaving(key, world);
+function diffLeaving(live: Network, world: World): Diff {
+  if (live.is_default) {
+    const reason = 'the default network is never deleted';
+    return { verdict: { verdict: 'release', gone: false, reason } };
+  }
+  const leaving = world.serversIn(String(live.id)).filter((key) => isLeaving(key, world)).length;
+  const staying = (live.server_count ?? 0) - leaving;
   if (staying > 0) {
     return blocked(
       'delete',
@@ -203,70 +223,13 @@ function diffLeaving(key: ResourceKey, live: Network, world: World) {
       'delete those servers first, or put the entry back',
     );
   }
-  return {
-    verdict: { verdict: 'delete', changes: toNothing({ name: live.name, cidr: live.cidr }) },
-  } as const;
+  return { verdict: { verdict: 'delete', changes: toNothing({ name: live.name, cidr: live.cidr }) } };
 }
 
-function defaultNetwork(verb: 'update' | 'delete') {
-  return blocked(
-    verb,
-    'default_network',
-    'the default network is never touched',
-    'write `managed: false` in its entry',
-  );
-}
-
-/** Servers with a card of ours in this network that the spec does not name any more. */
-function serversLeaving(key: ResourceKey, world: World): number {
-  const suffix = `.network_interfaces.${key.slice('networks.'.length)}`;
-  return [...world.subjects.values()].filter(
-    ({ kind, key: card, parent, binding }) =>
-      kind === 'network_interface' &&
-      binding !== undefined &&
-      card.endsWith(suffix) &&
-      parent !== undefined &&
-      world.subjects.get(parent)?.desired === undefined,
-  ).length;
+function isLeaving(server: ResourceKey, world: World): boolean {
+  return world.subjects.get(server)?.desired === undefined;
 }
 
 function identityOf(live: Network) {
   return { name: live.name.trim(), cidr: normalCidr(live.cidr) };
-}
-
-/** Without leading zeros and host bits. @assumption A19 */
-export function normalCidr(cidr: string): string {
-  const parsed = parseCidr(cidr);
-  if (parsed === undefined) return cidr.trim();
-  const address = parsed.address & mask(parsed.length);
-  return `${[24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join('.')}/${parsed.length}`;
-}
-
-/** Whether two subnets share an address. */
-export function cidrsOverlap(one: string, other: string): boolean {
-  const [a, b] = [parseCidr(one), parseCidr(other)];
-  if (a === undefined || b === undefined) return false;
-  const common = mask(Math.min(a.length, b.length));
-  return (a.address & common) === (b.address & common);
-}
-
-function cidrProblem(cidr: string): string | undefined {
-  const parsed = parseCidr(cidr);
-  if (parsed === undefined)
-    return `"${cidr}" is no subnet: four numbers up to 255, a slash, and a length up to 32`;
-  return (parsed.address & ~mask(parsed.length)) === 0
-    ? undefined
-    : `${cidr} has bits of a host set; did you mean ${normalCidr(cidr)}?`;
-}
-
-function parseCidr(cidr: string): { readonly address: number; readonly length: number } | undefined {
-  const [dotted = '', bits = ''] = cidr.trim().split('/');
-  const groups = dotted.split('.').map(Number);
-  const length = Number(bits);
-  if (!cidrPattern.test(cidr.trim()) || groups.some((group) => group > 255) || length > 32) return undefined;
-  return { address: groups.reduce((sum, group) => (sum << 8) | group, 0), length };
-}
-
-function mask(length: number): number {
-  return length === 0 ? 0 : -1 << (32 - length);
 }

@@ -2,8 +2,8 @@ import type { ResourceKey } from '../core/keys.ts';
 import { topLevelKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import type { Operation, OperationId } from '../core/plan.ts';
-import type { ServerEntry } from './server.ts';
 import type { Problem } from './server-body.ts';
+import type { ServerEntry } from './server-entry.ts';
 
 /**
  * How a server comes by its public address.
@@ -36,51 +36,66 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
   if (wanted === undefined || !('ip' in wanted)) return undefined;
   const ipKey = topLevelKey('ips', wanted.ip);
   const id = world.idOf(ipKey);
-  const live = world.ips.find((each) => String(each.id) === id);
+  const live = id === undefined ? undefined : world.ip(id);
   const holder = live?.server_id ?? null;
   if (holder !== null && String(holder) !== world.subjects.get(key)?.binding?.id) {
     return {
       code: 'address_in_use',
       reason: `${ipKey} (${live?.address}) is attached to server ${holder}`,
-      resolve: 'name another address, or delete that server first',
+      resolve: `name another address, or delete server ${holder} first`,
     };
   }
   if (world.profile.operations.named_address !== undefined) return undefined;
-  const others = world.ips.filter((each) => each.server_id === null && String(each.id) !== id);
-  if (others.length === 0) return undefined;
+  const free = world.freeIps();
+  const [other] = free.slice(0, 2).filter((each) => String(each.id) !== id);
+  if (other === undefined) return undefined;
+  const further = free.length - (live !== undefined && holder === null ? 2 : 1);
   return {
     code: 'address_not_the_only_free_one',
-    reason: `the API only offers to take a free address, and ${others.map(({ address }) => address).join(', ')} ${others.length === 1 ? 'is' : 'are'} free beside ${ipKey}`,
+    reason: `the API only offers to take a free address, and beside ${ipKey} ${other.address}${further > 0 ? ` and ${further} more are` : ' is'} free`,
     resolve: 'release or attach the others, use {reuse: true}, or enable named_address in the API profile',
   };
 }
 
 /**
  * Servers that claim a named address go one after the other, each address allocated
- * only when the claim before it is settled; addresses that nobody claims, and servers
- * that take any free one, come last.
+ * only when the claim before it is settled: else `{reuse: true}` could take another one.
+ * What makes further addresses free comes after all of them: addresses that nobody
+ * claims, servers that go, and those that take any free one.
  */
 export function claimSequence(
   operations: readonly Operation[],
   world: World,
 ): ReadonlyMap<OperationId, readonly OperationId[]> {
   if (world.profile.operations.named_address !== undefined) return new Map();
-  const creates = operations.filter(({ verb }) => verb === 'create');
-  const entryOf = (key: ResourceKey) => world.subjects.get(key)?.desired?.value as ServerEntry | undefined;
-  const claims = creates.flatMap(({ id, kind, key }) => {
-    const wanted = kind === 'server' ? entryOf(key)?.public_ipv4 : undefined;
-    return wanted !== undefined && 'ip' in wanted ? [{ id, ip: topLevelKey('ips', wanted.ip) }] : [];
-  });
+  const addressKey = (key: ResourceKey) => {
+    const wanted = (world.subjects.get(key)?.desired?.value as ServerEntry | undefined)?.public_ipv4;
+    return wanted !== undefined && 'ip' in wanted ? topLevelKey('ips', wanted.ip) : undefined;
+  };
+  const claims = operations
+    .flatMap(({ id, kind, verb, key }) => {
+      const ip = kind === 'server' && verb === 'create' ? addressKey(key) : undefined;
+      return ip === undefined ? [] : [{ id, key, ip, first: world.isThere(ip) }];
+    })
+    // An address that is free already is the one that the first claim would take.
+    .sort((a, b) => Number(b.first) - Number(a.first) || (a.key < b.key ? -1 : 1));
+  const placeOf = new Map(claims.flatMap(({ key, ip }, at) => [[key, at] as const, [ip, at] as const]));
   const edges = new Map<OperationId, readonly OperationId[]>();
-  const claimOf = new Map(claims.map(({ ip }, at) => [ip, at]));
-  const before = (at: number) => claims.slice(Math.max(0, at - 1), at).map(({ id }) => id);
-  for (const [at, { id }] of claims.entries()) edges.set(id, before(at));
-  for (const { id, kind, key } of creates) {
-    const wanted = kind === 'server' ? entryOf(key)?.public_ipv4 : undefined;
-    if (wanted !== undefined && 'reuse' in wanted) edges.set(id, before(claims.length));
-    if (kind === 'ip') edges.set(id, before(claimOf.get(key) ?? claims.length));
+  for (const { id, kind, verb, key } of operations) {
+    const moves = kind === 'server' || (kind === 'ip' && verb === 'create');
+    if (!moves || !(verb === 'delete' || kind === 'ip' || takesAddress(key, world))) continue;
+    const at = placeOf.get(key) ?? claims.length;
+    edges.set(
+      id,
+      claims.slice(Math.max(0, at - 1), at).map((claim) => claim.id),
+    );
   }
   return edges;
+}
+
+function takesAddress(key: ResourceKey, world: World): boolean {
+  const wanted = (world.subjects.get(key)?.desired?.value as ServerEntry | undefined)?.public_ipv4;
+  return wanted !== undefined && !('new' in wanted);
 }
 
 /** A body template with `{ip_id}` filled in; alone in a string it becomes a number. */

@@ -1,11 +1,11 @@
 import equal from 'fast-deep-equal';
 import type { Json } from '../core/json.ts';
-import type { World } from '../core/kind.ts';
+import type { Price, Subject, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
 import type { GpuPackage, ImageEntry, ServerType } from '../core/resources.ts';
 import { member } from './existence.ts';
-import type { ServerEntry } from './server.ts';
-import { addressOf } from './server-address.ts';
+import { findType, packageOf } from './gpu-package.ts';
+import type { ServerEntry } from './server-entry.ts';
 
 /** Why a server cannot be created as its entry says. */
 export interface Problem {
@@ -13,8 +13,6 @@ export interface Problem {
   readonly reason: string;
   readonly resolve: string;
 }
-
-type Price = { readonly known: string } | { readonly unknown: string };
 
 interface Resolved {
   /** `POST /servers` without the address. */
@@ -65,7 +63,8 @@ export function resolveBody(
 /**
  * Declared fields against what was last applied, as no read shows them. Written alike
  * is alike; otherwise both are compared as resolved (a name and its id are the same).
- * `notes` tell of what the catalogue no longer has.
+ * A server that somebody else made was never applied: what its entry left out is not
+ * known, and not compared. `notes` tell of what the catalogue no longer has.
  */
 export function diffFields(
   entry: ServerEntry,
@@ -74,14 +73,16 @@ export function diffFields(
 ): { readonly changes: Change[]; readonly notes: readonly string[] } {
   const before = member(applied, 'entry') as ServerEntry | null | undefined;
   if (before === undefined || before === null) return { changes: [], notes: [] };
-  const body = member(applied, 'body');
+  const body = member(applied, 'body') ?? undefined;
   const changes = comparable.flatMap((field): Change[] => {
     const [from, to] = [before[field], entry[field]];
-    if (to === undefined || equal(from, to) || sameResolved(field, to, body, world)) return [];
-    return [{ path: field, from: from ?? null, to }];
+    if (to === undefined || equal(from, to) || (body === undefined && from === undefined)) return [];
+    const same =
+      body === undefined
+        ? equal(resolved(field, from, entry, world), resolved(field, to, entry, world))
+        : isApplied(field, to, body, entry, world);
+    return same ? [] : [{ path: field, from: from ?? null, to }];
   });
-  const [from, to] = [addressOf(before), addressOf(entry)];
-  if (from !== to) changes.push({ path: 'public_ipv4', from: from ?? null, to: to ?? null });
   return { changes, notes: withdrawn(entry, body, world) };
 }
 
@@ -98,21 +99,29 @@ const comparable = [
   'gpus',
   'disk_type',
 ] as const;
+type Comparable = (typeof comparable)[number];
 
-function sameResolved(field: (typeof comparable)[number], to: unknown, body: unknown, world: World): boolean {
-  const typeId = member(body, 'server_type_id');
+/** Whether a declared value, in whatever notation, is what the server was made with. */
+function isApplied(field: Comparable, to: unknown, body: unknown, entry: ServerEntry, world: World): boolean {
   switch (field) {
     case 'server_type':
-      return typeId !== undefined && findType(to as string | number, world.catalogue.types)?.id === typeId;
-    case 'image': {
-      const found = findImage(to as string, world.catalogue.images.get(typeId as number) ?? []);
-      return 'id' in found && found.id === member(body, 'image');
-    }
+      return resolved(field, to, entry, world) === member(body, 'server_type_id');
     case 'gpu_package':
       return [to].flat().includes(member(body, 'gpu_package'));
     default:
-      return equal(member(body, field), to);
+      return equal(resolved(field, member(body, field), entry, world), resolved(field, to, entry, world));
   }
+}
+
+/** Names become ids where the catalogue has them; everything else is what it is. */
+function resolved(field: Comparable, value: unknown, entry: ServerEntry, world: World): unknown {
+  const { types, images } = world.catalogue;
+  if (field === 'server_type') return findType(value, types)?.id ?? value;
+  if (field === 'ssh_keys') return Array.isArray(value) ? [...value].sort() : [];
+  if (field !== 'image') return value;
+  const type = findType(entry.server_type, types);
+  const found = type && findImage(String(value), images.get(type.id) ?? []);
+  return found !== undefined && 'id' in found ? found.id : value;
 }
 
 function withdrawn(entry: ServerEntry, body: unknown, world: World): string[] {
@@ -124,10 +133,6 @@ function withdrawn(entry: ServerEntry, body: unknown, world: World): string[] {
     : [`package ${bought} is not sold any more: the server could not be made again`];
 }
 
-function findType(wanted: string | number | undefined, types: readonly ServerType[]): ServerType | undefined {
-  return types.find(({ name }) => name === wanted) ?? types.find(({ id }) => String(id) === String(wanted));
-}
-
 function typeNotFound(entry: ServerEntry, types: readonly ServerType[]): Problem {
   const names = types.map(({ id, name }) => `${name} (${id})`).join(', ');
   return {
@@ -137,22 +142,25 @@ function typeNotFound(entry: ServerEntry, types: readonly ServerType[]): Problem
   };
 }
 
+/** Ids go before names, and what a server can be created from before the project's own ISOs. */
 function findImage(
   wanted: string,
   images: readonly ImageEntry[],
 ): { readonly id: string } | { readonly problem: Problem } {
-  const byId = images.filter(({ id }) => id === wanted);
-  const [found, another] = byId.length > 0 ? byId : images.filter(({ name }) => name === wanted);
-  const sold = images.filter(({ type }) => type !== 'useriso').map(({ name }) => name);
+  const usable = images.filter(({ type }) => type !== 'useriso');
+  const resolve = `write one of: ${usable.map(({ name }) => name).join(', ')}`;
+  const byId = images.find(({ id }) => id === wanted);
+  const [byName, another] = usable.filter(({ name }) => name === wanted);
+  const found = byId ?? byName ?? images.find(({ name }) => name === wanted);
   if (found === undefined) {
     const reason = `the server type has no image ${wanted}`;
-    return { problem: { code: 'image_not_found', reason, resolve: `write one of: ${sold.join(', ')}` } };
+    return { problem: { code: 'image_not_found', reason, resolve } };
   }
   if (found.type === 'useriso') {
     const reason = `${wanted} is the project's own ISO, and a server cannot be created from one`;
-    return { problem: { code: 'image_not_supported', reason, resolve: `write one of: ${sold.join(', ')}` } };
+    return { problem: { code: 'image_not_supported', reason, resolve } };
   }
-  if (another !== undefined) {
+  if (byId === undefined && another !== undefined) {
     const reason = `several images are named ${wanted}`;
     return {
       problem: { code: 'image_ambiguous', reason, resolve: `write the id: ${found.id} or ${another.id}` },
@@ -221,11 +229,10 @@ function choosePackage(
   };
 }
 
-/** What a server that was made from `body` costs, as far as the catalogue still tells. */
-export function priceApplied(body: unknown, world: World): Price {
-  const pricing = world.catalogue.pricing.get(member(body, 'server_type_id') as number);
-  const bought = pricing?.gpu_packages.find(({ key }) => key === member(body, 'gpu_package'));
-  return bought?.price == null ? { unknown: 'its price is not shown' } : { known: bought.price };
+/** What a server costs that is there, as far as the catalogue still tells. @assumption A39 */
+export function priceApplied(server: Subject, world: World): Price {
+  const price = packageOf(server, world)?.price;
+  return price == null ? { unknown: 'its price is not shown' } : { known: price };
 }
 
 /** @assumption A39 */

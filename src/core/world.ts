@@ -1,0 +1,89 @@
+import type { ResourceKey } from './keys.ts';
+import type { SeenServer, Subject, World } from './kind.ts';
+import type { Ip } from './resources.ts';
+
+/** What was looked at; everything else a world answers is worked out from it. */
+export type WorldParts = Pick<
+  World,
+  'project' | 'settings' | 'profile' | 'catalogue' | 'ips' | 'networks' | 'subjects' | 'observed' | 'apiNow'
+>;
+
+/**
+ * A world with its indexes. Each is made once, when it is first asked for: a diff that
+ * went through all subjects for every subject would be quadratic.
+ */
+export function createWorld(parts: WorldParts): World {
+  const { ips, subjects, observed } = parts;
+  const ipsById = once(() => new Map(ips.map((ip) => [String(ip.id), ip])));
+  const ipsByServer = once(() =>
+    grouped(ips.flatMap((ip) => (ip.server_id === null ? [] : [[String(ip.server_id), ip] as const]))),
+  );
+  const freeIps = once(() => ips.filter(({ server_id }) => server_id === null));
+  const childrenByParent = once(() =>
+    grouped(
+      [...subjects.values()].flatMap((subject) =>
+        subject.parent === undefined ? [] : [[subject.parent, subject] as const],
+      ),
+    ),
+  );
+  const idOf = (key: ResourceKey) => {
+    const subject = subjects.get(key);
+    return subject?.binding?.id ?? subject?.desired?.id ?? seenId(observed.get(key));
+  };
+  const keysById = once(
+    () =>
+      new Map(
+        [...subjects.values()].flatMap(({ kind, key, parent }) => {
+          const id = parent === undefined || kind === 'ip' ? idOf(key) : undefined;
+          return id === undefined ? [] : [[`${kind} ${id}`, key] as const];
+        }),
+      ),
+  );
+  const serversByNetwork = once(() => grouped([...subjects.values()].flatMap(cardsOf)));
+
+  function cardsOf({ kind, key }: Subject): (readonly [string, ResourceKey])[] {
+    const cards = kind === 'server' ? (observed.get(key) as SeenServer | undefined)?.cards : undefined;
+    const networks = (cards ?? []).flatMap((card) =>
+      card.public || card.network_id === null ? [] : [String(card.network_id)],
+    );
+    return [...new Set(networks)].map((network) => [network, key]);
+  }
+
+  return {
+    ...parts,
+    idOf,
+    isThere: (key) =>
+      subjects.get(key)?.binding?.tainted === undefined && seenId(observed.get(key)) !== undefined,
+    keyOf: (kind, id) => keysById().get(`${kind} ${id}`),
+    childrenOf: (key) => childrenByParent().get(key) ?? [],
+    serversIn: (network) => serversByNetwork().get(network) ?? [],
+    ip: (id) => ipsById().get(id),
+    ipsOf: (server) => ipsByServer().get(server) ?? ([] as readonly Ip[]),
+    freeIps,
+  };
+}
+
+function seenId(seen: unknown): string | undefined {
+  return (seen as { readonly id?: string } | undefined)?.id;
+}
+
+/** Several values a key, in their order. */
+export function grouped<Key, Value>(
+  pairs: readonly (readonly [Key, Value])[],
+): ReadonlyMap<Key, readonly Value[]> {
+  const groups = new Map<Key, Value[]>();
+  for (const [key, value] of pairs) {
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [value]);
+    else group.push(value);
+  }
+  return groups;
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}

@@ -1,0 +1,32 @@
+/** As the API's pattern has it; numbers may still be too large. @source API §4 */
+export const cidrPattern = /^\d{1,3}(\.\d{1,3}){3}\/\d{1,2}$/;
+
+/** Without leading zeros and host bits. @assumption A19 */
+export function normalCidr(cidr: string): string {
+  const parsed = parseCidr(cidr);
+  if (parsed === undefined) return cidr.trim();
+  const address = parsed.address & mask(parsed.length);
+  return `${[24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join('.')}/${parsed.length}`;
+}
+
+/** What is wrong with a subnet as a person wrote it, in words. */
+export function cidrProblem(cidr: string): string | undefined {
+  const parsed = parseCidr(cidr);
+  if (parsed === undefined)
+    return `"${cidr}" is no subnet: four numbers up to 255, a slash, and a length up to 32`;
+  return (parsed.address & ~mask(parsed.length)) === 0
+    ? undefined
+    : `${cidr} has bits of a host set; did you mean ${normalCidr(cidr)}?`;
+}
+
+function parseCidr(cidr: string): { readonly address: number; readonly length: number } | undefined {
+  const [dotted = '', bits = ''] = cidr.trim().split('/');
+  const groups = dotted.split('.').map(Number);
+  const length = Number(bits);
+  if (!cidrPattern.test(cidr.trim()) || groups.some((group) => group > 255) || length > 32) return undefined;
+  return { address: groups.reduce((sum, group) => (sum << 8) | group, 0), length };
+}
+
+function mask(length: number): number {
+  return length === 0 ? 0 : -1 << (32 - length);
+}

@@ -1,0 +1,19 @@
+import type { Subject, World } from '../core/kind.ts';
+import type { GpuPackage, ServerType } from '../core/resources.ts';
+import { member } from './existence.ts';
+
+/** The type an entry means, by name or id. */
+export function findType(wanted: unknown, types: readonly ServerType[]): ServerType | undefined {
+  return types.find(({ name }) => name === wanted) ?? types.find(({ id }) => String(id) === String(wanted));
+}
+
+/** The package a server was made from, or would be; `undefined` where it is not sold or there is none. */
+export function packageOf(server: Subject | undefined, world: World): GpuPackage | undefined {
+  const body = member(server?.binding?.applied, 'body');
+  const entry = server?.desired?.value;
+  const type =
+    member(body, 'server_type_id') ?? findType(member(entry, 'server_type'), world.catalogue.types)?.id;
+  const sold = world.catalogue.pricing.get(type as number)?.gpu_packages ?? [];
+  const wanted = [member(body, 'gpu_package') ?? member(entry, 'gpu_package')].flat();
+  return wanted.flatMap((key) => sold.find((each) => each.key === key) ?? [])[0];
+}

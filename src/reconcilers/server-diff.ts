@@ -1,0 +1,145 @@
+import { childKey, topLevelKey } from '../core/keys.ts';
+import type { Diff, Subject, World } from '../core/kind.ts';
+import type { Change, Verb, Warning } from '../core/plan.ts';
+import { blocked, fromNothing, member, toNothing, unchanged } from './existence.ts';
+import type { ServerObserved } from './server.ts';
+import { addressOf, addressProblem } from './server-address.ts';
+import { diffFields, type Problem, priceApplied, resolveBody } from './server-body.ts';
+import type { ServerEntry } from './server-entry.ts';
+
+/** A server that is not there: resolved against the catalogue, or told why it cannot be. */
+export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, world: World): Diff {
+  const resolved = resolveBody(entry, world, []);
+  if ('problem' in resolved) return impossible('create', resolved.problem);
+  const address = addressProblem(subject.key, entry, world);
+  if (address !== undefined) return impossible('create', address);
+  const changes = fromNothing({ ...resolved.body, public_ipv4: addressOf(entry) });
+  return {
+    verdict: {
+      verdict: 'create',
+      changes,
+      ...(subject.binding === undefined
+        ? {}
+        : { lost: `server ${subject.binding.id} does not exist any more` }),
+    },
+    warnings: resolved.warnings.map((message) => ({
+      code: 'gpu_package_not_sold',
+      key: subject.key,
+      message,
+    })),
+    price: resolved.price,
+  };
+}
+
+function impossible(verb: Verb, { code, reason, resolve }: Problem): Diff {
+  return blocked(verb, code, reason, resolve);
+}
+
+/** A server that is there: compared by what was last applied, as no read shows it. */
+export function diffLive(
+  subject: Subject<ServerEntry>,
+  entry: ServerEntry,
+  live: ServerObserved,
+  world: World,
+): Diff {
+  const warnings = [...surplusCards(subject, live, world), ...misattached(subject, entry, live, world)];
+  const applied = subject.binding?.applied ?? null;
+  const { changes: fields, notes } = diffFields(entry, applied, world);
+  warnings.push(...notes.map((message) => ({ code: 'catalogue_changed', key: subject.key, message })));
+  const changes = [...fields, ...diffAddress(entry, live, world, member(applied, 'entry'))];
+  if (changes.length === 0) return { ...unchanged, warnings };
+  const resolved = resolveBody(entry, world, []);
+  if ('problem' in resolved) return { ...impossible('update', resolved.problem), warnings };
+  const problem = addressProblem(subject.key, entry, world);
+  if (problem !== undefined) return { ...impossible('update', problem), warnings };
+  const reason = `${changes.map(({ path }) => path).join(', ')} cannot be changed in place`;
+  return {
+    verdict: { verdict: 'replace', changes, reason, allowed: entry.replace === 'allowed' },
+    warnings,
+    leftBilled: leftBilled(subject, live, world),
+    price: resolved.price,
+    freed: priceApplied(subject, world),
+  };
+}
+
+/**
+ * What an address is called matters, not the word it was asked for with: `{new: true}` and
+ * `{reuse: true}` both mean some address, and a server that holds the named one has it.
+ */
+function diffAddress(entry: ServerEntry, live: ServerObserved, world: World, applied: unknown): Change[] {
+  const before = applied as ServerEntry | null | undefined;
+  if (before === undefined || before === null) return [];
+  const [from, to] = [addressOf(before), addressOf(entry)];
+  const some = (address: string | undefined) => address === 'new' || address === 'reuse';
+  if (from === to || (some(from) && some(to)) || holdsNamed(entry, live, world)) return [];
+  return [{ path: 'public_ipv4', from: from ?? null, to: to ?? null }];
+}
+
+function holdsNamed({ public_ipv4: wanted }: ServerEntry, live: ServerObserved, world: World): boolean {
+  if (wanted === undefined || !('ip' in wanted)) return false;
+  const id = world.idOf(topLevelKey('ips', wanted.ip));
+  return live.addresses.some((each) => String(each.id) === id);
+}
+
+/** A server that has left the file. */
+export function diffLeaving(subject: Subject<ServerEntry>, live: ServerObserved, world: World): Diff {
+  const body = member(subject.binding?.applied, 'body');
+  const addresses = live.addresses.map(({ address }) => address).join(', ');
+  return {
+    verdict: {
+      verdict: 'delete',
+      changes: toNothing({ name: member(body, 'name'), addresses: addresses === '' ? undefined : addresses }),
+    },
+    leftBilled: leftBilled(subject, live, world),
+    freed: priceApplied(subject, world),
+  };
+}
+
+/** Its backups, and addresses that no entry of the file stands for. @source API §1.4, §1.5 */
+function leftBilled({ key }: Subject, live: ServerObserved, world: World): string[] {
+  const seen = world.observed.get(childKey(key, 'backup')) as
+    | { readonly backups: readonly unknown[] }
+    | undefined;
+  const count = live.backups ?? seen?.backups.length;
+  const backups = count === undefined ? 'any backups' : `${count} ${count === 1 ? 'backup' : 'backups'}`;
+  return [
+    ...(count === 0 ? [] : [`${backups} of ${key}: deleting one is not documented`]),
+    ...live.addresses
+      .filter(({ id }) => world.keyOf('ip', String(id)) === undefined)
+      .map(
+        ({ address }) => `${address} stays billed: ${key} holds it, and nothing in the file stands for it`,
+      ),
+  ];
+}
+
+/** Removing a card is undocumented, so one too many can only be told. */
+function surplusCards(subject: Subject<ServerEntry>, live: ServerObserved, world: World): Warning[] {
+  const declared = world
+    .childrenOf(subject.key)
+    .filter(({ kind, desired }) => kind === 'network_interface' && desired !== undefined);
+  if (declared.length === 0) return [];
+  const wanted = new Set(
+    declared.map(({ desired }) => world.idOf((desired?.value as { readonly network: never }).network)),
+  );
+  return (live.cards ?? [])
+    .filter((card) => !card.public && card.network_id !== null && !wanted.has(String(card.network_id)))
+    .map((card) => ({
+      code: 'surplus_network_interface',
+      key: subject.key,
+      message: `card ${card.id} is in network ${card.network_id}, which the file does not name; removing a card is not documented`,
+    }));
+}
+
+/** A server that should hold an address of the file, and does not. */
+function misattached(
+  subject: Subject<ServerEntry>,
+  entry: ServerEntry,
+  live: ServerObserved,
+  world: World,
+): Warning[] {
+  const wanted = entry.public_ipv4;
+  if (wanted === undefined || !('ip' in wanted) || holdsNamed(entry, live, world)) return [];
+  const held = live.addresses.map(({ address }) => address).join(', ');
+  const message = `the server holds ${held === '' ? 'no address' : held} instead of ips.${wanted.ip}; attaching an address to a server that exists is not documented`;
+  return [{ code: 'address_not_as_declared', key: subject.key, message }];
+}

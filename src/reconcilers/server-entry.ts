@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import type { EntryIssue } from '../core/kind.ts';
+
+/** A server, with what lives in its entry beside the resources of their own. */
+export interface ServerEntry {
+  readonly name: string;
+  readonly server_type?: string | number | undefined;
+  readonly image?: string | undefined;
+  readonly cores?: number | undefined;
+  readonly memory_mb?: number | undefined;
+  readonly disk_gb?: number | undefined;
+  readonly plan_id?: number | undefined;
+  readonly gpu_package?: string | readonly string[] | undefined;
+  readonly ssh_keys?: readonly number[] | undefined;
+  readonly public_ipv4?: PublicIpv4 | undefined;
+  readonly gpus?: number | undefined;
+  readonly disk_type?: string | undefined;
+  readonly replace?: 'never' | 'allowed' | undefined;
+  readonly keep_ip?: boolean | undefined;
+}
+
+export type PublicIpv4 = { readonly new: true } | { readonly reuse: true } | { readonly ip: string };
+
+const size = z.int().min(1).optional();
+
+export const serverSchema = z.strictObject({
+  name: z.string().trim().min(1).optional().describe('Name in the API; the key where left out.'),
+  server_type: z
+    .union([z.string().trim().min(1), z.int().min(1)])
+    .optional()
+    .describe('Id or name.'),
+  image: z.string().trim().min(1).optional().describe("Id or name, from the type's images."),
+  cores: size.describe('Slider types.'),
+  memory_mb: size.describe('Slider types, MB.'),
+  disk_gb: size.describe('Slider types, GB.'),
+  plan_id: size.describe('Plan types.'),
+  gpu_package: z
+    .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
+    .optional()
+    .describe('Packaged graphics-card types: a key, or a list in order of preference.'),
+  ssh_keys: z.array(z.int().min(1)).optional().describe("Ids of the account's SSH keys."),
+  public_ipv4: z
+    .union([
+      z.strictObject({ new: z.literal(true) }),
+      z.strictObject({ reuse: z.literal(true) }),
+      z.strictObject({ ip: z.string().min(1) }),
+    ])
+    .optional()
+    .describe('{new: true}, {reuse: true}, or {ip: NAME} of an entry under ips. None where left out.'),
+  gpus: size.describe('Number of graphics cards; refused on packaged types.'),
+  disk_type: z.string().min(1).optional().describe('Refused on packaged graphics-card types.'),
+  replace: z.enum(['never', 'allowed']).optional().meta({
+    description: 'Whether a server that cannot be changed in place may be deleted and created anew.',
+    default: 'never',
+  }),
+  keep_ip: z.boolean().optional().meta({
+    description: 'Keep an address taken by {new: true} when the server goes; it stays billed.',
+    default: false,
+  }),
+});
+
+/** Exactly one of the three sizing modes, and nothing that packaged types refuse. @source API §4 */
+export function checkSizing(entry: ServerEntry): readonly EntryIssue[] {
+  const sliders = (['cores', 'memory_mb', 'disk_gb'] as const).filter((field) => entry[field] !== undefined);
+  const modes = [
+    ...(sliders.length > 0 ? [sliders.join(', ')] : []),
+    ...(entry.plan_id === undefined ? [] : ['plan_id']),
+    ...(entry.gpu_package === undefined ? [] : ['gpu_package']),
+  ];
+  const refused =
+    entry.gpu_package === undefined
+      ? []
+      : (['gpus', 'disk_type'] as const).filter((field) => entry[field] !== undefined);
+  return [
+    ...(modes.length > 1
+      ? [
+          {
+            path: [sliders[0] ?? 'plan_id'],
+            message: `${modes.join(' and ')} exclude each other: a server is sized by cores, memory_mb and disk_gb, or by plan_id, or by gpu_package`,
+          },
+        ]
+      : []),
+    ...(modes.length === 0 && entry.server_type !== undefined
+      ? [
+          {
+            path: [],
+            message: 'the server has no size: give cores, memory_mb and disk_gb, or plan_id, or gpu_package',
+          },
+        ]
+      : []),
+    ...refused.map((field) => ({
+      path: [field],
+      message: `${field} is refused on packaged graphics-card types`,
+    })),
+  ];
+}

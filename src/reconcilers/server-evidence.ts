@@ -1,0 +1,53 @@
+import type { ReadPort } from '../core/ports.ts';
+import type { Ip, ServerId } from '../core/resources.ts';
+import type { Intent } from '../core/state.ts';
+import { member, recordedIds } from './existence.ts';
+
+/** A server leaves a trace in the documented reads only by its public address. */
+export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: ReadonlySet<string>) {
+  const ips = await read.ips();
+  const addressesOf = (id: string) =>
+    ips
+      .filter((each) => String(each.server_id) === id)
+      .map((each) => ({ id: each.id, address: each.address }));
+  if (intent.resourceId !== undefined) {
+    const cards = await read.findNetworkInterfaces(Number(intent.resourceId) as ServerId);
+    const addresses = addressesOf(intent.resourceId);
+    if (cards === undefined && addresses.length === 0)
+      return { verdict: 'not_done', strays: strayAddresses(intent, ips, known) } as const;
+    return { verdict: 'done', id: intent.resourceId, certain: true, facts: { addresses } } as const;
+  }
+  const before = recordedIds(intent.preimage, 'servers');
+  const strangers = [
+    ...new Set(ips.flatMap(({ server_id }) => (server_id === null ? [] : [String(server_id)]))),
+  ].filter((id) => !before.has(id) && !known.has(id));
+  const [one, another] = strangers;
+  if (another !== undefined) {
+    const reason = `${strangers.length} servers have come since: ${strangers.join(', ')}`;
+    return { verdict: 'unclear', reason, candidates: strangers } as const;
+  }
+  if (one !== undefined) {
+    return { verdict: 'done', id: one, certain: false, facts: { addresses: addressesOf(one) } } as const;
+  }
+  if (member(intent.request.body, 'public_ipv4') !== undefined) return { verdict: 'not_done' } as const;
+  const reason = 'a server without a public address leaves no trace in the documented reads';
+  return { verdict: 'unclear', reason, candidates: [] } as const;
+}
+
+/** Addresses that came with a creation that failed, or at the same time. @assumption A40 */
+function strayAddresses(intent: Intent, ips: readonly Ip[], known: ReadonlySet<string>): readonly string[] {
+  const before = recordedIds(intent.preimage, 'ips');
+  return ips
+    .filter(({ id, server_id }) => server_id === null && !before.has(String(id)) && !known.has(String(id)))
+    .map(({ address }) => address);
+}
+
+/** Gone once its cards answer 404 and no address is attached to it. */
+export async function evidenceOfDeletion(intent: Intent, read: ReadPort) {
+  const id = Number(intent.request.path.id) as ServerId;
+  if ((await read.findNetworkInterfaces(id)) !== undefined) return { verdict: 'not_done' } as const;
+  const attached = (await read.ips()).some(({ server_id }) => server_id === id);
+  return attached
+    ? ({ verdict: 'not_done' } as const)
+    : ({ verdict: 'done', id: String(id), certain: true } as const);
+}
