@@ -6,7 +6,7 @@ import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import type { StateChange } from '../core/state.ts';
 import { isOvertaken, type Planned, type Release } from '../plan/build.ts';
 import { drain } from './drain.ts';
-import type { ApplyOptions, EngineDeps } from './engine.ts';
+import type { ApplyOptions, EngineDeps, Repeating } from './engine.ts';
 import { openRun, planFor, rememberTrust, withoutResources } from './look.ts';
 import { released } from './release.ts';
 import type { Run } from './run.ts';
@@ -34,7 +34,7 @@ export async function apply(
   const halt = options.halt ?? new AbortController().signal;
   const stop = AbortSignal.any([halt, ...(options.stop === undefined ? [] : [options.stop])]);
   const wanted = options.destroy ? withoutResources(desired) : desired;
-  const run = await openRun(deps, gate, wanted, { stop, halt });
+  const run = await openRun(deps, gate, wanted, { stop, halt, repeating: options.repeating });
   const results: OperationResult[] = [];
   const approved = new Set<OperationId>();
   /** What the last drain read after its writes is as good as read again. */
@@ -55,13 +55,15 @@ export async function apply(
     deps.onEvent?.({ type: 'planned', at: deps.clock.now(), round, plan });
     if (stop.aborted) return report('stopped', plan);
     if (round === 1 && options.saved !== undefined) refuseStale(plan, options.saved);
-    const fresh = plan.operations.filter(({ id }) => !approved.has(id));
+    const withheld = withheldOf(plan, options.repeating?.withholds);
+    const fresh = plan.operations.filter(({ id }) => !approved.has(id) && !withheld.has(id));
     const left = options.saved !== undefined && round > 1;
     if (fresh.length > 0 && !left) {
       if (!(await options.approve(plan))) return report(round === 1 ? 'declined' : 'failed', plan);
       for (const { id } of fresh) approved.add(id);
     }
     await keepBooks(run, planned);
+    for (const id of withheld) approved.delete(id);
     const todo = plan.operations.filter(({ id }) => approved.has(id));
     if (todo.length === 0) return report(ending(plan, results, run), plan);
     lookSince = deps.clock.now();
@@ -90,13 +92,30 @@ async function nextPlan(
     await run.fence();
     if (run.intents.size > 0) {
       await settleOpen(run);
-      if (!run.halt.aborted) await run.look();
+      if (!run.halt.aborted && run.repeating !== undefined) {
+        run.cache.forgetLists();
+        await run.look(0);
+      } else if (!run.halt.aborted) await run.look();
     }
   } else if (!run.halt.aborted) {
     run.cache.forgetLists();
-    await run.look(lookSince);
+    await run.look(run.repeating === undefined ? lookSince : 0);
   }
   return planFor(run, options.destroy ?? false, deleted);
+}
+
+/** What is held back for now, and what cannot be done without it. */
+function withheldOf(plan: Plan, withholds: Repeating['withholds']): ReadonlySet<OperationId> {
+  const withheld = new Set<OperationId>();
+  if (withholds === undefined) return withheld;
+  // Operations stand after what they need.
+  for (const operation of plan.operations) {
+    const half = operation.replacement !== undefined && withheld.has(operation.replacement);
+    if (half || withholds(operation) || operation.needs.some((id) => withheld.has(id))) {
+      withheld.add(operation.id);
+    }
+  }
+  return withheld;
 }
 
 /** What the plan changes of the state alone: no write goes with it. */

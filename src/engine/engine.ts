@@ -1,8 +1,8 @@
 import type { Clock } from '../core/clock.ts';
 import type { Desired } from '../core/desired.ts';
 import type { KindName, ResourceKey } from '../core/keys.ts';
-import type { ResourceKind } from '../core/kind.ts';
-import type { Plan } from '../core/plan.ts';
+import type { ResourceKind, World } from '../core/kind.ts';
+import type { Operation, Plan } from '../core/plan.ts';
 import type { ReadPort, TaskWatch, WritePort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { ApplyReport, ProgressEvent, RequestCounts } from '../core/progress.ts';
@@ -11,6 +11,8 @@ import type { StateStore } from '../core/state.ts';
 import { apply } from './apply.ts';
 import { adoptKey, resolveIntent } from './decide.ts';
 import { planOnce } from './look.ts';
+import type { ReadCache } from './read-cache.ts';
+import type { Hold } from './run.ts';
 import { createWriteGate } from './write-gate.ts';
 
 /** Everything the engine touches; demo, tests, simulation and production differ only here. */
@@ -40,6 +42,26 @@ export interface ApplyOptions {
   readonly stop?: AbortSignal;
   /** Aborted: stop now; what is in flight is settled by the next run. */
   readonly halt?: AbortSignal;
+  readonly repeating?: Repeating;
+}
+
+/** What a process that runs again and again keeps from one run to the next. */
+export interface Repeating {
+  /** What is inside servers is taken from it however old; whoever hands it in refreshes it. Lists are read anew. */
+  readonly cache: ReadCache;
+  /** Classes of writes that the API refuses, by scope or by a write's name; outlives the run that met the refusal. */
+  readonly holds: Map<string, Hold>;
+  /** How long tasks of earlier runs are waited for before the plan is made, in ms; they go on beside it. */
+  readonly settleMs: number;
+  /** Left for a later run, and what needs it with it: whatever failed too often lately. */
+  readonly withholds?: (operation: Operation) => boolean;
+  /** Told every look at the project. */
+  readonly onLook?: (world: World) => void;
+}
+
+export interface PlanOptions {
+  readonly destroy?: boolean;
+  readonly repeating?: Repeating;
 }
 
 /** A person's word on a write that evidence cannot settle. */
@@ -51,7 +73,7 @@ export type Resolution =
 /** One project, one spec, one state. */
 export interface Engine {
   /** Reads and compares; writes nothing, the local state included. */
-  plan(desired: Desired, options?: { readonly destroy?: boolean }): Promise<Plan>;
+  plan(desired: Desired, options?: PlanOptions): Promise<Plan>;
   /** Carries out until a fresh plan is empty or what is left needs a person. */
   apply(desired: Desired, options: ApplyOptions): Promise<ApplyReport>;
   /** Binds a key of the file to a live resource, once that is seen to exist. Gives what was bound. */
@@ -67,7 +89,7 @@ export interface Engine {
 export function createEngine(deps: EngineDeps): Engine {
   const gate = createWriteGate();
   return {
-    plan: (desired, options) => planOnce(deps, gate, desired, options?.destroy ?? false),
+    plan: (desired, options) => planOnce(deps, gate, desired, options ?? {}),
     apply: (desired, options) => apply(deps, gate, desired, options),
     adopt: (desired, key, id) => adoptKey(deps, gate, desired, key, id),
     resolve: (desired, key, resolution) => resolveIntent(deps, gate, desired, key, resolution),

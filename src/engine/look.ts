@@ -2,7 +2,7 @@ import type { Desired } from '../core/desired.ts';
 import type { Plan } from '../core/plan.ts';
 import { buildPlan, type Planned } from '../plan/build.ts';
 import { findStrangers } from '../plan/guards.ts';
-import type { EngineDeps } from './engine.ts';
+import type { EngineDeps, PlanOptions, Repeating } from './engine.ts';
 import { createReadCache } from './read-cache.ts';
 import { type Run, startRun } from './run.ts';
 import type { WriteGate } from './write-gate.ts';
@@ -17,10 +17,16 @@ export function openRun(
   deps: EngineDeps,
   gate: WriteGate,
   desired: Desired,
-  signals: { readonly stop?: AbortSignal | undefined; readonly halt?: AbortSignal | undefined } = {},
+  context: {
+    readonly stop?: AbortSignal | undefined;
+    readonly halt?: AbortSignal | undefined;
+    readonly repeating?: Repeating | undefined;
+  } = {},
 ): Promise<Run> {
-  const cache = createReadCache(deps.reads('operation'), deps.clock);
-  return startRun({ deps, desired, cache, gate, stop: signals.stop ?? never, halt: signals.halt ?? never });
+  const { stop = never, halt = never, repeating } = context;
+  const cache = repeating?.cache ?? createReadCache(deps.reads('operation'), deps.clock);
+  if (repeating !== undefined) cache.forgetLists();
+  return startRun({ deps, desired, cache, gate, stop, halt, repeating });
 }
 
 /** One plan, and not a trace of having made it. */
@@ -28,9 +34,9 @@ export async function planOnce(
   deps: EngineDeps,
   gate: WriteGate,
   desired: Desired,
-  destroy: boolean,
+  { destroy = false, repeating }: PlanOptions,
 ): Promise<Plan> {
-  const run = await openRun(deps, gate, destroy ? withoutResources(desired) : desired);
+  const run = await openRun(deps, gate, destroy ? withoutResources(desired) : desired, { repeating });
   return (await planFor(run, destroy, 0)).plan;
 }
 

@@ -1,3 +1,4 @@
+import equal from 'fast-deep-equal';
 import type { Clock } from '../core/clock.ts';
 import type { ReadPort, WriteRequest } from '../core/ports.ts';
 
@@ -12,16 +13,43 @@ export interface ReadCache {
   forget(request: WriteRequest): void;
   /** Drops all but what belongs to one server: lists are cheap, and change behind our back the most. */
   forgetLists(): void;
+  /** Drops what is kept of one server. */
+  forgetServer(id: string): void;
+  /** What is kept of servers, the oldest first. */
+  aboutServers(): readonly KeptAnswer[];
+  /**
+   * Asks again through `port` for an answer that is kept. Gives whether it came out
+   * differently; an answer that was forgotten or replaced meanwhile counts as the same.
+   */
+  refresh(name: string, port: ReadPort): Promise<boolean>;
+}
+
+export interface KeptAnswer {
+  readonly name: string;
+  /** The server's live id. */
+  readonly server: string;
+  /** When it was asked for, wall ms. */
+  readonly startedAt: number;
+}
+
+interface Entry {
+  readonly startedAt: number;
+  readonly answer: Promise<unknown>;
+  readonly ask: (port: ReadPort) => Promise<unknown>;
 }
 
 export function createReadCache(read: ReadPort, clock: Clock): ReadCache {
-  const entries = new Map<string, { readonly startedAt: number; readonly answer: Promise<unknown> }>();
+  const entries = new Map<string, Entry>();
 
-  function shared<Answer>(name: string, time: number, ask: () => Promise<Answer>): Promise<Answer> {
+  function shared<Answer>(
+    name: string,
+    time: number,
+    ask: (port: ReadPort) => Promise<Answer>,
+  ): Promise<Answer> {
     const entry = entries.get(name);
     if (entry !== undefined && entry.startedAt >= time) return entry.answer as Promise<Answer>;
-    const answer = ask();
-    const fresh = { startedAt: clock.now(), answer };
+    const answer = ask(read);
+    const fresh = { startedAt: clock.now(), answer, ask };
     entries.set(name, fresh);
     answer.catch(() => {
       if (entries.get(name) === fresh) entries.delete(name);
@@ -31,19 +59,20 @@ export function createReadCache(read: ReadPort, clock: Clock): ReadCache {
 
   return {
     since: (time) => ({
-      project: () => shared('project', time, () => read.project()),
-      ips: () => shared('ips', time, () => read.ips()),
-      findIp: (id) => shared(`ip ${id}`, time, () => read.findIp(id)),
-      networks: () => shared('networks', time, () => read.networks()),
-      isos: () => shared('isos', time, () => read.isos()),
-      findIso: (id) => shared(`iso ${id}`, time, () => read.findIso(id)),
-      findNetworkInterfaces: (id) => shared(`server ${id} cards`, time, () => read.findNetworkInterfaces(id)),
-      findFirewall: (id) => shared(`server ${id} firewall`, time, () => read.findFirewall(id)),
-      findBackups: (id) => shared(`server ${id} backups`, time, () => read.findBackups(id)),
-      findBackupPolicy: (id) => shared(`server ${id} policy`, time, () => read.findBackupPolicy(id)),
-      serverTypes: () => shared('server types', time, () => read.serverTypes()),
-      pricing: (id) => shared(`pricing ${id}`, time, () => read.pricing(id)),
-      images: (id) => shared(`images ${id}`, time, () => read.images(id)),
+      project: () => shared('project', time, (port) => port.project()),
+      ips: () => shared('ips', time, (port) => port.ips()),
+      findIp: (id) => shared(`ip ${id}`, time, (port) => port.findIp(id)),
+      networks: () => shared('networks', time, (port) => port.networks()),
+      isos: () => shared('isos', time, (port) => port.isos()),
+      findIso: (id) => shared(`iso ${id}`, time, (port) => port.findIso(id)),
+      findNetworkInterfaces: (id) =>
+        shared(`server ${id} cards`, time, (port) => port.findNetworkInterfaces(id)),
+      findFirewall: (id) => shared(`server ${id} firewall`, time, (port) => port.findFirewall(id)),
+      findBackups: (id) => shared(`server ${id} backups`, time, (port) => port.findBackups(id)),
+      findBackupPolicy: (id) => shared(`server ${id} policy`, time, (port) => port.findBackupPolicy(id)),
+      serverTypes: () => shared('server types', time, (port) => port.serverTypes()),
+      pricing: (id) => shared(`pricing ${id}`, time, (port) => port.pricing(id)),
+      images: (id) => shared(`images ${id}`, time, (port) => port.images(id)),
       findTask: (id) => read.findTask(id),
       apiNow: () => read.apiNow(),
     }),
@@ -56,6 +85,30 @@ export function createReadCache(read: ReadPort, clock: Clock): ReadCache {
       for (const name of entries.keys()) {
         if (touches(request, name)) entries.delete(name);
       }
+    },
+    forgetServer(id) {
+      for (const name of entries.keys()) {
+        if (name.startsWith(`server ${id} `)) entries.delete(name);
+      }
+    },
+    aboutServers: () =>
+      [...entries]
+        .flatMap(([name, { startedAt }]) => {
+          const server = /^server (\d+) /.exec(name)?.[1];
+          return server === undefined ? [] : [{ name, server, startedAt }];
+        })
+        .sort((a, b) => a.startedAt - b.startedAt),
+    async refresh(name, port) {
+      const entry = entries.get(name);
+      if (entry === undefined) return false;
+      const startedAt = clock.now();
+      const fresh = await entry.ask(port);
+      if (entries.get(name) !== entry) return false;
+      const differs = !equal(fresh, await entry.answer);
+      // Looked up again: the old answer may have been replaced while it was waited for.
+      if (entries.get(name) !== entry) return false;
+      entries.set(name, { ...entry, startedAt, answer: Promise.resolve(fresh) });
+      return differs;
     },
   };
 }

@@ -5,7 +5,7 @@ import type { Spend, Verb } from '../core/plan.ts';
 import type { WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
 import type { Binding, Intent, StateChange } from '../core/state.ts';
-import type { EngineDeps } from './engine.ts';
+import type { EngineDeps, Repeating } from './engine.ts';
 import type { HoldScope } from './outcome.ts';
 import type { ReadCache } from './read-cache.ts';
 import { refuseOtherProject, type SurveyInput, survey, surveyAgain } from './survey.ts';
@@ -31,6 +31,7 @@ export interface Run {
   readonly stop: AbortSignal;
   /** Aborted: every wait ends now. */
   readonly halt: AbortSignal;
+  readonly repeating: Repeating | undefined;
   /** The state's bindings and open intents, as last made durable. */
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
   readonly intents: ReadonlyMap<ResourceKey, Intent>;
@@ -66,15 +67,16 @@ export interface RunOptions {
   readonly gate: WriteGate;
   readonly stop: AbortSignal;
   readonly halt: AbortSignal;
+  readonly repeating: Repeating | undefined;
 }
 
 /** Loads the state and takes a first look at the project. */
 export async function startRun(options: RunOptions): Promise<Run> {
-  const { deps, desired, cache } = options;
+  const { deps, desired, cache, repeating } = options;
   const { store, clock, kinds, profile } = deps;
   const bindings = new Map<ResourceKey, Binding>();
   const intents = new Map<ResourceKey, Intent>();
-  const holds = new Map<string, Hold>();
+  const holds = repeating?.holds ?? new Map<string, Hold>();
 
   const input = (since: number): SurveyInput => ({
     desired,
@@ -98,6 +100,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
     },
     async look(since = clock.now()) {
       run.world = await survey(input(since));
+      repeating?.onLook?.(run.world);
       return run.world;
     },
     async lookAgain(key, since = clock.now() - freshMs) {
@@ -145,6 +148,6 @@ export async function startRun(options: RunOptions): Promise<Run> {
   };
   await run.refreshBindings();
   await run.refreshIntents();
-  await run.look();
+  await run.look(repeating === undefined ? undefined : 0);
   return run as Run;
 }

@@ -10,6 +10,26 @@ import { advance, type Progress } from './settle.ts';
  * effect yet is not sent from here: the plan says whether it is still wanted.
  */
 export async function settleOpen(run: Run): Promise<void> {
+  if (run.repeating !== undefined) return settleFor(run, run.repeating.settleMs);
+  return settleUntil(run);
+}
+
+/** What takes longer goes on beside the plan: whoever comes to its key takes it up. */
+async function settleFor(run: Run, patienceMs: number): Promise<void> {
+  const late = new AbortController();
+  const early = new AbortController();
+  const alarm = run.deps.clock.sleep(patienceMs, early.signal).then(
+    () => late.abort(new Error('its task takes longer')),
+    () => undefined,
+  );
+  const halt = AbortSignal.any([run.halt, late.signal]);
+  // The same run, but for how long its waits last.
+  await settleUntil(Object.create(run, { halt: { value: halt } }) as Run);
+  early.abort();
+  await alarm;
+}
+
+async function settleUntil(run: Run): Promise<void> {
   const queue = createWorkQueue<ResourceKey>({
     clock: run.deps.clock,
     concurrency: 64,
@@ -33,7 +53,7 @@ async function settleOne(run: Run, key: ResourceKey): Promise<Next> {
     tellEnd(run, intent, progress);
     return { next: 'done' };
   } catch (error) {
-    if (run.stop.aborted) return { next: 'done' };
+    if (run.stop.aborted || run.halt.aborted) return { next: 'done' };
     throw error;
   }
 }
