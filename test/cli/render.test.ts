@@ -1,0 +1,183 @@
+import { PassThrough } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { planMarkdown } from '../../src/cli/render/plan-markdown.ts';
+import { planText } from '../../src/cli/render/plan-text.ts';
+import { liveProgress } from '../../src/cli/render/progress-live.ts';
+import { changeLines, shown, span } from '../../src/cli/render/values.ts';
+import { askYesNo, type Io, plainPaint } from '../../src/cli/terminal.ts';
+import type { Plan } from '../../src/core/plan.ts';
+import type { ProgressEvent } from '../../src/core/progress.ts';
+
+const plan = {
+  format_version: 1,
+  project: { id: 4711, name: 'a <b>`c`', status: 'Active' },
+  observed_at: '2026-01-01T00:00:00.000Z',
+  digest: `sha256:${'0'.repeat(64)}`,
+  summary: { create: 0, update: 0, replace: 1, delete: 0, adopt: 0, blocked: 1, unchanged: 2 },
+  operations: [
+    {
+      id: 'delete:servers.web-1',
+      key: 'servers.web-1',
+      kind: 'server',
+      verb: 'delete',
+      changes: [],
+      needs: [],
+      spend: 'reduces',
+      risk: 'destructive',
+      replacement: 'create:servers.web-1',
+    },
+    {
+      id: 'create:servers.web-1',
+      key: 'servers.web-1',
+      kind: 'server',
+      verb: 'create',
+      changes: [{ path: 'cores', from: 2, to: 4 }],
+      needs: ['delete:servers.web-1'],
+      spend: 'adds',
+      risk: 'billed',
+      replacement: 'delete:servers.web-1',
+      reason: 'cores cannot be changed in place',
+    },
+  ],
+  blocked: [
+    {
+      key: 'networks.x',
+      verb: 'delete',
+      code: 'prune_disabled',
+      reason: 'text with \u001b[31m and @somebody',
+      resolve: 'vdcsync resolve networks.x --adopt 3 | vdcsync resolve networks.x --absent',
+    },
+  ],
+  warnings: [{ code: 'drift', key: null, message: '**bold** <script>' }],
+  cost: { known_monthly_delta: '12.50', unknown: [], left_billed: ['203.0.113.7 stays'] },
+  effort: { writes: 2, reads: 8, seconds_at_least: 60 },
+} as unknown as Plan;
+
+describe('render: a plan', () => {
+  test('tells a replacement once, with old and new, and each way to resolve what is blocked', () => {
+    expect(planText(plan, plainPaint)).toBe(`Project 4711 (a <b>\`c\`, Active)
+
+servers.web-1
+  ± server  replaced, cores cannot be changed in place
+      ~ cores: 2 → 4
+
+Blocked: needs a person
+  ! delete networks.x  [prune_disabled]
+      text with  [31m and @somebody
+      → vdcsync resolve networks.x --adopt 3
+        or vdcsync resolve networks.x --absent
+
+Warning **bold** <script> [drift]
+
+Cost: +12.50 a month, as far as prices are known
+Stays billed: 203.0.113.7 stays
+Effort: 2 writes, about 8 reads, at least 60 s for the request limits alone
+
+Plan: 1 to replace, 1 blocked, 2 unchanged.
+`);
+  });
+
+  test('in Markdown lets no text of others become markup', () => {
+    const text = planMarkdown(plan);
+    expect(text).not.toContain('<b>');
+    expect(text).not.toContain('<script>');
+    expect(text).not.toContain('**bold**');
+    expect(text).not.toContain('@somebody');
+    expect(text).not.toContain('\u001b');
+    expect(text).toContain('`vdcsync resolve networks.x --adopt 3` or `vdcsync resolve networks.x --absent`');
+  });
+
+  test('compares lists of rules rule by rule', () => {
+    const [ssh, web, dns] = [{ port: 22 }, { port: 443 }, { port: 53 }];
+    expect(changeLines({ path: 'rules', from: [ssh, web], to: [web, dns] }, false)).toEqual([
+      { mark: '~', text: 'rules:' },
+      { mark: '-', text: '  {port: 22}' },
+      { mark: ' ', text: '  {port: 443}' },
+      { mark: '+', text: '  {port: 53}' },
+    ]);
+    expect(changeLines({ path: 'rules', from: [ssh, web], to: [web, ssh] }, false)[0]).toEqual({
+      mark: '~',
+      text: 'rules: other order (2)',
+    });
+  });
+
+  test('shortens long values and names none', () => {
+    expect(shown(null)).toBe('none');
+    expect(shown('x'.repeat(500))).toHaveLength(161);
+    expect(shown({ ports: '22,443', on: true })).toBe('{ports: "22,443", on: true}');
+  });
+
+  test.each([
+    [340, '340 ms'],
+    [12_000, '12 s'],
+    [60_000, '1 min'],
+    [95_000, '1 min 35 s'],
+    [3_900_000, '1 h 5 min'],
+    [200_000_000, '2 d'],
+  ])('%i ms is %s', (ms, text) => {
+    expect(span(ms)).toBe(text);
+  });
+});
+
+function terminal(rows: number, columns: number) {
+  const stderr = Object.assign(new PassThrough(), { isTTY: true, rows, columns });
+  const written: string[] = [];
+  stderr.on('data', (data: Buffer) => written.push(data.toString()));
+  return { io: { stderr, env: {} } as unknown as Io, written };
+}
+
+describe('render: live progress', () => {
+  const started = (name: string): ProgressEvent =>
+    ({
+      type: 'started',
+      at: 0,
+      operation: { verb: 'create', key: `servers.${name}` },
+    }) as unknown as ProgressEvent;
+
+  test('is never higher than the screen nor wider than a line', () => {
+    const { io, written } = terminal(6, 30);
+    const view = liveProgress(io, () => ({ now: () => 1000 }));
+    for (let index = 0; index < 50; index += 1) view.event(started(`a-name-that-is-far-too-long-${index}`));
+    const frame = written.at(-1) ?? '';
+    const lines = stripVTControlCharacters(frame).trimEnd().split('\n');
+    expect(lines).toHaveLength(4);
+    expect(lines.at(-1)).toContain('47 more');
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(30);
+    view.end();
+  });
+
+  test('leaves what has ended standing, and nothing else', () => {
+    const { io, written } = terminal(24, 80);
+    const view = liveProgress(io, () => ({ now: () => 1000 }));
+    view.event(started('web-1'));
+    view.event({
+      type: 'ended',
+      at: 1000,
+      result: { key: 'servers.web-1', verb: 'create', outcome: 'done', durationMs: 1000 },
+    } as unknown as ProgressEvent);
+    expect(written.at(-1)?.startsWith('\u001b[1A\u001b[J')).toBe(true);
+    expect(stripVTControlCharacters(written.at(-1) ?? '')).toMatch(/^✓ create servers\.web-1 in 1 s
+$/);
+    const before = written.length;
+    view.end();
+    expect(written.slice(before).join('')).toBe('');
+  });
+});
+
+describe('askYesNo', () => {
+  test.each([
+    ['yes\n', true],
+    ['y\n', true],
+    ['YES\n', true],
+    ['no\n', false],
+    ['\n', false],
+    ['yesterday\n', false],
+    ['', false],
+  ])('%j is %s', async (typed, expected) => {
+    const [stdin, stderr] = [new PassThrough(), new PassThrough()];
+    stderr.resume();
+    stdin.end(typed);
+    expect(await askYesNo({ stdin, stderr } as unknown as Io, 'Sure?')).toBe(expected);
+  });
+});
