@@ -157,8 +157,7 @@ describe('render: live progress', () => {
       result: { key: 'servers.web-1', verb: 'create', outcome: 'done', durationMs: 1000 },
     } as unknown as ProgressEvent);
     expect(written.at(-1)?.startsWith('\u001b[1A\u001b[J')).toBe(true);
-    expect(stripVTControlCharacters(written.at(-1) ?? '')).toMatch(/^✓ create servers\.web-1 in 1 s
-$/);
+    expect(stripVTControlCharacters(written.at(-1) ?? '')).toMatch(/^✓ create servers\.web-1 in 1 s\n$/);
     const before = written.length;
     view.end();
     expect(written.slice(before).join('')).toBe('');
