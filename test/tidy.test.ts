@@ -28,7 +28,7 @@ const banned: readonly (readonly [RegExp, string])[] = [
   [/\bnew Date\(\s*\)/, 'the Clock that was handed in'],
   [/\bperformance\.now\b/, "the Clock's monotonic()"],
   [/\bMath\.random\b/, 'the Random that was handed in'],
-  [/(?<![.\w])(setTimeout|setInterval|setImmediate)\(/, "the Clock's sleep()"],
+  [/(?<![.\w])(setTimeout|setInterval)\(/, "the Clock's sleep()"],
   [/\bprocess\.env\b/, 'an argument: the environment is read in src/cli'],
   [/(?<![.\w])console\./, 'the logger, or an event'],
   [/(?<![.\w])fetch\(/, 'the Transport that was handed in'],

@@ -1,4 +1,3 @@
-import { FenceError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
 import { openSession } from '../compose.ts';
 import type { CommonFlags } from '../config.ts';
@@ -25,22 +24,12 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
       throw new Interrupted('interrupted');
     });
     const made = await Promise.race([session.engine.plan(desired, { destroy }), interrupted]);
-    refuseOtherProject(made, desired.projectId);
     putPlan(made, flags.format, flags.out, io);
     return flags.detailedExitcode === true ? detailed(made) : exitCodes.done;
   } finally {
     done.abort();
     await session.close();
   }
-}
-
-/** A plan for another project than the file's would be about resources that are not meant. */
-function refuseOtherProject({ project }: Plan, wanted: number): void {
-  if (project.id === wanted) return;
-  throw new FenceError(
-    `The file is for project ${wanted}, but the token belongs to project ${project.id}. ` +
-      `Use the token of project ${wanted}, or correct project.id.`,
-  );
 }
 
 function detailed({ blocked, operations }: Plan): ExitCode {
