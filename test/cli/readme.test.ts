@@ -1,26 +1,10 @@
-import { cpSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { folderWith, inProcess } from './run.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const examples = readdirSync(join(root, 'examples')).filter((name) => name.endsWith('.yaml'));
-
-describe('the examples', () => {
-  test('are there', () => {
-    expect(examples.length).toBeGreaterThan(0);
-  });
-
-  test.each(examples)('%s converges against the emulator, and stays so', async (name) => {
-    const cwd = folderWith();
-    cpSync(join(root, 'examples', name), join(cwd, 'vdcsync.yaml'));
-    const applied = await inProcess(['apply', '--emulator', '--yes'], { cwd });
-    expect(applied, applied.stdout + applied.stderr).toMatchObject({ code: 0 });
-    const plan = await inProcess(['plan', '--emulator', '--detailed-exitcode'], { cwd });
-    expect(plan, plan.stdout).toMatchObject({ code: 0 });
-  }, 60_000);
-});
 
 describe('the README', () => {
   const readme = readFileSync(join(root, 'README.md'), 'utf8');
