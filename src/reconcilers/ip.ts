@@ -50,14 +50,15 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
   check: () => [],
   references: () => [],
 
+  /** A list alone never proves absence. @assumption A8 */
   async observe(read, subjects) {
     const byId = new Map((await read.ips()).map((each) => [String(each.id), each]));
-    return new Map(
-      subjects.map(({ key, binding, desired }) => {
-        const live = byId.get(binding?.id ?? desired?.id ?? '');
-        return [key, { id: live && String(live.id), live }];
-      }),
-    );
+    const seen = subjects.map(async ({ key, binding, desired }) => {
+      const id = binding?.id ?? desired?.id;
+      const live = id === undefined ? undefined : (byId.get(id) ?? (await read.findIp(Number(id))));
+      return [key, { id: live && String(live.id), live }] as const;
+    });
+    return new Map(await Promise.all(seen));
   },
 
   diff(subject, observed, world) {

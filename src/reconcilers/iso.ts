@@ -51,19 +51,19 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       : [{ path: ['name'], message: `"${name}" cannot be an ISO's name: 1 to 50 characters` }],
   references: () => [],
 
+  /** A list alone never proves absence. @assumption A8 */
   async observe(read, subjects) {
     const isos = await read.isos();
     const byId = new Map(isos.map((each) => [String(each.id), each]));
     const byName = grouped(isos.map((each) => [each.name.trim(), each]));
-    return new Map(
-      subjects.map(({ key, binding, desired }) => {
-        const sameName = desired === undefined ? [] : (byName.get(desired.value.name.trim()) ?? []);
-        const named = desired?.managed === false ? sameName[0] : undefined;
-        const id = binding?.id ?? desired?.id;
-        const live = id === undefined ? named : byId.get(id);
-        return [key, { id: live?.id, live, sameName }];
-      }),
-    );
+    const seen = subjects.map(async ({ key, binding, desired }) => {
+      const sameName = desired === undefined ? [] : (byName.get(desired.value.name.trim()) ?? []);
+      const named = desired?.managed === false ? sameName[0] : undefined;
+      const id = binding?.id ?? desired?.id;
+      const live = id === undefined ? named : (byId.get(id) ?? (await read.findIso(id)));
+      return [key, { id: live?.id, live, sameName }] as const;
+    });
+    return new Map(await Promise.all(seen));
   },
 
   diff(subject, observed) {

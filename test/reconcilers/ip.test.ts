@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { load, rig } from '../support/rig.ts';
+import { codesOf, countOf, idsOf, projectOf, sliders } from './support.ts';
+
+const prune = 'settings: {prune: true}\n';
+
+describe('reconcilers/ip', () => {
+  test('is taken from the pool that serves a type, and bound', async () => {
+    const { apply, plan, emulator } = rig();
+    const text = 'ips: {web: {server_type_id: 8}, spare: {}}\n';
+
+    const report = await apply(text);
+
+    expect(report.outcome).toBe('converged');
+    expect(
+      projectOf(emulator)
+        .ips.map(({ pool }) => pool)
+        .sort(),
+    ).toEqual(['gpu', 'main']);
+    expect((await plan(text)).summary).toMatchObject({ unchanged: 2, create: 0 });
+  });
+
+  test('is released when it leaves the file, by the id and address that were bound', async () => {
+    const { apply, emulator } = rig();
+    await apply('ips: {web: {}, spare: {}}\n');
+
+    const report = await apply(`${prune}ips: {web: {}}\n`);
+
+    expect(report.outcome).toBe('converged');
+    expect(emulator.billed()).toHaveLength(1);
+  });
+
+  test.each([
+    'taskDone',
+    'accepted',
+  ] as const)('is released after its server has gone (detached: %s)', async (detachAt) => {
+    const { apply, plan, emulator } = rig({ emulator: { readings: { detachAt } } });
+    await apply(`ips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: {ip: web}}}\n`);
+
+    const planned = await plan(prune);
+    const report = await apply(prune);
+
+    expect(idsOf(planned)).toEqual(['delete:servers.one', 'delete:ips.web']);
+    expect(planned.operations[1]?.needs).toEqual(['delete:servers.one']);
+    expect(report.outcome).toBe('converged');
+    expect(emulator.billed()).toEqual([]);
+    expect(countOf(emulator, 'release_ip')).toBe(1);
+  });
+
+  test('attached to a server that stays it is not released', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply('ips: {web: {}}\n');
+    await apply(`ips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: {reuse: true}}}\n`);
+
+    const planned = await plan(`${prune}servers: {one: {${sliders}, public_ipv4: {reuse: true}}}\n`);
+
+    expect(codesOf(planned)).toEqual({ 'ips.web': 'ip_in_use' });
+    expect(planned.blocked[0]?.reason).toContain('servers.one');
+    expect((await apply(prune)).outcome).toBe('converged');
+    expect(emulator.billed()).toEqual([]);
+  });
+
+  test('attached to a server whose deletion is blocked it waits for that', async () => {
+    const { apply, plan } = rig();
+    await apply(`ips: {web: {}}\nservers: {one: {protect: true, ${sliders}, public_ipv4: {ip: web}}}\n`);
+
+    const planned = await plan(prune);
+
+    expect(planned.operations).toEqual([]);
+    expect(codesOf(planned)).toEqual({ 'ips.web': 'dependency_blocked', 'servers.one': 'protected' });
+  });
+
+  test('stays in its pool: another one is blocked, and following the message resolves it', async () => {
+    const { apply, plan } = rig();
+    await apply('ips: {web: {server_type_id: 3}, own: {}}\n');
+
+    const planned = await plan('ips: {web: {server_type_id: 8}, own: {server_type_id: 3}}\n');
+
+    expect(codesOf(planned)).toEqual({ 'ips.own': 'immutable', 'ips.web': 'immutable' });
+    expect(planned.blocked.map(({ resolve }) => resolve)).toEqual([
+      'remove `server_type_id`, or name a new entry under `ips`',
+      'restore `server_type_id: 3`, or name a new entry under `ips`',
+    ]);
+    expect((await plan('ips: {web: {server_type_id: 3}, own: {}}\n')).blocked).toEqual([]);
+    expect((await plan('ips: {web: {}, own: {}}\n')).blocked).toEqual([]);
+  });
+
+  test('the pool of an adopted one is not known, and not compared', async () => {
+    const { apply, emulator } = rig();
+    const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };
+
+    expect((await apply(`ips: {web: {id: ${id}}}\n`)).outcome).toBe('converged');
+    expect((await apply('ips: {web: {server_type_id: 8}}\n')).outcome).toBe('converged');
+    expect(emulator.billed()).toHaveLength(1);
+  });
+
+  test('a lost one is made again only when a second look, a minute later, misses it too', async () => {
+    const { apply, plan, clock, emulator } = rig();
+    await apply('ips: {web: {}}\n');
+    emulator.mutate({ do: 'delete_ip', id: projectOf(emulator).ips[0]?.id ?? 0 });
+
+    const planned = await plan('ips: {web: {}}\n');
+    const before = clock.monotonic();
+    const report = await apply('ips: {web: {}}\n');
+
+    expect(planned.operations).toMatchObject([
+      { id: 'create:ips.web', reason: "address 203.0.113.10 is not the project's any more", spend: 'adds' },
+    ]);
+    expect(report.outcome).toBe('converged');
+    expect(clock.monotonic() - before).toBeGreaterThanOrEqual(60_000);
+    expect(emulator.billed()).toHaveLength(1);
+  });
+
+  test('a list that leaves it out buys nothing while a read by id shows it', async () => {
+    const { apply, emulator } = rig();
+    await apply('ips: {web: {}}\n');
+    emulator.setFaults([faultRule({ path: 'list_ips' }, { do: 'truncate_list', keep: 0 })]);
+
+    const report = await apply('ips: {web: {}}\n');
+
+    expect(report.outcome).toBe('converged');
+    expect(countOf(emulator, 'allocate_ip')).toBe(1);
+    expect(emulator.billed()).toHaveLength(1);
+  });
+
+  test('one whose id stands for another address now is not released', async () => {
+    const { apply, plan, emulator } = rig({ emulator: { readings: { reuseIds: true } } });
+    await apply('ips: {web: {}}\n');
+    emulator.mutate({ do: 'delete_ip', id: 5001 });
+    const other = emulator.mutate({ do: 'add_ip' }) as { id: number };
+    const [live] = projectOf(emulator).ips;
+    if (live !== undefined) live.id = 5001;
+    expect(other.id).toBeDefined();
+
+    const planned = await plan(prune);
+
+    expect(codesOf(planned)).toEqual({ 'ips.web': 'identity_changed' });
+    expect(planned.operations).toEqual([]);
+  });
+
+  test('`id:` binds it and is never made again', async () => {
+    const { apply, plan, emulator } = rig();
+    const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };
+    const text = `ips: {web: {id: ${id}}}\n`;
+
+    expect(idsOf(await plan(text))).toEqual(['adopt:ips.web']);
+    await apply(text);
+    expect(idsOf(await plan('ips: {web: {}}\n'))).toEqual([]);
+    emulator.mutate({ do: 'delete_ip', id });
+
+    expect(codesOf(await plan(text))).toEqual({ 'ips.web': 'not_found' });
+    expect(idsOf(await plan('ips: {web: {}}\n'))).toEqual(['create:ips.web']);
+  });
+
+  test('an id other than the bound one is blocked; adopting it settles that', async () => {
+    const { apply, plan, clock, engine, emulator } = rig();
+    await apply('ips: {web: {}}\n');
+    const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };
+    const text = `ips: {web: {id: ${id}}}\n`;
+
+    const planned = await plan(text);
+    expect(codesOf(planned)).toEqual({ 'ips.web': 'id_conflict' });
+    expect(planned.blocked[0]?.resolve).toContain(`vdcsync adopt ips.web ${id}`);
+
+    await clock.run(engine.adopt(load(text), 'ips.web' as never, String(id)));
+    expect((await plan(text)).blocked).toEqual([]);
+  });
+});

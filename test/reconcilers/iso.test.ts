@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest';
+import { load, rig } from '../support/rig.ts';
+import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+
+const rescue = 'isos: {rescue: {url: "https://mirror.example.com/rescue.iso"}}\n';
+const failing = 'isos: {rescue: {url: "https://mirror.example.com/missing.iso"}}\n';
+
+describe('reconcilers/iso', () => {
+  test.each([
+    ['async', 'status/error'],
+    ['sync', 'download_status/reason'],
+  ] as const)('is added and downloaded (%s, %s)', async (isoCreate, isoFields) => {
+    const { apply, plan, emulator } = rig({ emulator: { readings: { isoCreate, isoFields } } });
+
+    const report = await apply(rescue);
+
+    expect(report.outcome).toBe('converged');
+    expect(projectOf(emulator).isos).toMatchObject([{ name: 'rescue', status: 'available' }]);
+    expect((await plan(rescue)).operations).toEqual([]);
+  });
+
+  test.fails.each([
+    'status/error',
+    'download_status/reason',
+  ] as const)('a failed download is told with its reason, and made again by a later run (%s)', async (isoFields) => {
+    const { apply, plan, emulator } = rig({ emulator: { readings: { isoFields } } });
+
+    const first = await apply(failing);
+
+    expect(first.outcome).toBe('blocked');
+    expect(first.results).toMatchObject([
+      { key: 'isos.rescue', outcome: 'blocked', detail: expect.stringContaining('the server answered 404') },
+    ]);
+    expect(countOf(emulator, 'add_iso')).toBe(1);
+    const planned = await plan(rescue);
+    expect(planned.summary).toMatchObject({ replace: 1, blocked: 0 });
+    expect(planned.operations[0]?.reason).toContain('the server answered 404');
+
+    expect((await apply(rescue)).outcome).toBe('converged');
+    expect(projectOf(emulator).isos).toMatchObject([{ name: 'rescue', status: 'available' }]);
+  });
+
+  test.fails('a download that keeps failing is tried once a run, whatever else is done', async () => {
+    const { apply, emulator } = rig();
+
+    const first = await apply(
+      `settings: {max_deletions: 50}\n${failing}networks: {a: {cidr: 10.1.0.0/24}}\n`,
+    );
+
+    expect(first.outcome).toBe('blocked');
+    expect(countOf(emulator, 'add_iso')).toBe(1);
+  });
+
+  test('another url is a replacement', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(rescue);
+    const other = rescue.replace('rescue.iso', 'other.iso');
+
+    expect((await plan(other)).summary).toMatchObject({ replace: 1 });
+    expect((await apply(other)).outcome).toBe('converged');
+    expect(projectOf(emulator).isos.map(({ url }) => url)).toEqual(['https://mirror.example.com/other.iso']);
+  });
+
+  test('in a drive it is not deleted, and the outcome says so', async () => {
+    const { apply, emulator } = rig();
+    await apply(`${rescue}servers: {web: {${sliders}}}\n`);
+    const [server] = projectOf(emulator).servers;
+    if (server !== undefined) server.isoInDrive = projectOf(emulator).isos[0]?.id ?? null;
+
+    const report = await apply(`settings: {prune: true}\nservers: {web: {${sliders}}}\n`);
+
+    expect(report.outcome).toBe('blocked');
+    expect(report.blocked).toMatchObject([
+      { key: 'isos.rescue', code: 'iso_in_use', reason: expect.stringContaining("in a server's drive") },
+    ]);
+    expect(projectOf(emulator).isos).toHaveLength(1);
+  });
+
+  test('several are added one at a time, waiting where the library is busy', async () => {
+    const { apply, emulator } = rig();
+    const names = ['a', 'b', 'c', 'd'];
+    const entries = names
+      .map((name) => `${name}: {url: "https://mirror.example.com/${name}.iso"}`)
+      .join(', ');
+
+    const report = await apply(`isos: {${entries}}\n`);
+
+    expect(report.outcome).toBe('converged');
+    expect(
+      projectOf(emulator)
+        .isos.map(({ name }) => name)
+        .sort(),
+    ).toEqual(names);
+  });
+
+  test('a name that exists is adopted by the command in the message', async () => {
+    const { apply, plan, clock, engine, emulator } = rig();
+    await apply(rescue);
+    const { id } = projectOf(emulator).isos[0] ?? { id: '' };
+    const own = 'isos: {mine: {name: rescue, url: "https://mirror.example.com/rescue.iso"}}\n';
+
+    const planned = await plan(own);
+    expect(codesOf(planned)).toMatchObject({ 'isos.mine': 'name_exists' });
+    expect(planned.blocked.find(({ key }) => key === 'isos.mine')?.resolve).toBe(
+      `vdcsync adopt isos.mine ${id}`,
+    );
+    await apply('isos: {rescue: {managed: false}}\n');
+    await clock.run(engine.adopt(load(own), 'isos.mine' as never, id));
+    expect(idsOf(await plan(own))).toEqual([]);
+    expect(codesOf(await plan(own))).toEqual({});
+  });
+
+  test('one that is not managed is left alone, also where its download failed', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(failing);
+    await apply('isos: {rescue: {managed: false}}\n');
+
+    const planned = await plan('isos: {rescue: {managed: false}}\n');
+
+    expect([planned.operations, planned.blocked, warningsOf(planned)]).toEqual([[], [], []]);
+    expect(countOf(emulator, 'delete_iso')).toBe(0);
+  });
+
+  test('an adopted one whose download failed needs a url to be added again', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(failing);
+    const { id } = projectOf(emulator).isos[0] ?? { id: '' };
+    await apply('isos: {rescue: {managed: false}}\n');
+    await apply(`isos: {rescue: {id: ${id}}}\n`);
+
+    expect(codesOf(await plan(`isos: {rescue: {id: ${id}}}\n`))).toEqual({ 'isos.rescue': 'url_missing' });
+    expect((await plan(rescue)).summary.replace).toBe(1);
+    expect((await apply(rescue)).outcome).toBe('converged');
+  });
+});

@@ -1,0 +1,247 @@
+import { describe, expect, test } from 'vitest';
+import { cidrProblem, normalCidr } from '../../src/reconcilers/cidr.ts';
+import { load, rig } from '../support/rig.ts';
+import { codesOf, countOf, idsOf, projectOf, sliders } from './support.ts';
+
+const backend = 'networks: {backend: {cidr: 10.20.0.0/24}}\n';
+
+describe('reconcilers/network', () => {
+  test.each(['async', 'sync'] as const)('is created and found, answered %s', async (networkCreate) => {
+    const { apply, plan, emulator } = rig({ emulator: { readings: { networkCreate } } });
+
+    const report = await apply(backend);
+
+    expect(report.outcome).toBe('converged');
+    expect(projectOf(emulator).networks.map(({ name, cidr }) => [name, cidr])).toEqual([
+      ['default', '10.0.0.0/24'],
+      ['backend', '10.20.0.0/24'],
+    ]);
+    expect((await plan(backend)).summary.unchanged).toBe(1);
+  });
+
+  test('the one with the name and cidr that was not there before is it', async () => {
+    const { apply, emulator } = rig({ emulator: { readings: { uniqueNetworkNames: false } } });
+    emulator.mutate({ do: 'add_network', name: 'other', cidr: '10.20.0.0/24' });
+
+    await apply(backend);
+    const report = await apply('settings: {prune: true}\n');
+
+    expect(report.outcome).toBe('converged');
+    expect(projectOf(emulator).networks.map(({ name }) => name)).toEqual(['default', 'other']);
+  });
+
+  test('a change of cidr or name is a replacement', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(backend);
+    const changed = 'networks: {backend: {name: back, cidr: 10.21.0.0/24}}\n';
+
+    const planned = await plan(changed);
+    const report = await apply(changed);
+
+    expect(planned.summary).toMatchObject({ create: 0, delete: 0, replace: 1 });
+    expect(planned.operations).toMatchObject([
+      { id: 'delete:networks.backend', replacement: 'create:networks.backend', risk: 'destructive' },
+      {
+        id: 'create:networks.backend',
+        replacement: 'delete:networks.backend',
+        needs: ['delete:networks.backend'],
+        changes: [
+          { path: 'name', from: 'backend', to: 'back' },
+          { path: 'cidr', from: '10.20.0.0/24', to: '10.21.0.0/24' },
+        ],
+      },
+    ]);
+    expect(report.outcome).toBe('converged');
+    expect(
+      projectOf(emulator)
+        .networks.map(({ name, cidr }) => [name, cidr])
+        .slice(1),
+    ).toEqual([['back', '10.21.0.0/24']]);
+  });
+
+  test('with servers on it a replacement is blocked, until the cidr is restored', async () => {
+    const { apply, plan, emulator } = rig();
+    const servers = `servers: {web: {${sliders}, network_interfaces: [backend]}}\n`;
+    await apply(backend + servers);
+
+    const report = await apply(`networks: {backend: {cidr: 10.21.0.0/24}}\n${servers}`);
+
+    expect(report.outcome).toBe('blocked');
+    expect(report.blocked).toMatchObject([
+      {
+        key: 'networks.backend',
+        verb: 'update',
+        code: 'network_in_use',
+        resolve: expect.stringContaining('cidr: 10.20.0.0/24'),
+      },
+    ]);
+    expect(projectOf(emulator).networks).toHaveLength(2);
+    expect((await plan(backend + servers)).blocked).toEqual([]);
+  });
+
+  test.each([
+    '409 network_in_use',
+    '409 conflict',
+    '422 network_not_empty',
+  ] as const)('is deleted after its servers (%s)', async (networkInUse) => {
+    const { apply, emulator } = rig({ emulator: { readings: { networkInUse } } });
+    await apply(`${backend}servers: {web: {${sliders}, network_interfaces: [backend]}}\n`);
+
+    const report = await apply('settings: {prune: true}\n');
+
+    expect(report.outcome).toBe('converged');
+    expect(projectOf(emulator).networks.map(({ name }) => name)).toEqual(['default']);
+    expect(countOf(emulator, 'delete_network')).toBe(1);
+  });
+
+  test('is not deleted while a server on it stays, whoever owns that', async () => {
+    const { apply, plan } = rig();
+    await apply(`${backend}servers: {web: {protect: true, ${sliders}, network_interfaces: [backend]}}\n`);
+
+    const planned = await plan('settings: {prune: true}\n');
+
+    expect(idsOf(planned)).toEqual([]);
+    expect(codesOf(planned)).toEqual({
+      'servers.web': 'protected',
+      'networks.backend': 'dependency_blocked',
+    });
+    const kept = `settings: {prune: true}\nservers: {web: {${sliders}}}\n`;
+    expect(codesOf(await plan(kept))).toEqual({ 'networks.backend': 'network_in_use' });
+  });
+
+  test('a name that exists is not made again, but adopted by the command in the message', async () => {
+    const { apply, plan, engine, clock, emulator } = rig();
+    const found = emulator.mutate({ do: 'add_network', name: 'backend', cidr: '10.20.0.0/24' }) as {
+      id: number;
+    };
+
+    const planned = await plan(backend);
+    const [, key, id] = /vdcsync adopt (\S+) (\d+)/.exec(planned.blocked[0]?.resolve ?? '') ?? [];
+    expect(planned.blocked).toMatchObject([{ code: 'name_exists' }]);
+    expect([key, id]).toEqual(['networks.backend', String(found.id)]);
+
+    await clock.run(engine.adopt(load(backend), 'networks.backend' as never, String(found.id)));
+
+    expect(await plan(backend)).toMatchObject({ operations: [], blocked: [] });
+    expect((await apply(backend)).outcome).toBe('converged');
+    expect(countOf(emulator, 'create_network')).toBe(0);
+  });
+
+  test('one that is not managed is looked up by name and has to exist', async () => {
+    const { apply, plan, emulator } = rig();
+    const text = 'networks: {shared: {managed: false}}\n';
+
+    expect(codesOf(await plan(text))).toEqual({ 'networks.shared': 'not_found' });
+    emulator.mutate({ do: 'add_network', name: 'shared', cidr: '10.50.0.0/24' });
+
+    expect((await apply(text)).outcome).toBe('converged');
+    expect((await apply('settings: {prune: true}\n')).outcome).toBe('converged');
+    expect(projectOf(emulator).networks.map(({ name }) => name)).toEqual(['default', 'shared']);
+  });
+
+  test('of two with one name an id has to say which is meant', async () => {
+    const { plan, emulator } = rig();
+    emulator.mutate({ do: 'add_network', name: 'shared', cidr: '10.50.0.0/24' });
+    const second = emulator.mutate({ do: 'add_network', name: 'shared', cidr: '10.51.0.0/24' }) as {
+      id: number;
+    };
+
+    const planned = await plan('networks: {shared: {managed: false}}\n');
+
+    expect(codesOf(planned)).toEqual({ 'networks.shared': 'name_ambiguous' });
+    expect(planned.blocked[0]?.resolve).toContain(`id: ${second.id}`);
+    expect((await plan(`networks: {shared: {managed: false, id: ${second.id}}}\n`)).blocked).toEqual([]);
+  });
+
+  test('`managed: false` lets go of what was bound, so that nothing deletes it later', async () => {
+    const { apply, emulator } = rig();
+    await apply(backend);
+
+    await apply('networks: {backend: {managed: false}}\n');
+    const report = await apply('settings: {prune: true}\n');
+
+    expect(report.outcome).toBe('converged');
+    expect(projectOf(emulator).networks).toHaveLength(2);
+  });
+
+  test.each(['409', '422'])('the default network is never touched, adopted or not (%s)', async (status) => {
+    const { apply, plan, clock, engine, emulator } = rig({
+      emulator: { readings: { defaultNetworkDelete: Number(status) as 409 | 422 } },
+    });
+    const { id } = projectOf(emulator).networks[0] ?? { id: 0 };
+    await apply(`networks: {default: {id: ${id}}}\n`);
+
+    const changed = await plan('networks: {default: {cidr: 10.9.0.0/24}}\n');
+    const removed = await apply('settings: {prune: true}\n');
+    await apply(`networks: {default: {id: ${id}}}\n`);
+    const destroyed = await clock.run(
+      engine.apply(load(`networks: {default: {id: ${id}}}\n`), { destroy: true, approve: async () => true }),
+    );
+
+    expect(changed.operations).toEqual([]);
+    expect(codesOf(changed)).toEqual({ 'networks.default': 'default_network' });
+    expect(codesOf(await plan('networks: {default: {managed: false}}\n'))).toEqual({});
+    expect([removed.outcome, destroyed.outcome]).toEqual(['converged', 'converged']);
+    expect(countOf(emulator, 'delete_network')).toBe(0);
+    expect(projectOf(emulator).networks).toHaveLength(1);
+  });
+
+  test('one that was renamed elsewhere may be another, and is not deleted', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(backend);
+    const live = projectOf(emulator).networks[1];
+    if (live !== undefined) live.name = 'payroll';
+
+    expect(codesOf(await plan('settings: {prune: true}\n'))).toEqual({
+      'networks.backend': 'identity_changed',
+    });
+    expect(codesOf(await plan(backend))).toEqual({ 'networks.backend': 'identity_changed' });
+    expect(codesOf(await apply('networks: {backend: {name: payroll, managed: false}}\n'))).toEqual({});
+    expect((await apply('settings: {prune: true}\n')).outcome).toBe('converged');
+    expect(projectOf(emulator).networks).toHaveLength(2);
+  });
+
+  test('one that is gone is made again, and the cards in it', async () => {
+    const { apply, plan, emulator } = rig();
+    const text = `${backend}servers: {web: {${sliders}, network_interfaces: [backend]}}\n`;
+    await apply(text);
+    emulator.mutate({ do: 'delete_network', id: projectOf(emulator).networks[1]?.id ?? 0 });
+
+    const planned = await plan(text);
+    const report = await apply(text);
+
+    expect(idsOf(planned)).toEqual([
+      'create:networks.backend',
+      'create:servers.web.network_interfaces.backend',
+    ]);
+    expect(report.outcome).toBe('converged');
+    const [, network] = projectOf(emulator).networks;
+    expect(projectOf(emulator).servers[0]?.cards.map(({ networkId }) => networkId)).toEqual([network?.id]);
+  });
+
+  test.each([
+    [' 010.020.000.000/24 ', '10.20.0.0/24'],
+    ['10.20.0.77/24', '10.20.0.0/24'],
+    ['10.20.3.255/22', '10.20.0.0/22'],
+    ['255.255.255.255/0', '0.0.0.0/0'],
+    ['200.1.2.3/32', '200.1.2.3/32'],
+    ['not a subnet', 'not a subnet'],
+  ])('%s is compared as %s', (given, normal) => {
+    expect(normalCidr(given)).toBe(normal);
+  });
+
+  test('a cidr is refused with what was meant', () => {
+    expect(cidrProblem('10.20.0.1/24')).toContain('10.20.0.0/24');
+    expect(cidrProblem('10.20.0.256/24')).toContain('up to 255');
+    expect(cidrProblem('10.20.0.0/33')).toContain('up to 32');
+    expect(cidrProblem('10.20.0.0/24')).toBeUndefined();
+  });
+
+  test('an answer that is not normalised is the same network', async () => {
+    const { apply, plan, emulator } = rig({ emulator: { readings: { normalise: false } } });
+    await apply('networks: {backend: {cidr: 010.20.0.0/24}}\n');
+
+    expect(projectOf(emulator).networks[1]?.cidr).toBe('010.20.0.0/24');
+    expect((await plan(backend)).operations).toEqual([]);
+  });
+});

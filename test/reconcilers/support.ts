@@ -1,0 +1,30 @@
+import type { Plan } from '../../src/core/plan.ts';
+import type { Emulator } from '../../src/emulator/options.ts';
+
+/** The one project of the emulator's world. */
+export function projectOf(emulator: Emulator) {
+  const [project] = emulator.world.projects;
+  if (project === undefined) throw new Error('the emulator has no project');
+  return project;
+}
+
+/** `create:networks.backend`, in the plan's order. */
+export function idsOf(plan: Plan): string[] {
+  return plan.operations.map(({ id }) => id);
+}
+
+/** Key and code of everything that needs a person. */
+export function codesOf({ blocked }: Pick<Plan, 'blocked'>): Record<string, string> {
+  return Object.fromEntries(blocked.map(({ key, code }) => [key, code]));
+}
+
+export function warningsOf({ warnings }: Plan): string[] {
+  return warnings.map(({ code }) => code);
+}
+
+/** How often the API was asked to do something, refusals included. */
+export function countOf(emulator: Emulator, operation: string): number {
+  return emulator.requests.filter((request) => request.operation === operation).length;
+}
+
+export const sliders = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
