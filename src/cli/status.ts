@@ -112,7 +112,7 @@ export function statusOf(facts: StatusFacts): StatusView {
         task_id: taskId ?? null,
       })),
     blocked,
-    billed: billedOf(bindings, ips),
+    billed: billedOf(facts),
     idle:
       ips === undefined ? null : ips.filter((ip) => ip.server_id === null).map((ip) => address(ip, bindings)),
   };
@@ -138,8 +138,12 @@ function blockedIntent({ key, verb, phase, blocked }: Intent): Blocked[] {
   return [{ key, verb, code: blocked.code, reason: blocked.reason, resolve: commands.join(' | ') }];
 }
 
-function billedOf(bindings: readonly Binding[], ips: readonly Ip[] | undefined): StatusView['billed'] {
-  const servers = bindings
+/** A creation that is not settled yet may cost money already. */
+function billedOf({ bindings, ips, intents }: StatusFacts): StatusView['billed'] {
+  const arriving = intents.flatMap(({ key, kind, verb, resourceId: id }) =>
+    verb === 'create' && id !== undefined ? [{ key, kind, id }] : [],
+  );
+  const servers = [...bindings, ...arriving]
     .filter(({ kind }) => kind === 'server')
     .map(({ id, key }) => ({ id, what: `server ${id}`, key }));
   const addresses =

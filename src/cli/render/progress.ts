@@ -51,6 +51,6 @@ export function endLine(result: OperationResult, paint: Paint): string {
     case 'failed':
       return `${paint('red', '✗')} ${name} failed${after}`;
     case 'unresolved':
-      return `${paint('yellow', '…')} ${name} not settled yet: the next run goes on${after}`;
+      return `${paint('yellow', '…')} ${name} not settled yet${tail === '' ? '' : `: ${tail}`}`;
   }
 }

@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest';
+import { statusText } from '../../src/cli/render/status-text.ts';
+import { type StatusFacts, statusOf } from '../../src/cli/status.ts';
+import { plainPaint } from '../../src/cli/terminal.ts';
+
+const binding = (key: string, kind: string, id: string, more: object = {}) => ({
+  key,
+  kind,
+  id,
+  identity: {},
+  applied: null,
+  protect: false,
+  keep: false,
+  boundAt: 0,
+  ...more,
+});
+const intent = (key: string, kind: string, phase: string, more: object = {}) => ({
+  id: key,
+  key,
+  kind,
+  verb: 'create',
+  phase,
+  createdAt: 0,
+  ...more,
+});
+
+const facts = {
+  location: 'state.db',
+  exists: true,
+  info: { lineage: 'x', serial: 3, createdAt: 0, projectId: 4711 },
+  bindings: [
+    binding('ips.web', 'ip', '5001', { identity: { address: '203.0.113.7' } }),
+    binding('servers.a', 'server', '1', { protect: true }),
+    binding('servers.b', 'server', '2', { tainted: 'its task failed' }),
+  ],
+  intents: [
+    intent('servers.c', 'server', 'accepted', { resourceId: '3', taskId: 'task-1' }),
+    intent('servers.d', 'server', 'blocked', {
+      blocked: { code: 'ambiguous', reason: 'two candidates', candidates: ['4', '5'] },
+    }),
+  ],
+  last: { at: 1_000, key: 'servers.a', event: 'bound', data: null },
+} as unknown as StatusFacts;
+
+describe('status', () => {
+  test('of the state alone: what is recorded, blocked with its commands, in flight and billed already', () => {
+    const view = statusOf({ ...facts, offline: 'asked for --offline' });
+    expect(view.resources.map(({ key, standing }) => [key, standing])).toEqual([
+      ['ips.web', 'unknown'],
+      ['servers.a', 'unknown'],
+      ['servers.b', 'tainted'],
+    ]);
+    expect(view.blocked).toEqual([
+      {
+        key: 'servers.d',
+        verb: 'create',
+        code: 'ambiguous',
+        reason: 'two candidates',
+        resolve:
+          'vdcsync resolve servers.d --adopt 4 | vdcsync resolve servers.d --adopt 5 | vdcsync resolve servers.d --absent',
+      },
+    ]);
+    expect(view.in_flight).toMatchObject([{ key: 'servers.c', phase: 'accepted', task_id: 'task-1' }]);
+    expect(view.billed.map(({ what }) => what)).toEqual([
+      'server 1',
+      'server 2',
+      'server 3',
+      'address 203.0.113.7',
+    ]);
+    expect(view.idle).toBeNull();
+  });
+
+  test('with the API: addresses that nothing uses are idle, whoever they belong to', () => {
+    const ips = [
+      { id: 5001, address: '203.0.113.7', server_id: 1, primary: true },
+      { id: 5002, address: '203.0.113.8', server_id: null, primary: false },
+    ];
+    const view = statusOf({ ...facts, ips, at: 2_000 } as unknown as StatusFacts);
+    expect(view.idle).toEqual([{ id: '5002', what: 'address 203.0.113.8', key: null }]);
+    expect(view.observed_at).toBe('1970-01-01T00:00:02.000Z');
+  });
+
+  test('for a person ends with what to do', () => {
+    const text = statusText(statusOf({ ...facts, offline: 'asked for --offline' }), plainPaint);
+    expect(text).toContain('  servers.a  1             as recorded, protected\n');
+    expect(text).toContain('create servers.c: accepted since 1970-01-01 00:00:00 UTC, task task-1');
+    expect(text).toContain('        or vdcsync resolve servers.d --absent');
+    expect(text.trimEnd().split('\n').at(-1)).toBe('1 thing blocked.');
+  });
+});
