@@ -118,20 +118,30 @@ async function observe(
   return new Map(seen.flatMap((each) => [...each]));
 }
 
-/** The types that the file's servers are of, with their prices and images. */
-async function readCatalogue({ desired, catalogueRead }: SurveyInput): Promise<Catalogue> {
+/** The types that the file's servers are of, with prices and images; prices alone for packages that may go. */
+async function readCatalogue({ desired, bindings, catalogueRead }: SurveyInput): Promise<Catalogue> {
   const wanted = new Set(
     desired.resources
       .filter(({ kind, managed }) => kind === 'server' && managed)
       .flatMap(({ value }) => (value as { readonly server_type?: string | number }).server_type ?? [])
       .map(String),
   );
-  if (wanted.size === 0) return { types: [], pricing: new Map(), images: new Map() };
+  const bought = new Set([...bindings.values()].flatMap(typeOfPackage).map(String));
+  if (wanted.size + bought.size === 0) return { types: [], pricing: new Map(), images: new Map() };
   const types = await catalogueRead.serverTypes();
   const used = types.filter(({ id, name }) => wanted.has(name) || wanted.has(String(id)));
+  const priced = types.filter((type) => used.includes(type) || bought.has(String(type.id)));
   const [pricing, images] = await Promise.all([
-    Promise.all(used.map(async ({ id }) => [id, await catalogueRead.pricing(id)] as const)),
+    Promise.all(priced.map(async ({ id }) => [id, await catalogueRead.pricing(id)] as const)),
     Promise.all(used.map(async ({ id }) => [id, await catalogueRead.images(id)] as const)),
   ]);
   return { types, pricing: new Map(pricing), images: new Map(images) };
+}
+
+function typeOfPackage({ kind, applied }: Binding): readonly number[] {
+  type Applied = {
+    readonly body?: { readonly server_type_id: number; readonly gpu_package?: string } | null;
+  };
+  const body = kind === 'server' ? (applied as Applied | null)?.body : undefined;
+  return body?.gpu_package === undefined ? [] : [body.server_type_id];
 }

@@ -33,6 +33,9 @@ export function draftAll(
     const { parent, key } = draft.subject;
     if (parent === undefined) return [draft];
     if (renewed.has(parent)) return [draftOne(kinds, after, after.subjects.get(key) ?? draft.subject)];
+    const waits = held.has(parent) && world.subjects.get(parent)?.desired !== undefined;
+    if (waits && draft.kind.outlivesParent)
+      return [{ ...draft, diff: { verdict: { verdict: 'unchanged' } } }];
     return leaving.has(parent) && !draft.kind.outlivesParent ? [] : [draft];
   });
 }

@@ -160,9 +160,10 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
     return { verdict: { verdict: 'release', gone: true, reason } };
   }
   const server = parent === undefined ? undefined : world.subjects.get(parent);
-  if (server?.desired !== undefined && server.binding?.id === binding.parentId) {
-    return diffBesideServer(subject, live);
-  }
+  const stays = server?.desired !== undefined && server.binding?.id === binding.parentId;
+  // A server that is gone is made anew, with a new address; where drift is only reported, it is not.
+  const remade = stays && !world.isThere(server.key) && world.settings.drift === 'correct';
+  if (stays && !remade) return diffBesideServer(subject, live);
   if (!binding.keep) return diffLeaving(subject, live, world);
   return {
     verdict: { verdict: 'release', gone: false, reason: 'keep_ip: the address stays with the project' },

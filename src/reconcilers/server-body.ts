@@ -76,7 +76,9 @@ export function diffFields(
   const body = member(applied, 'body') ?? undefined;
   const changes = comparable.flatMap((field): Change[] => {
     const [from, to] = [before[field], entry[field]];
-    if (to === undefined || equal(from, to) || (body === undefined && from === undefined)) return [];
+    if (to === undefined || equal(from, to)) return [];
+    // The name may be the key, which says nothing of what somebody else called it.
+    if (body === undefined && (from === undefined || field === 'name')) return [];
     const same =
       body === undefined
         ? equal(resolved(field, from, entry, world), resolved(field, to, entry, world))

@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'vitest';
+import { documentedProfile } from '../../src/core/profile.ts';
+import { loadProfile } from '../../src/emulator/profile.ts';
+import { rig } from '../support/rig.ts';
+import { codesOf, idsOf, projectOf, sliders } from './support.ts';
+
+/** Which address each server holds, by their names in the file. */
+function holders(emulator: ReturnType<typeof rig>['emulator']) {
+  const { servers, ips } = projectOf(emulator);
+  return Object.fromEntries(
+    servers.map(({ id, name }) => [name, ips.filter(({ serverId }) => serverId === id).map((ip) => ip.id)]),
+  );
+}
+
+async function boundTo(world: ReturnType<typeof rig>, key: string): Promise<number> {
+  const bindings = await world.store.bindings();
+  return Number(bindings.find((each) => each.key === key)?.id);
+}
+
+describe('reconcilers/server-address', () => {
+  test('several servers each get the address that the file names, in a chain', async () => {
+    const world = rig();
+    const text = `ips: {a: {}, b: {}, spare: {}, z: {}}
+servers:
+  one: {${sliders}, public_ipv4: {ip: z}}
+  two: {${sliders}, public_ipv4: {ip: b}}
+  three: {${sliders}, public_ipv4: {ip: a}}
+  any: {${sliders}, public_ipv4: {reuse: true}}
+`;
+    const planned = await world.plan(text);
+    const report = await world.apply(text);
+
+    expect(planned.operations.find(({ id }) => id === 'create:ips.spare')?.needs).toEqual([
+      'create:servers.two',
+    ]);
+    expect(planned.operations.find(({ id }) => id === 'create:servers.any')?.needs).toEqual([
+      'create:servers.two',
+    ]);
+    expect(report.outcome).toBe('converged');
+    expect(report.plan.warnings).toEqual([]);
+    const held = holders(world.emulator);
+    expect(held.one).toEqual([await boundTo(world, 'ips.z')]);
+    expect(held.two).toEqual([await boundTo(world, 'ips.b')]);
+    expect(held.three).toEqual([await boundTo(world, 'ips.a')]);
+  });
+
+  test('one that is free already is claimed before others are taken', async () => {
+    const world = rig();
+    await world.apply('ips: {z: {}}\n');
+    const text = `ips: {a: {}, z: {}}
+servers:
+  one: {${sliders}, public_ipv4: {ip: a}}
+  two: {${sliders}, public_ipv4: {ip: z}}
+`;
+    const report = await world.apply(text);
+
+    expect(report.outcome).toBe('converged');
+    expect(report.results.map(({ outcome }) => outcome)).toEqual(['done', 'done', 'done']);
+    expect(holders(world.emulator)).toEqual({
+      one: [await boundTo(world, 'ips.a')],
+      two: [await boundTo(world, 'ips.z')],
+    });
+  });
+
+  test('beside another free address it is not to be had; each way out that the message names is one', async () => {
+    const world = rig();
+    const free = world.emulator.mutate({ do: 'add_ip' }) as { id: number; address: string };
+    const text = (address: string) =>
+      `settings: {unmanaged: ignore}\nips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: ${address}}}\n`;
+
+    const planned = await world.plan(text('{ip: web}'));
+
+    expect(codesOf(planned)).toEqual({ 'servers.one': 'address_not_the_only_free_one' });
+    expect(planned.blocked[0]?.reason).toContain(free.address);
+    expect((await world.plan(text('{reuse: true}'))).blocked).toEqual([]);
+    world.emulator.mutate({ do: 'delete_ip', id: free.id });
+    expect((await world.apply(text('{ip: web}'))).outcome).toBe('converged');
+  });
+
+  test('held by another server it is in use; once that has gone it is not', async () => {
+    const world = rig();
+    await world.apply(`ips: {web: {}}\nservers: {old: {${sliders}, public_ipv4: {ip: web}}}\n`);
+    const next = `settings: {prune: true}\nips: {web: {}}\nservers: {new: {${sliders}, public_ipv4: {ip: web}}}\n`;
+
+    expect(codesOf(await world.plan(next))).toEqual({ 'servers.new': 'address_in_use' });
+    expect((await world.apply(next)).outcome).toBe('converged');
+    expect(holders(world.emulator)).toEqual({ new: [await boundTo(world, 'ips.web')] });
+  });
+
+  test('servers that go and free an address wait until the claims are settled', async () => {
+    const world = rig();
+    await world.apply(`servers: {old: {${sliders}, public_ipv4: {new: true}, keep_ip: true}}\n`);
+    const next = `settings: {prune: true}\nips: {web: {}}\nservers: {new: {${sliders}, public_ipv4: {ip: web}}}\n`;
+
+    const planned = await world.plan(next);
+    const report = await world.apply(next);
+
+    expect(idsOf(planned)).toEqual(['create:ips.web', 'create:servers.new', 'delete:servers.old']);
+    expect(report.outcome).toBe('converged');
+    expect(report.results.every(({ outcome }) => outcome === 'done')).toBe(true);
+    expect(holders(world.emulator)).toEqual({ new: [await boundTo(world, 'ips.web')] });
+  });
+
+  test('an address of another pool is told when the server has it', async () => {
+    const world = rig();
+    const text = `ips: {web: {server_type_id: 3}}\nservers: {ai: {server_type: gpu-fixed, image: debian-13, gpu_package: l40s-1, public_ipv4: {ip: web}}}\n`;
+
+    const report = await world.apply(text);
+
+    expect(report.outcome).toBe('converged');
+    expect(report.plan.warnings.map(({ key, code }) => [key, code])).toEqual([
+      ['servers.ai', 'address_not_as_declared'],
+      ['servers.ai.public_ipv4', 'address_not_as_declared'],
+    ]);
+  });
+
+  test('with the named form in the profile no order is needed', async () => {
+    const operations = { named_address: { body: { ip_id: '{ip_id}' } } };
+    const world = rig({
+      profile: { ...documentedProfile, operations },
+      emulator: { profile: loadProfile(JSON.stringify({ operations })) },
+    });
+    const text = `ips: {a: {}, b: {}, spare: {}}
+servers:
+  one: {${sliders}, public_ipv4: {ip: b}}
+  two: {${sliders}, public_ipv4: {ip: a}}
+`;
+    const report = await world.apply(text);
+
+    expect(report.outcome).toBe('converged');
+    expect(holders(world.emulator)).toEqual({
+      one: [await boundTo(world, 'ips.b')],
+      two: [await boundTo(world, 'ips.a')],
+    });
+  });
+
+  test('{new: true} and {reuse: true} both mean some address: the one for the other is no change', async () => {
+    const world = rig();
+    await world.apply(`servers: {one: {${sliders}, public_ipv4: {new: true}}}\n`);
+
+    const planned = await world.plan(`servers: {one: {${sliders}, public_ipv4: {reuse: true}}}\n`);
+
+    expect([planned.operations, planned.blocked]).toEqual([[], []]);
+  });
+
+  test('an adopted server that holds the named address has it', async () => {
+    const world = rig();
+    const { id } = world.emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
+    const ip = projectOf(world.emulator).ips[0]?.id;
+    await world.apply(`ips: {web: {id: ${ip}}}\nservers: {one: {id: ${id}}}\n`);
+
+    const planned = await world.plan(
+      `ips: {web: {id: ${ip}}}\nservers: {one: {id: ${id}, public_ipv4: {ip: web}}}\n`,
+    );
+
+    expect([planned.operations, planned.blocked, planned.warnings]).toEqual([[], [], []]);
+  });
+});

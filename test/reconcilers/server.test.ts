@@ -1,0 +1,456 @@
+import { describe, expect, test } from 'vitest';
+import { load, rig } from '../support/rig.ts';
+import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+
+const prune = 'settings: {prune: true, max_deletions: 10}\n';
+const gpu = 'server_type: gpu-fixed, image: ubuntu-24.04';
+
+function servers(entries: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(entries).map(([name, entry]) => `  ${name}: {${entry}}\n`);
+  return `servers:\n${lines.join('')}`;
+}
+
+describe('reconcilers/server: creation', () => {
+  test('in each of the three pricing modes, by id or by name', async () => {
+    const { apply, plan, emulator } = rig();
+    const image = projectOf(emulator) && emulator.world.serverTypes[1]?.images[1]?.id;
+    const text = servers({
+      slider: `${sliders}, ssh_keys: [101, 102]`,
+      planned: `server_type: 5, image: ${image}, plan_id: 52`,
+      packaged: `${gpu}, gpu_package: h100-1`,
+    });
+
+    const report = await apply(text);
+
+    expect(report.outcome).toBe('converged');
+    expect(
+      projectOf(emulator).servers.map(({ name, typeId, planId, gpuPackage, cores }) => ({
+        name,
+        typeId,
+        planId,
+        gpuPackage,
+        cores,
+      })),
+    ).toEqual([
+      { name: 'packaged', typeId: 8, planId: null, gpuPackage: 'h100-1', cores: null },
+      { name: 'planned', typeId: 5, planId: 52, gpuPackage: null, cores: 2 },
+      { name: 'slider', typeId: 3, planId: null, gpuPackage: null, cores: 1 },
+    ]);
+    expect((await plan(text)).operations).toEqual([]);
+  });
+
+  test('another notation for the same is no change', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(servers({ web: `${sliders}, ssh_keys: [101, 102]` }));
+    const id = emulator.world.serverTypes[0]?.images[0]?.id;
+
+    const planned = await plan(
+      servers({
+        web: `server_type: 3, image: ${id}, cores: 1, memory_mb: 1024, disk_gb: 20, ssh_keys: [102, 101]`,
+      }),
+    );
+
+    expect([planned.operations, planned.blocked]).toEqual([[], []]);
+  });
+
+  test.each([
+    [
+      'server_type: nope, image: debian-13, plan_id: 51',
+      'server_type_not_found',
+      'sliders-1 (3), plans-1 (5), gpu-fixed (8)',
+    ],
+    [
+      'server_type: 5, image: beos, plan_id: 51',
+      'image_not_found',
+      'ubuntu-24.04, debian-13, almalinux-10, windows-2025',
+    ],
+    [`${gpu}, gpu_package: b200-8`, 'gpu_package_not_found', 'l40s-1, l40s-2, h100-1'],
+    [`${gpu}, cores: 4`, 'gpu_package_required', 'gpu_package'],
+    [
+      'server_type: sliders-1, image: debian-13, plan_id: 51',
+      'sizing_mode_mismatch',
+      'cores, memory_mb and disk_gb',
+    ],
+    ['server_type: 5, image: debian-13, cores: 2', 'sizing_mode_mismatch', 'plan_id'],
+    ['server_type: 5, image: debian-13, gpu_package: l40s-1', 'sizing_mode_mismatch', 'plan_id'],
+  ])('%s is blocked as %s before anything is sent', async (entry, code, alternatives) => {
+    const { apply, emulator } = rig();
+
+    const report = await apply(servers({ web: entry }));
+
+    expect(codesOf(report)).toEqual({ 'servers.web': code });
+    expect(report.blocked[0]?.resolve).toContain(alternatives);
+    expect(emulator.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
+  });
+
+  test("the project's own ISO is no image; a system image of that name is", async () => {
+    const { apply, plan, emulator } = rig();
+    const isos =
+      'isos: {own: {url: "https://mirror.example.com/own.iso"}, ubuntu: {name: ubuntu-24.04, url: "https://mirror.example.com/u.iso"}}\n';
+    await apply(isos);
+    const id = projectOf(emulator).isos[0]?.id;
+
+    for (const image of ['own', id]) {
+      const planned = await plan(isos + servers({ web: `server_type: 5, plan_id: 51, image: ${image}` }));
+      expect(codesOf(planned)).toEqual({ 'servers.web': 'image_not_supported' });
+    }
+    expect(
+      (await apply(isos + servers({ web: 'server_type: 5, plan_id: 51, image: ubuntu-24.04' }))).outcome,
+    ).toBe('converged');
+  });
+
+  test('a list of packages is an order of preference: what is not sold is told, what has no capacity skipped', async () => {
+    const { apply, plan, emulator } = rig();
+    emulator.mutate({ do: 'withdraw_package', package: 'h100-1' });
+    emulator.mutate({ do: 'set_capacity', package: 'l40s-2', capacity: 0 });
+    const text = servers({ ai: `${gpu}, gpu_package: [h100-1, l40s-2, l40s-1]` });
+
+    const planned = await plan(text);
+    const report = await apply(text);
+
+    expect(planned.warnings).toMatchObject([
+      { code: 'gpu_package_not_sold', message: expect.stringContaining('h100-1') },
+    ]);
+    expect(planned.cost.known_monthly_delta).toBe('1690.00');
+    expect(report.outcome).toBe('converged');
+    expect(projectOf(emulator).servers[0]?.gpuPackage).toBe('l40s-1');
+    expect((await plan(text)).operations).toEqual([]);
+  });
+
+  test('a package that is withdrawn later is a warning, and no change', async () => {
+    const { apply, plan, emulator } = rig();
+    const text = servers({ ai: `${gpu}, gpu_package: l40s-1` });
+    await apply(text);
+    emulator.mutate({ do: 'withdraw_package', package: 'l40s-1' });
+
+    const planned = await plan(text);
+
+    expect([planned.operations, warningsOf(planned)]).toEqual([[], ['catalogue_changed']]);
+  });
+
+  test('the catalogue is read once in a run', async () => {
+    const { apply, emulator } = rig();
+    await apply(servers({ a: sliders, b: sliders, c: `${gpu}, gpu_package: l40s-1` }));
+
+    expect(countOf(emulator, 'list_server_types')).toBe(1);
+  });
+});
+
+describe('reconcilers/server: what cannot be changed in place', () => {
+  test.each([
+    ['cores: 2', 'cores'],
+    ['image: debian-13', 'image'],
+    ['name: other', 'name'],
+    ['ssh_keys: [101]', 'ssh_keys'],
+    ['public_ipv4: {new: true}', 'public_ipv4'],
+  ])('%s needs a replacement, and that a word', async (change, path) => {
+    const { apply, plan, emulator } = rig();
+    await apply(servers({ web: sliders }));
+    const [field = ''] = change.split(':');
+    const entry = `${sliders}, `.replace(new RegExp(`${field}: [^,]*, `), '') + change;
+
+    const planned = await plan(servers({ web: entry }));
+    const allowed = await plan(servers({ web: `${entry}, replace: allowed` }));
+
+    expect(codesOf(planned)).toEqual({ 'servers.web': 'replace_not_allowed' });
+    expect(planned.blocked[0]?.reason).toContain(path);
+    expect(planned.blocked[0]?.resolve).toContain('replace: allowed');
+    expect(allowed.summary).toMatchObject({ replace: 1, blocked: 0 });
+    expect((await apply(servers({ web: `${entry}, replace: allowed` }))).outcome).toBe('converged');
+    expect(projectOf(emulator).servers).toHaveLength(1);
+    expect((await plan(servers({ web: entry }))).operations).toEqual([]);
+  });
+
+  const whole = (cores: number, more = '') => `networks: {backend: {cidr: 10.20.0.0/24}}
+settings: {max_deletions: 10}
+servers:
+  web:
+    {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, replace: allowed,
+     public_ipv4: {new: true}, network_interfaces: [backend], firewall: {enabled: true, rules: []}, backup: {max_age: 24h}${more}}
+`;
+
+  test('a replacement makes its cards, firewall, backup and address anew, in order', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(whole(1));
+    const before = emulator.billed();
+
+    const planned = await plan(whole(2));
+    const report = await apply(whole(2));
+
+    expect(idsOf(planned)).toEqual([
+      'delete:servers.web',
+      'delete:servers.web.public_ipv4',
+      'create:servers.web',
+      'create:servers.web.network_interfaces.backend',
+      'create:servers.web.firewall',
+      'create:servers.web.backup',
+    ]);
+    expect(planned.summary).toMatchObject({ replace: 1, delete: 1, create: 3 });
+    expect(planned.cost.left_billed).toEqual(['1 backup of servers.web: deleting one is not documented']);
+    expect(report.outcome).toBe('converged');
+    expect(report.plan.operations).toEqual([]);
+    const [server] = projectOf(emulator).servers;
+    expect(server).toMatchObject({ cores: 2, firewall: { enabled: true } });
+    expect(server?.cards.filter((card) => !card.public)).toHaveLength(1);
+    expect(emulator.billed().filter(({ kind }) => kind === 'ip')).toHaveLength(1);
+    expect(emulator.billed().filter(({ kind }) => kind === 'backup')).toHaveLength(2);
+    expect(before.find(({ kind }) => kind === 'ip')?.id).not.toBe(projectOf(emulator).ips[0]?.id);
+  });
+
+  test('keep_ip leaves the address with the project, and the plan says that it is billed', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(whole(1, ', keep_ip: true'));
+    const [kept] = projectOf(emulator).ips;
+
+    const planned = await plan(whole(2, ', keep_ip: true'));
+    const report = await apply(whole(2, ', keep_ip: true'));
+
+    expect(idsOf(planned)).not.toContain('delete:servers.web.public_ipv4');
+    expect(planned.cost.left_billed).toContain(`${kept?.address} stays billed: keep_ip`);
+    expect(report.outcome).toBe('converged');
+    expect(projectOf(emulator).ips.map(({ id, serverId }) => [id, serverId !== null])).toEqual([
+      [kept?.id, false],
+      [expect.any(Number), true],
+    ]);
+  });
+
+  test('one that a cap holds back leaves what is in it as it is', async () => {
+    const { apply, plan } = rig();
+    await apply(whole(1));
+    const capped = whole(2).replace('max_deletions: 10', 'max_deletions: 0');
+
+    const planned = await plan(capped);
+
+    expect(planned.operations).toEqual([]);
+    expect(codesOf(planned)).toEqual({ 'servers.web': 'max_deletions' });
+    expect((await apply(capped)).outcome).toBe('blocked');
+  });
+
+  test('one whose creation would have to wait deletes nothing', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(`ips: {web: {}}\n${servers({ one: `${sliders}, replace: allowed` })}`);
+    emulator.mutate({ do: 'delete_ip', id: projectOf(emulator).ips[0]?.id ?? 0 });
+
+    const planned = await plan(
+      `ips: {web: {}}\nsettings: {drift: report}\n${servers({ one: `${sliders}, replace: allowed, public_ipv4: {ip: web}` })}`,
+    );
+
+    expect(planned.operations).toEqual([]);
+    expect(planned.blocked).toMatchObject([
+      { key: 'servers.one', verb: 'update', code: 'dependency_blocked' },
+    ]);
+  });
+
+  test('one that could not have its named address again is blocked before the old one is deleted', async () => {
+    const { apply, plan, emulator } = rig();
+    const text = (cores: number) =>
+      `ips: {web: {}}\n${servers({ one: `${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: allowed, public_ipv4: {ip: web}` })}`;
+    await apply(text(1));
+    const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };
+
+    expect(codesOf(await plan(text(2)))).toEqual({ 'servers.one': 'address_not_the_only_free_one' });
+    emulator.mutate({ do: 'delete_ip', id });
+
+    expect((await apply(text(2))).outcome).toBe('converged');
+    expect(projectOf(emulator).ips.map(({ serverId }) => serverId)).toEqual([
+      projectOf(emulator).servers[0]?.id,
+    ]);
+  });
+
+  test('GPU servers: the plan knows what a replacement and a deletion change of the bill', async () => {
+    const { apply, plan } = rig();
+    await apply(servers({ ai: `${gpu}, gpu_package: l40s-1` }));
+
+    const bigger = await plan(servers({ ai: `${gpu}, gpu_package: l40s-2, replace: allowed` }));
+    const gone = await plan(prune);
+    const more = await plan(
+      servers({ ai: `${gpu}, gpu_package: l40s-1, backup: {max_age: 24h}`, web: sliders }),
+    );
+
+    expect(bigger.cost).toEqual({
+      known_monthly_delta: '800.00',
+      unknown: [],
+      left_billed: ['any backups of servers.ai: deleting one is not documented'],
+    });
+    expect(gone.cost).toMatchObject({ known_monthly_delta: '-890.00', unknown: [], left_billed: [] });
+    expect(more.cost).toMatchObject({
+      known_monthly_delta: '89.00',
+      unknown: ['servers.web: the price of sliders types is not shown'],
+    });
+  });
+});
+
+describe('reconcilers/server: deletion', () => {
+  test('protect holds, also after the entry has left the file; following the message resolves it', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(servers({ web: `${sliders}, protect: true` }));
+
+    const planned = await plan(prune);
+    expect(codesOf(planned)).toEqual({ 'servers.web': 'protected' });
+    expect(
+      codesOf(
+        await plan(
+          servers({ web: `${sliders.replace('cores: 1', 'cores: 2')}, replace: allowed, protect: true` }),
+        ),
+      ),
+    ).toEqual({
+      'servers.web': 'protected',
+    });
+
+    await apply(servers({ web: `${sliders}, protect: false` }));
+    expect((await apply(prune)).outcome).toBe('converged');
+    expect(emulator.billed()).toEqual([]);
+  });
+
+  test('lists what stays billed: backups, and an address that nothing in the file stands for', async () => {
+    const { apply, plan, emulator } = rig();
+    emulator.mutate({ do: 'add_ip' });
+    await apply(
+      `settings: {unmanaged: ignore}\n${servers({ web: `${sliders}, public_ipv4: {reuse: true}, backup: {max_age: 24h}` })}`,
+    );
+    const [{ address } = { address: '' }] = projectOf(emulator).ips;
+
+    const planned = await plan(prune);
+    const report = await apply(prune);
+
+    expect(planned.cost.left_billed).toEqual([
+      '1 backup of servers.web: deleting one is not documented',
+      `${address} stays billed: servers.web holds it, and nothing in the file stands for it`,
+    ]);
+    expect(report.outcome).toBe('converged');
+    expect(emulator.billed().map(({ kind }) => kind)).toEqual(['ip', 'backup']);
+  });
+
+  test.each([
+    'addresses',
+    'objects',
+    'ids',
+  ] as const)('records what the answer said stays billed (%s)', async (billableIps) => {
+    const { apply, store, emulator } = rig({ emulator: { readings: { billableIps } } });
+    await apply(servers({ web: `${sliders}, public_ipv4: {new: true}` }));
+
+    expect((await apply(prune)).outcome).toBe('converged');
+
+    const past = await store.intents({ key: 'servers.web' as never, limit: 10 });
+    expect(past.find(({ verb }) => verb === 'delete')?.facts).toMatchObject({
+      billable_ips: [expect.anything()],
+    });
+    expect(emulator.billed()).toEqual([]);
+  });
+
+  test('an address that the API gave unasked is reported as billed, and released with the server', async () => {
+    const { apply, plan, emulator } = rig({ emulator: { readings: { omittedIpv4: 'new' } } });
+    await apply(servers({ web: sliders }));
+
+    const planned = await plan(servers({ web: sliders }));
+    expect(planned.warnings).toMatchObject([
+      { code: 'address_not_as_declared', message: expect.stringContaining('203.0.113.10') },
+    ]);
+    expect((await apply(prune)).outcome).toBe('converged');
+    expect(emulator.billed()).toEqual([]);
+  });
+
+  test('one that is gone is made again with what is inside it; reported only, where drift is', async () => {
+    const { apply, plan, emulator } = rig();
+    const text = servers({ web: `${sliders}, public_ipv4: {new: true}, firewall: {enabled: true}` });
+    await apply(text);
+    emulator.mutate({ do: 'delete_server', id: projectOf(emulator).servers[0]?.id ?? 0 });
+
+    const reported = await plan(`settings: {drift: report}\n${text}`);
+    const planned = await plan(text);
+    const report = await apply(text);
+
+    expect([reported.operations, reported.blocked, warningsOf(reported)]).toMatchObject([
+      [],
+      [],
+      expect.arrayContaining(['drift']),
+    ]);
+    expect(idsOf(planned)).toEqual([
+      'delete:servers.web.public_ipv4',
+      'create:servers.web',
+      'create:servers.web.firewall',
+    ]);
+    expect(report.outcome).toBe('converged');
+    expect(
+      emulator
+        .billed()
+        .map(({ kind }) => kind)
+        .sort(),
+    ).toEqual(['ip', 'server']);
+  });
+});
+
+describe('reconcilers/server: what exists already', () => {
+  test('`id:` adopts it and plans nothing else; a field declared later is not compared', async () => {
+    const { apply, plan, emulator } = rig();
+    const { id } = emulator.mutate({ do: 'add_server', name: 'old' }) as { id: number };
+
+    expect(idsOf(await plan(servers({ web: `id: ${id}` })))).toEqual(['adopt:servers.web']);
+    expect((await apply(servers({ web: `id: ${id}` }))).outcome).toBe('converged');
+    expect((await plan(servers({ web: `id: ${id}, name: old, ${sliders}` }))).blocked).toEqual([]);
+    expect(countOf(emulator, 'create_server')).toBe(0);
+  });
+
+  test('an adopted one compares what its entry said, in whatever notation', async () => {
+    const { apply, plan, emulator } = rig();
+    const { id } = emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
+    await apply(servers({ web: `id: ${id}, ${sliders}` }));
+    const image = emulator.world.serverTypes[0]?.images[0]?.id;
+
+    const same = await plan(
+      servers({ web: `id: ${id}, server_type: 3, image: ${image}, cores: 1, memory_mb: 1024, disk_gb: 20` }),
+    );
+    const other = await plan(
+      servers({ web: `id: ${id}, ${sliders.replace('cores: 1', 'cores: 8')}, replace: allowed` }),
+    );
+
+    expect([same.operations, same.blocked]).toEqual([[], []]);
+    expect(codesOf(other)).toEqual({ 'servers.web': 'replace_not_allowed' });
+    expect(other.blocked[0]?.resolve).toContain(`remove \`id: ${id}\``);
+    const free = servers({ web: `${sliders.replace('cores: 1', 'cores: 8')}, replace: allowed` });
+    expect((await plan(`settings: {prune: true}\n${free}`)).summary.replace).toBe(1);
+  });
+
+  test('the address of an adopted one that says {new: true} is its own, and goes with it', async () => {
+    const { apply, plan, emulator } = rig();
+    const { id } = emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
+    const text = servers({ web: `id: ${id}, public_ipv4: {new: true}` });
+
+    expect(idsOf(await plan(text))).toEqual(['adopt:servers.web', 'adopt:servers.web.public_ipv4']);
+    expect((await apply(text)).outcome).toBe('converged');
+    expect((await apply(prune)).outcome).toBe('converged');
+    expect(emulator.billed()).toEqual([]);
+  });
+
+  test('one that is not managed has to exist, and is left alone', async () => {
+    const { apply, plan, emulator } = rig();
+    expect(codesOf(await plan(servers({ other: 'id: 2001, managed: false' })))).toEqual({
+      'servers.other': 'not_found',
+    });
+    emulator.mutate({ do: 'add_server', name: 'other' });
+
+    expect((await apply(servers({ other: 'id: 2001, managed: false' }))).outcome).toBe('converged');
+    expect((await apply(prune)).outcome).toBe('converged');
+    expect(projectOf(emulator).servers).toHaveLength(1);
+  });
+
+  test('with an empty state what is there blocks buying, until it is adopted or ignored', async () => {
+    const { apply, plan, clock, engine, emulator } = rig();
+    const { id } = emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
+    const free = emulator.mutate({ do: 'add_ip' }) as { id: number };
+    const text = `ips: {spare: {}}\nnetworks: {a: {cidr: 10.1.0.0/24}}\n${servers({ web: sliders })}`;
+
+    const planned = await plan(text);
+    expect(codesOf(planned)).toEqual({
+      'ips.spare': 'unmanaged_resources',
+      'servers.web': 'unmanaged_resources',
+    });
+    expect(idsOf(planned)).toEqual(['create:networks.a']);
+    expect((await plan(`settings: {unmanaged: ignore}\n${text}`)).blocked).toEqual([]);
+
+    await clock.run(engine.adopt(load(text), 'servers.web' as never, String(id)));
+    await clock.run(engine.adopt(load(text), 'ips.spare' as never, String(free.id)));
+    expect((await apply(text)).outcome).toBe('converged');
+    expect(emulator.billed()).toHaveLength(3);
+  });
+});
