@@ -1,24 +1,29 @@
 import { StateError } from '../core/errors.ts';
 import type { StateStore } from '../core/state.ts';
 import { memoryState } from './memory.ts';
+import { isPostgresUrl } from './postgres-url.ts';
 import { type OpenSqliteOptions, openSqliteState } from './sqlite.ts';
 
 export type OpenStateOptions = OpenSqliteOptions;
 
 /**
- * Opens the state that a user named: a path, or `:memory:` for one that ends with the process.
+ * Opens the state that a user named: a path, a `postgres://` URL, or `:memory:` for one
+ * that ends with the process.
  *
- * @throws StateError where it cannot be used; see `openSqliteState`.
+ * @throws StateError where it cannot be used; see `openSqliteState` and `openPostgresState`.
  */
 export async function openState(location: string, options: OpenStateOptions): Promise<StateStore> {
   if (location === ':memory:') {
     return memoryState({ createdAt: options.now, lineage: options.lineage, mode: options.mode });
   }
-  if (/^postgres(ql)?:\/\//i.test(location)) {
-    // The URL may hold a password, so it is not repeated.
-    throw new StateError(
-      'PostgreSQL is not available as the state in this version. Name a file with --state or VDCSYNC_STATE.',
-    );
+  if (isPostgresUrl(location)) {
+    // Loaded only here: the driver would cost every start with a file its time.
+    const { openPostgresState } = await import('./postgres.ts');
+    return openPostgresState(location, options);
+  }
+  // Taken for a path, it would make folders of a slip in the scheme, and of a password in it.
+  if (/^\w+:\/\//.test(location)) {
+    throw new StateError('The state is a path or a postgres:// URL; other URLs are not known.');
   }
   if (location.trim() === '' || location.includes('\0')) {
     throw new StateError('The state needs a path. Name a file with --state or VDCSYNC_STATE.');

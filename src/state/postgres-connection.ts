@@ -1,0 +1,205 @@
+import pg from 'pg';
+import { StateError } from '../core/errors.ts';
+import { endsConnection, postgresFailure } from './postgres-failure.ts';
+import type { PostgresLocation } from './postgres-url.ts';
+import type { Row } from './queries.ts';
+
+/**
+ * One connection to PostgreSQL, on which everything happens one after the other.
+ *
+ * The owner's lock belongs to the server's end of this connection, and every write goes
+ * through it: who has lost the lock has lost the way to write as well. So it is never
+ * made anew; whoever wants to go on opens the state again.
+ */
+export class PostgresConnection {
+  readonly label: string;
+  private readonly client: pg.Client;
+  private tail: Promise<unknown> = Promise.resolve();
+  /** Why nothing goes through any more. */
+  private broken: string | undefined;
+  private ended = false;
+
+  /** @throws StateError where the server cannot be reached or used. No message holds a password. */
+  static async open(location: PostgresLocation, mode: 'read' | 'write'): Promise<PostgresConnection> {
+    let connection: PostgresConnection | undefined;
+    try {
+      connection = new PostgresConnection(location);
+      await connection.client.connect();
+      await connection.configure(mode);
+      return connection;
+    } catch (error) {
+      await connection?.close();
+      throw postgresFailure(error, location.label, 'be opened');
+    }
+  }
+
+  private constructor({ connectionString, label }: PostgresLocation) {
+    this.label = label;
+    this.client = new pg.Client({
+      application_name: 'vdcsync',
+      connectionTimeoutMillis: connectMs,
+      query_timeout: answerMs,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
+      connectionString,
+    });
+    // Without a listener an error on an idle connection would end the process.
+    this.client.on('error', (error) => this.lose(error));
+    this.client.on('end', () => this.lose(new Error('it was closed')));
+  }
+
+  /**
+   * Runs `work` when everything that was asked for before is done, and nothing else
+   * meanwhile: between a check and the change it guards, nobody comes in.
+   */
+  exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.tail.then(work);
+    this.tail = done.catch(() => undefined);
+    return done;
+  }
+
+  /** One statement. Only inside `exclusive`, or while nobody else has the connection. */
+  async query(sql: string, ...values: readonly Value[]): Promise<readonly Row[]> {
+    const { rows } = await this.send(() => this.client.query(sql, [...values]));
+    return rows as Row[];
+  }
+
+  /** Several statements without values. Where one fails, the rest is not run. */
+  async script(sql: string): Promise<void> {
+    await this.send(() => this.client.query(sql));
+  }
+
+  /**
+   * Runs `changes` as one durable change, or not at all. `doing`: "be written".
+   *
+   * @throws StateError where it was not made durable, or where that is not known.
+   */
+  async transaction<T>(doing: string, changes: () => Promise<T>): Promise<T> {
+    let result: T;
+    try {
+      await this.query('BEGIN');
+      result = await changes();
+    } catch (error) {
+      await this.rollBack();
+      throw postgresFailure(error, this.label, doing);
+    }
+    await this.commit();
+    return result;
+  }
+
+  /** Runs `work`, and says what it failed at in words. */
+  async failingAs<T>(doing: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw postgresFailure(error, this.label, doing);
+    }
+  }
+
+  /** From now on everything is rejected with `reason`. */
+  private refuse(reason: string): void {
+    this.broken ??= reason;
+  }
+
+  /** Waits for what was asked for before. */
+  async close(): Promise<void> {
+    if (this.ended) return;
+    await this.tail;
+    this.ended = true;
+    this.refuse(`The connection to the state ${this.label} is closed.`);
+    await this.client.end().catch(() => undefined);
+  }
+
+  /** The server's process on the other end: another one would not have our lock. */
+  async backendPid(): Promise<number> {
+    const [row] = await this.query('SELECT pg_backend_pid() AS pid');
+    return Number(row?.pid);
+  }
+
+  private async configure(mode: 'read' | 'write'): Promise<void> {
+    const [server] = await this.query(
+      "SELECT current_setting('server_version_num')::integer AS version, current_setting('server_encoding') AS encoding",
+    );
+    if (Number(server?.version) < 120_000 || server?.encoding !== 'UTF8') {
+      throw new Error(`it needs PostgreSQL 12 or later and a database in UTF8, not ${server?.encoding}`);
+    }
+    const wanted = { ...settings, default_transaction_read_only: mode === 'read' ? 'on' : 'off' };
+    // Joined with what this server knows: some settings came later than PostgreSQL 12.
+    await this.query(
+      `SELECT set_config(name, value, false)
+       FROM unnest($1::text[], $2::text[]) AS wanted (name, value) JOIN pg_settings USING (name)
+       WHERE NOT (name = 'synchronous_commit' AND setting = 'remote_apply')`,
+      Object.keys(wanted),
+      Object.values(wanted),
+    );
+  }
+
+  private async send<T>(ask: () => Promise<T>): Promise<T> {
+    if (this.broken !== undefined) throw new StateError(this.broken);
+    try {
+      return await ask();
+    } catch (error) {
+      if (endsConnection(error)) this.lose(error);
+      throw error;
+    }
+  }
+
+  private async commit(): Promise<void> {
+    try {
+      const { command } = await this.send(() => this.client.query('COMMIT'));
+      // A transaction that has failed inside ends in ROLLBACK, without an error.
+      if (command !== 'COMMIT') throw new Error(`the server answered ${command}`);
+    } catch (error) {
+      const failure = postgresFailure(error, this.label, 'be written');
+      this.broken =
+        `${failure.message} Whether the last change was recorded is not known. ` +
+        'Nothing more is recorded; start again to go on from what is there.';
+      throw new StateError(this.broken, { cause: error });
+    }
+  }
+
+  private async rollBack(): Promise<void> {
+    if (this.broken !== undefined) return;
+    try {
+      await this.query('ROLLBACK');
+    } catch (error) {
+      this.lose(error);
+    }
+  }
+
+  private lose(error: unknown): void {
+    if (this.broken !== undefined || this.ended) return;
+    const { message } = postgresFailure(error, this.label, 'be reached any more');
+    this.refuse(
+      `${message} The lock is gone with the connection, so nothing more is recorded; start again to go on.`,
+    );
+    // After a time-out the server may still answer: nobody must take that for another question's answer.
+    this.client.end().catch(() => undefined);
+  }
+}
+
+type Value = string | number | null | readonly string[];
+
+/** How long to wait for the server at the beginning. */
+const connectMs = 10_000;
+
+/** Longer than the server's own limit below, so that a slow answer is its error, and silence is ours. */
+const answerMs = 40_000;
+
+const settings = {
+  // A commit is on the disk when it returns, and on a synchronous standby if there is one.
+  synchronous_commit: 'on',
+  // What the database's own defaults might say must not change what a statement means.
+  search_path: 'pg_catalog',
+  default_transaction_isolation: 'read committed',
+  default_transaction_deferrable: 'off',
+  extra_float_digits: '1',
+  lock_timeout: '10s',
+  statement_timeout: '30s',
+  // The connection that holds the lock is quiet for as long as there is nothing to do.
+  idle_session_timeout: '0',
+  // How soon the server sees that an owner's machine is gone, and frees its lock. Default: hours.
+  tcp_keepalives_idle: '15',
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '3',
+};

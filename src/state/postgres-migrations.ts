@@ -1,0 +1,160 @@
+import { StateError } from '../core/errors.ts';
+import type { PostgresConnection } from './postgres-connection.ts';
+
+/** One step of the schema. Published steps are never edited: a correction is a further step. */
+export interface PostgresMigration {
+  /** The schema's version after it; one more than the one before. */
+  readonly version: number;
+  readonly sql: string;
+}
+
+/**
+ * Bodies are JSON as text: `jsonb` would refuse what JSON allows (`\u0000`) and reorder the
+ * rest. What is looked up stands in columns beside it, compared byte by byte (`"C"`), as in
+ * the other stores. Times are doubles: a scaled clock gives fractions of milliseconds.
+ */
+export const postgresMigrations: readonly PostgresMigration[] = [
+  {
+    version: 1,
+    sql: `
+      CREATE TABLE vdcsync.schema_version (
+        one integer PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+        version integer NOT NULL
+      );
+      INSERT INTO vdcsync.schema_version (version) VALUES (0);
+      CREATE TABLE vdcsync.states (
+        id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        name text COLLATE "C" NOT NULL UNIQUE,
+        lineage text NOT NULL,
+        serial bigint NOT NULL DEFAULT 0,
+        created_at double precision NOT NULL,
+        project_id bigint
+      );
+      CREATE TABLE vdcsync.owners (
+        state_id integer PRIMARY KEY REFERENCES vdcsync.states (id),
+        pid integer NOT NULL,
+        host text NOT NULL,
+        since double precision NOT NULL
+      );
+      CREATE TABLE vdcsync.bindings (
+        state_id integer NOT NULL REFERENCES vdcsync.states (id),
+        key text COLLATE "C" NOT NULL,
+        kind text NOT NULL,
+        id text NOT NULL,
+        body text NOT NULL,
+        PRIMARY KEY (state_id, key)
+      );
+      CREATE TABLE vdcsync.incarnations (
+        state_id integer NOT NULL REFERENCES vdcsync.states (id),
+        key text COLLATE "C" NOT NULL,
+        gone integer NOT NULL,
+        PRIMARY KEY (state_id, key)
+      );
+      CREATE TABLE vdcsync.intents (
+        seq bigint GENERATED ALWAYS AS IDENTITY,
+        state_id integer NOT NULL REFERENCES vdcsync.states (id),
+        id text COLLATE "C" NOT NULL,
+        key text COLLATE "C" NOT NULL,
+        verb text COLLATE "C" NOT NULL,
+        incarnation text COLLATE "C" NOT NULL,
+        attempt integer NOT NULL,
+        phase text COLLATE "C" NOT NULL,
+        outcome text COLLATE "C",
+        body text NOT NULL,
+        PRIMARY KEY (state_id, id)
+      );
+      CREATE UNIQUE INDEX one_open_intent ON vdcsync.intents (state_id, key) WHERE phase <> 'closed';
+      CREATE INDEX intents_in_order ON vdcsync.intents (state_id, seq);
+      CREATE INDEX attempts ON vdcsync.intents (state_id, key, verb, incarnation, attempt);
+      CREATE TABLE vdcsync.journal (
+        state_id integer NOT NULL,
+        seq bigint GENERATED ALWAYS AS IDENTITY,
+        at double precision NOT NULL,
+        key text COLLATE "C" NOT NULL,
+        event text NOT NULL,
+        intent_id text COLLATE "C",
+        data text NOT NULL,
+        PRIMARY KEY (state_id, seq),
+        FOREIGN KEY (state_id, intent_id) REFERENCES vdcsync.intents (state_id, id)
+      );
+      CREATE INDEX journal_of_key ON vdcsync.journal (state_id, key, seq);
+      CREATE TABLE vdcsync.uses (
+        state_id integer NOT NULL REFERENCES vdcsync.states (id),
+        bucket text COLLATE "C" NOT NULL,
+        at double precision NOT NULL
+      );
+      CREATE INDEX uses_of_bucket ON vdcsync.uses (state_id, bucket, at);
+      CREATE TABLE vdcsync.notes (
+        state_id integer NOT NULL REFERENCES vdcsync.states (id),
+        name text COLLATE "C" NOT NULL,
+        value text NOT NULL,
+        PRIMARY KEY (state_id, name)
+      );
+    `,
+  },
+];
+
+/** The schema version that this version of the program writes. */
+export const postgresVersion = postgresMigrations.length;
+
+/** "vdcs" in ASCII: the first half of our advisory locks. The second is a state's id; 0 is the schema. */
+export const lockClass = 0x76646373;
+
+/**
+ * What the database has. Looks without changing anything, and needs no right on the schema.
+ *
+ * @throws StateError where a schema `vdcsync` is somebody else's, or of a later release.
+ */
+export async function schemaVersion(
+  connection: PostgresConnection,
+  known = postgresVersion,
+): Promise<number | 'missing'> {
+  const [found] = await connection.query(
+    `SELECT count(c.oid) AS relations, count(c.oid) FILTER (WHERE c.relname = 'schema_version') AS ours
+     FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid
+     WHERE n.nspname = 'vdcsync'`,
+  );
+  if (found === undefined || Number(found.relations) === 0) return 'missing';
+  if (Number(found.ours) === 0) {
+    throw new StateError(
+      `The database of ${connection.label} has a schema vdcsync that is not ours; it was left as it is. Name another database.`,
+    );
+  }
+  const [row] = await connection.query('SELECT version FROM vdcsync.schema_version');
+  const version = Number(row?.version);
+  if (version > known) {
+    throw new StateError(
+      `The state ${connection.label} has version ${version}; this vdcsync knows versions up to ${known}. ` +
+        'It was not touched. Use the vdcsync that wrote it, or a later one.',
+    );
+  }
+  return version;
+}
+
+/**
+ * Brings the schema to the last of `steps`, all in one transaction under a lock, so that
+ * two that start at once do it one after the other, and a failure leaves what was there.
+ * Owners of other states in the database that know only the version before are fenced off
+ * by it: see `PostgresWriter`.
+ *
+ * @throws StateError where it cannot; the database is then as it was.
+ */
+export async function migratePostgres(
+  connection: PostgresConnection,
+  steps: readonly PostgresMigration[] = postgresMigrations,
+): Promise<void> {
+  if ((await schemaVersion(connection, steps.length)) === steps.length) return;
+  await connection.transaction('be brought up to date', async () => {
+    await connection.query('SELECT pg_advisory_xact_lock($1, 0)', lockClass);
+    const version = await schemaVersion(connection, steps.length);
+    if (version === 'missing') {
+      // CREATE SCHEMA IF NOT EXISTS asks for the right to create it even where it exists.
+      const there = await connection.query("SELECT 1 FROM pg_namespace WHERE nspname = 'vdcsync'");
+      if (there.length === 0) await connection.query('CREATE SCHEMA vdcsync');
+    }
+    for (const step of steps.slice(version === 'missing' ? 0 : version)) {
+      await connection.script(step.sql);
+      await connection.query('UPDATE vdcsync.schema_version SET version = $1', step.version);
+    }
+  });
+}

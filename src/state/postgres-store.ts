@@ -1,0 +1,332 @@
+import type { Json } from '../core/json.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { Verb } from '../core/plan.ts';
+import type {
+  Binding,
+  Intent,
+  IntentOutcome,
+  IntentPatch,
+  JournalEntry,
+  StateChange,
+  StateInfo,
+  StateStore,
+} from '../core/state.ts';
+import {
+  begunEntry,
+  changeEntry,
+  closedEntry,
+  ended,
+  patched,
+  throughJson,
+  updatedEntry,
+  validTime,
+} from './journal.ts';
+import type { PostgresConnection } from './postgres-connection.ts';
+import type { PostgresWriter } from './postgres-writer.ts';
+import type { Row } from './queries.ts';
+import {
+  checkBegin,
+  checkPatch,
+  refuseClosedStore,
+  refuseOtherProject,
+  refuseReadOnly,
+  refuseSecondIntent,
+  refuseUsedId,
+  stillOpen,
+} from './refusals.ts';
+
+export interface PostgresStoreDeps {
+  readonly connection: PostgresConnection;
+  /** The row of `vdcsync.states`. */
+  readonly stateId: number;
+  /** Left out: every change is rejected. */
+  readonly writer?: PostgresWriter;
+  /** Runs before the connection is closed, where there still is one. */
+  readonly onClose?: () => Promise<void>;
+}
+
+/**
+ * The state in PostgreSQL. Which one, who may write it and when: `openPostgresState`.
+ *
+ * Calls are carried out in the order in which they were made, each alone on the
+ * connection; values are copied when the call is made, before anything is awaited.
+ */
+export class PostgresStore implements StateStore {
+  private readonly deps: PostgresStoreDeps;
+  private readonly askedSince = new Map<string, number>();
+  private closed = false;
+
+  constructor(deps: PostgresStoreDeps) {
+    this.deps = deps;
+  }
+
+  async info(): Promise<StateInfo> {
+    return this.reading(() => this.head());
+  }
+
+  async claimProject(projectId: number): Promise<void> {
+    const writer = this.writer();
+    await this.deps.connection.exclusive(async () => {
+      const { projectId: recorded } = await this.head();
+      if (recorded === projectId) return;
+      if (recorded !== null) refuseOtherProject(recorded, projectId);
+      await writer.transaction(async () => {
+        await this.run('UPDATE vdcsync.states SET project_id = $2 WHERE id = $1', projectId);
+      });
+    });
+  }
+
+  async bindings(): Promise<readonly Binding[]> {
+    const sql = 'SELECT body FROM vdcsync.bindings WHERE state_id = $1 ORDER BY key';
+    return (await this.reading(() => this.run(sql))).map(body<Binding>);
+  }
+
+  async incarnation(key: ResourceKey): Promise<number> {
+    const sql = 'SELECT gone FROM vdcsync.incarnations WHERE state_id = $1 AND key = $2';
+    return Number((await this.reading(() => this.run(sql, key)))[0]?.gone ?? 0);
+  }
+
+  async change(changes: readonly StateChange[], at: number): Promise<void> {
+    this.writer();
+    validTime(at, 'A change');
+    const copies = throughJson(changes, 'A change');
+    if (copies.length === 0) return;
+    await this.writing(() => this.apply(copies, at));
+  }
+
+  async beginIntent(intent: Intent): Promise<void> {
+    this.writer();
+    checkBegin(intent);
+    validTime(intent.createdAt, `The intent ${intent.id}`);
+    const copy = throughJson(intent, `The intent ${intent.id}`);
+    await this.writing(async () => {
+      if ((await this.find(copy.id)) !== undefined) refuseUsedId(copy.id);
+      const [open] = await this.run(
+        `SELECT body FROM vdcsync.intents WHERE state_id = $1 AND key = $2 AND phase <> 'closed'`,
+        copy.key,
+      );
+      if (open !== undefined) refuseSecondIntent(body<Intent>(open), copy);
+      const { id, key, verb, incarnation, attempt, phase } = copy;
+      await this.run(
+        `INSERT INTO vdcsync.intents (state_id, id, key, verb, incarnation, attempt, phase, body)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+        ...[id, key, verb, incarnation, attempt, phase, JSON.stringify(copy)],
+      );
+      await this.append(begunEntry(copy));
+    });
+  }
+
+  async updateIntent(id: string, patch: IntentPatch, at: number, note?: Json): Promise<void> {
+    this.writer();
+    const copy = throughJson(
+      { patch, ...(note === undefined ? {} : { note }) },
+      `The update of intent ${id}`,
+    );
+    await this.writing(async () => {
+      const intent = stillOpen(id, await this.find(id));
+      checkPatch(intent, copy.patch);
+      validTime(at, `The update of intent ${id}`);
+      await this.put(patched(intent, copy.patch));
+      await this.append(updatedEntry(intent, copy.patch, at, copy.note));
+    });
+  }
+
+  async closeIntent(
+    id: string,
+    outcome: IntentOutcome,
+    detail: string,
+    changes: readonly StateChange[],
+    at: number,
+  ): Promise<void> {
+    this.writer();
+    const copies = throughJson(changes, `The end of intent ${id}`);
+    await this.writing(async () => {
+      const intent = stillOpen(id, await this.find(id));
+      validTime(at, `The end of intent ${id}`);
+      await this.put(ended(intent, outcome, detail, at));
+      await this.append(closedEntry(intent, outcome, detail, at));
+      await this.apply(copies, at, intent);
+    });
+  }
+
+  async openIntents(): Promise<readonly Intent[]> {
+    const sql = `SELECT body FROM vdcsync.intents WHERE state_id = $1 AND phase <> 'closed' ORDER BY seq`;
+    return (await this.reading(() => this.run(sql))).map(body<Intent>);
+  }
+
+  async lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number> {
+    const sql = `SELECT max(attempt) AS last FROM vdcsync.intents
+      WHERE state_id = $1 AND key = $2 AND verb = $3 AND incarnation = $4 AND outcome IS DISTINCT FROM 'void'`;
+    return Number((await this.reading(() => this.run(sql, key, verb, incarnation)))[0]?.last ?? -1);
+  }
+
+  async intents(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly Intent[]> {
+    const rows = await this.newest('SELECT body FROM vdcsync.intents', filter);
+    return rows.map(body<Intent>);
+  }
+
+  async journal(filter: {
+    readonly key?: ResourceKey;
+    readonly limit: number;
+  }): Promise<readonly JournalEntry[]> {
+    const rows = await this.newest('SELECT at, key, event, intent_id, data FROM vdcsync.journal', filter);
+    return rows.toReversed().map(journalEntry);
+  }
+
+  /** Forgets what the last `recentUse` did not ask for: a read must not write, and this does anyway. */
+  async recordUse(bucket: string, at: number): Promise<void> {
+    this.writer();
+    validTime(at, `A request of ${bucket}`);
+    await this.writing(async () => {
+      const since = this.askedSince.get(bucket);
+      if (since !== undefined) {
+        const sql = 'DELETE FROM vdcsync.uses WHERE state_id = $1 AND bucket = $2 AND at < $3';
+        await this.run(sql, bucket, since);
+      }
+      await this.run('INSERT INTO vdcsync.uses (state_id, bucket, at) VALUES ($1, $2, $3)', bucket, at);
+    });
+  }
+
+  async recentUse(bucket: string, since: number): Promise<readonly number[]> {
+    const sql = 'SELECT at FROM vdcsync.uses WHERE state_id = $1 AND bucket = $2 AND at >= $3 ORDER BY at';
+    const rows = await this.reading(async () => {
+      const found = await this.run(sql, bucket, since);
+      this.askedSince.set(bucket, since);
+      return found;
+    });
+    return rows.map(({ at }) => Number(at));
+  }
+
+  async note(name: string): Promise<Json | undefined> {
+    const sql = 'SELECT value FROM vdcsync.notes WHERE state_id = $1 AND name = $2';
+    const [row] = await this.reading(() => this.run(sql, name));
+    return row === undefined ? undefined : (JSON.parse(String(row.value)) as Json);
+  }
+
+  async putNote(name: string, value: Json): Promise<void> {
+    this.writer();
+    const text = JSON.stringify(throughJson(value, `The note ${name}`));
+    await this.writing(async () => {
+      await this.run(
+        `INSERT INTO vdcsync.notes (state_id, name, value) VALUES ($1, $2, $3)
+         ON CONFLICT (state_id, name) DO UPDATE SET value = excluded.value`,
+        name,
+        text,
+      );
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    const { connection, onClose } = this.deps;
+    try {
+      if (onClose !== undefined) await connection.exclusive(onClose);
+    } catch {
+      // The server frees the lock when the connection ends, which it does now at the latest.
+    } finally {
+      await connection.close();
+    }
+  }
+
+  private async head(): Promise<StateInfo> {
+    const sql = 'SELECT lineage, serial, created_at, project_id FROM vdcsync.states WHERE id = $1';
+    const [row = {}] = await this.run(sql);
+    return {
+      lineage: String(row.lineage),
+      serial: Number(row.serial),
+      createdAt: Number(row.created_at),
+      projectId: row.project_id === null ? null : Number(row.project_id),
+    };
+  }
+
+  private newest(select: string, filter: { readonly key?: ResourceKey; readonly limit: number }) {
+    const { key } = filter;
+    // NULL is SQL's "no limit"; Infinity is no integer to it.
+    const limit = Number.isFinite(filter.limit) ? filter.limit : null;
+    return this.reading(() =>
+      key === undefined
+        ? this.run(`${select} WHERE state_id = $1 ORDER BY seq DESC LIMIT $2`, limit)
+        : this.run(`${select} WHERE state_id = $1 AND key = $3 ORDER BY seq DESC LIMIT $2`, limit, key),
+    );
+  }
+
+  private async apply(changes: readonly StateChange[], at: number, intent?: Intent): Promise<void> {
+    for (const change of changes) {
+      if (change.type === 'bind') {
+        const { key, kind, id } = change.binding;
+        await this.run(
+          `INSERT INTO vdcsync.bindings (state_id, key, kind, id, body) VALUES ($1, $2, $3, $4, $5)
+           ON CONFLICT (state_id, key) DO UPDATE SET kind = excluded.kind, id = excluded.id, body = excluded.body`,
+          ...[key, kind, id, JSON.stringify(change.binding)],
+        );
+      } else if (change.type === 'release') {
+        await this.run('DELETE FROM vdcsync.bindings WHERE state_id = $1 AND key = $2', change.key);
+      }
+      if (change.type === 'next_incarnation' || (change.type === 'release' && change.gone)) {
+        await this.run(
+          `INSERT INTO vdcsync.incarnations AS known VALUES ($1, $2, 1)
+           ON CONFLICT (state_id, key) DO UPDATE SET gone = known.gone + 1`,
+          change.key,
+        );
+      }
+      await this.append(changeEntry(change, at, intent));
+    }
+  }
+
+  private async append({ at, key, event, intentId, data }: JournalEntry): Promise<void> {
+    await this.run(
+      `INSERT INTO vdcsync.journal (state_id, at, key, event, intent_id, data) VALUES ($1, $2, $3, $4, $5, $6)`,
+      ...[at, key, event, intentId ?? null, JSON.stringify(data)],
+    );
+  }
+
+  /** What is looked up by never changes, but for how far it has come. */
+  private async put(intent: Intent): Promise<void> {
+    await this.run(
+      'UPDATE vdcsync.intents SET phase = $3, outcome = $4, body = $5 WHERE state_id = $1 AND id = $2',
+      ...[intent.id, intent.phase, intent.outcome ?? null, JSON.stringify(intent)],
+    );
+  }
+
+  private async find(id: string): Promise<Intent | undefined> {
+    const rows = await this.run('SELECT body FROM vdcsync.intents WHERE state_id = $1 AND id = $2', id);
+    return rows.map(body<Intent>)[0];
+  }
+
+  /** One statement about this state: `$1` is its id. */
+  private run(sql: string, ...values: readonly (string | number | null)[]): Promise<readonly Row[]> {
+    return this.deps.connection.query(sql, this.deps.stateId, ...values);
+  }
+
+  private reading<T>(work: () => Promise<T>): Promise<T> {
+    if (this.closed) refuseClosedStore();
+    const { connection } = this.deps;
+    return connection.exclusive(() => connection.failingAs('be read', work));
+  }
+
+  /** Checks and changes in one transaction, behind the fence. */
+  private writing(work: () => Promise<void>): Promise<void> {
+    const writer = this.writer();
+    return this.deps.connection.exclusive(() => writer.transaction(work));
+  }
+
+  private writer(): PostgresWriter {
+    if (this.closed) refuseClosedStore();
+    return this.deps.writer ?? refuseReadOnly();
+  }
+}
+
+function body<T>(row: Row): T {
+  return JSON.parse(String(row.body)) as T;
+}
+
+function journalEntry({ at, key, event, intent_id: intentId, data }: Row): JournalEntry {
+  return {
+    at: Number(at),
+    key: String(key) as ResourceKey,
+    event: String(event) as JournalEntry['event'],
+    ...(intentId === null ? {} : { intentId: String(intentId) }),
+    data: JSON.parse(String(data)) as Json,
+  };
+}

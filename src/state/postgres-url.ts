@@ -1,0 +1,71 @@
+import { StateError } from '../core/errors.ts';
+
+/** A state inside a PostgreSQL database, as a URL names it. */
+export interface PostgresLocation {
+  /** For the driver: the URL with everything that is in it. Holds the password. */
+  readonly connectionString: string;
+  /** Which of the states in the database. */
+  readonly state: string;
+  /** For messages and reports: without user, password and settings. */
+  readonly label: string;
+}
+
+/** The state that a URL without `?state=` means. */
+export const defaultStateName = 'default';
+
+/** Does a location name a PostgreSQL database? */
+export function isPostgresUrl(location: string): boolean {
+  return /^postgres(ql)?:\/\//i.test(location);
+}
+
+/**
+ * Reads `postgres://USER:PASSWORD@HOST:PORT/DATABASE?state=NAME`. Everything else in the
+ * query is the driver's: `sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host` (a folder
+ * with a socket), `options`. `name`: the state where the URL does not name one.
+ *
+ * No message repeats the URL: what cannot be read may be a password in the wrong place.
+ *
+ * @throws StateError where it is no such URL.
+ */
+export function parsePostgresUrl(text: string, name = defaultStateName): PostgresLocation {
+  const url = readUrl(text);
+  const state = url.searchParams.get('state') ?? name;
+  if (!/^[\w.-]{1,100}$/.test(state)) {
+    throw new StateError(
+      "The state's name in the PostgreSQL URL (?state=NAME) may hold letters, digits, '.', '_' and '-', up to 100.",
+    );
+  }
+  return { connectionString: withStrictTls(text, url), state, label: labelOf(url, state) };
+}
+
+function readUrl(text: string): URL {
+  const refused = new StateError(
+    'The PostgreSQL URL of the state cannot be read. It looks like postgres://USER:PASSWORD@HOST:5432/DATABASE?state=NAME; ' +
+      'characters such as / ? # @ in a password are written as %2F %3F %23 %40.',
+  );
+  // A user without a host, as `?host=FOLDER` allows, is no URL to the standard.
+  const url = URL.parse(text) ?? URL.parse(text.replace('@/', '@localhost/'));
+  if (url === null) throw refused;
+  // Behind the host an @ is the rest of a password that was not encoded: the label would show it.
+  if (/@/.test(url.pathname + url.search) || url.hash !== '') throw refused;
+  return url;
+}
+
+function labelOf(url: URL, state: string): string {
+  const socket = url.searchParams.get('host');
+  const host = socket === null ? url.host || 'localhost' : '';
+  const query = [
+    ...(socket === null ? [] : [`host=${socket}`]),
+    ...(state === defaultStateName ? [] : [`state=${state}`]),
+  ];
+  return `postgres://${host}${url.pathname}${query.length === 0 ? '' : `?${query.join('&')}`}`;
+}
+
+/**
+ * The driver takes `prefer`, `require` and `verify-ca` for `verify-full` and warns that it
+ * will not for ever. To say what is meant keeps the certificate checked, and the warning away.
+ */
+function withStrictTls(text: string, url: URL): string {
+  if (url.searchParams.get('uselibpqcompat') === 'true') return text;
+  return text.replace(/([?&]sslmode=)(prefer|require|verify-ca)(?=&|$)/, '$1verify-full');
+}
