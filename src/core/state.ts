@@ -70,6 +70,8 @@ export interface Intent {
   /** What only evidence can explain: a lost answer, a server error, a task that failed. */
   readonly why?: string;
   readonly sends: number;
+  /** Sends that were never answered for themselves; the outcome table allows few. */
+  readonly lost?: number;
   /** Wall times in ms. */
   readonly createdAt: number;
   readonly firstSentAt: number;
@@ -105,6 +107,7 @@ export type IntentPatch = Partial<
     | 'ambiguous'
     | 'why'
     | 'sends'
+    | 'lost'
     | 'lastSentAt'
     | 'dueAt'
     | 'notSeenAt'

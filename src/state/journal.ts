@@ -59,14 +59,6 @@ export function changeEntry(change: StateChange, at: number, intent?: Intent): J
   }
 }
 
-/** The intent after a patch; fields named in `clear` are gone. */
-export function patched(intent: Intent, patch: IntentPatch): Intent {
-  const { clear = [], ...fields } = patch;
-  const cleared = new Set<string>(clear);
-  const entries = Object.entries({ ...intent, ...fields }).filter(([name]) => !cleared.has(name));
-  return Object.fromEntries(entries) as unknown as Intent;
-}
-
 /** The intent after its end. */
 export function ended(intent: Intent, outcome: IntentOutcome, detail: string, at: number): Intent {
   return { ...intent, phase: 'closed', outcome, detail, closedAt: at };

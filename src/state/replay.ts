@@ -1,6 +1,7 @@
+import { patched } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Binding, Intent, IntentOutcome, IntentPatch, JournalEntry } from '../core/state.ts';
-import { ended, patched } from './journal.ts';
+import { ended } from './journal.ts';
 
 /** What a journal says the state is. */
 export interface Replayed {
