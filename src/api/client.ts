@@ -33,8 +33,8 @@ export interface ClientOptions {
 }
 
 export interface Client {
-  /** Every documented read, waiting for the budget at the given priority. */
-  reads(priority: ReadPriority): ReadPort;
+  /** Every documented read, waiting for the budget at the given priority; `halt` gives up on all of them. */
+  reads(priority: ReadPriority, halt?: AbortSignal): ReadPort;
   readonly writes: WritePort;
   readonly tasks: TaskWatch;
   readonly counters: Readonly<Counters>;
@@ -72,7 +72,7 @@ export function createClient(options: ClientOptions): Client {
   });
   const readsOptions = { pipeline, clock, random, profile, apiClock, logger };
   return {
-    reads: (priority) => createReads(readsOptions, priority),
+    reads: (priority, halt) => createReads(readsOptions, priority, halt),
     writes: createWrites(pipeline, profile),
     tasks: createTaskWatch({ reads: createReads(readsOptions, 'poll'), clock, memory: options.uses, logger }),
     counters,

@@ -26,6 +26,8 @@ export interface Call {
   /** The exact text; none: no body and no content type. @assumption A21 */
   readonly body?: string;
   readonly idempotencyKey?: string;
+  /** Name of the only token it may go out under. */
+  readonly token?: string;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -37,6 +39,8 @@ export interface Pipeline {
   exchange(call: Call): Promise<Answer>;
   /** Resolves once the write budget has room. */
   room(signal?: AbortSignal): Promise<void>;
+  /** Names the token as it is now: equal names, equal tokens. */
+  token(): string;
 }
 
 export interface PipelineOptions {
@@ -110,6 +114,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   async function acquire(call: Call): Promise<{ slot: Slot; token: string; budget: Budget }> {
     for (;;) {
       const before = usableToken(options.token());
+      if (call.token !== undefined && nameOf(options.baseUrl, before) !== call.token) {
+        throw new ConfigError('the token has been exchanged since its project was read');
+      }
       const budget = budgets(before)[call.bucket];
       const slot = await budget.acquire(call.priority, call.signal);
       try {
@@ -162,6 +169,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   return {
     exchange,
     room: (signal) => budgets(usableToken(options.token())).writes.room(signal),
+    token: () => nameOf(options.baseUrl, options.token()),
   };
 }
 
@@ -171,8 +179,7 @@ type Budgets = Readonly<Record<Call['bucket'], Budget>>;
 function budgetsByToken({ baseUrl, clock, profile, uses }: PipelineOptions): (token: string) => Budgets {
   let current: { readonly name: string; readonly budgets: Budgets } | undefined;
   return (token) => {
-    // The hash, not the token, names the budget: the name stands in the state and in logs.
-    const name = createHash('sha256').update(`${baseUrl}\n${token}`).digest('hex').slice(0, 16);
+    const name = nameOf(baseUrl, token);
     if (current?.name === name) return current.budgets;
     const { windowMs, reads, writes } = profile.limits;
     const common = { windowMs, clock, timeScale: profile.timeScale, memory: uses };
@@ -183,6 +190,11 @@ function budgetsByToken({ baseUrl, clock, profile, uses }: PipelineOptions): (to
     current = { name, budgets };
     return budgets;
   };
+}
+
+/** The hash, not the token, names the budget: the name stands in the state and in logs. */
+function nameOf(baseUrl: string, token: string): string {
+  return createHash('sha256').update(`${baseUrl}\n${token}`).digest('hex').slice(0, 16);
 }
 
 function httpRequest(options: PipelineOptions, call: Call, token: string): HttpRequest {

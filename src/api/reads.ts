@@ -58,10 +58,10 @@ export interface Reads extends ReadPort {
  * A `find…` gives `undefined` for nothing but the API's own 404: for what belongs to a
  * server only `server_not_found`, as any other 404 there may be about something else.
  */
-export function createReads(options: ReadsOptions, priority: ReadPriority): Reads {
+export function createReads(options: ReadsOptions, priority: ReadPriority, halt?: AbortSignal): Reads {
   const { pipeline, clock, random, profile, logger } = options;
 
-  async function read<T>(path: string, schema: z.ZodType<T>, signal?: AbortSignal): Promise<T> {
+  async function read<T>(path: string, schema: z.ZodType<T>, signal = halt): Promise<T> {
     for (let tries = 1; ; tries++) {
       const outcome = await readOnce(path, schema, signal);
       if ('data' in outcome) return outcome.data;

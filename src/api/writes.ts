@@ -24,10 +24,10 @@ import { type BuiltWrite, buildWrite } from './write-requests.ts';
  * @source API §4 rule 5, §7
  */
 export function createWrites(pipeline: Pipeline, profile: ApiProfile): WritePort {
-  async function send(request: WriteRequest, idempotencyKey: string): Promise<WriteResult> {
+  async function send(request: WriteRequest, idempotencyKey: string, token?: string): Promise<WriteResult> {
     try {
       const built = buildWrite(request, profile);
-      return toResult(await pipeline.exchange(toCall(built, idempotencyKey)), built);
+      return toResult(await pipeline.exchange(toCall(built, idempotencyKey, token)), built);
     } catch (error) {
       const reason = error instanceof Error ? printable(error.message) : String(error);
       // The pipeline fails with anything else only before the first byte.
@@ -36,10 +36,10 @@ export function createWrites(pipeline: Pipeline, profile: ApiProfile): WritePort
     }
   }
 
-  return { room: (signal) => pipeline.room(signal), send };
+  return { room: (signal) => pipeline.room(signal), send, token: () => pipeline.token() };
 }
 
-function toCall(built: BuiltWrite, idempotencyKey: string): Call {
+function toCall(built: BuiltWrite, idempotencyKey: string, token: string | undefined): Call {
   // A key that the API would not take protects from nothing. @source API §8
   if (!/^[\x21-\x7e]{8,255}$/.test(idempotencyKey)) {
     throw new ConfigError('An idempotency key has 8 to 255 printable characters.');
@@ -50,6 +50,7 @@ function toCall(built: BuiltWrite, idempotencyKey: string): Call {
     bucket: 'writes',
     priority: 'operation',
     idempotencyKey,
+    ...(token === undefined ? {} : { token }),
     ...(built.body === undefined ? {} : { body: built.body }),
   };
 }

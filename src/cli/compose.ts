@@ -106,7 +106,7 @@ async function assemble(
     return { reads: reads + polls, writes, polls, throttled: limited };
   };
   const engine = createEngine({
-    reads: (priority) => client.reads(priority),
+    reads: client.reads,
     writes: client.writes,
     tasks: client.tasks,
     counts,

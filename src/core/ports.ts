@@ -102,8 +102,13 @@ export type WriteResult =
 export interface WritePort {
   /** Resolves once the write budget has room for one more send. */
   room(signal?: AbortSignal): Promise<void>;
-  /** Sends once, to the byte as given. Never retries and never throws. */
-  send(request: WriteRequest, idempotencyKey: string): Promise<WriteResult>;
+  /**
+   * Sends once, to the byte as given. Never retries and never throws. `token`: the one
+   * that was seen to be the right project's; under any other the write stays unsent.
+   */
+  send(request: WriteRequest, idempotencyKey: string, token?: string): Promise<WriteResult>;
+  /** Names the token that the next request will carry, without giving it away. */
+  token(): string;
 }
 
 /** How long a task of a sort takes, learnt from those that have ended. */
