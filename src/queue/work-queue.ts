@@ -15,12 +15,23 @@ export interface WorkQueueOptions<Key> {
 
 /**
  * A queue of keys, not of operations: whoever works on a key looks for itself at what
- * there is to do. A key that is added while it waits is one entry; added while it is
- * being worked on, it runs once more afterwards.
+ * there is to do.
+ *
+ * ```
+ *         add            turn              done
+ * (none) ────▶ ready ──────────▶ running ────────▶ (none)
+ *                ▲                │  │
+ *                └─ added while ──┘  └─ again ──▶ asleep
+ *                └──────────── time, add or wake ─────┘
+ * ```
+ * A key is in one of these at a time. Added while it is ready, it is still one entry;
+ * added while it runs, it runs once more afterwards, at once.
  */
 export interface WorkQueue<Key> {
   add(key: Key): void;
-  /** Resolves when nothing waits, runs or sleeps; rejects with the first failure. */
+  /** Everything asleep is worked on now. */
+  wake(): void;
+  /** Resolves when nothing is ready, runs or sleeps; rejects with the first failure. */
   drained(): Promise<void>;
 }
 
@@ -33,26 +44,26 @@ export function createWorkQueue<Key>({
   const ready = new Set<Key>();
   const running = new Set<Key>();
   const dirty = new Set<Key>();
-  const sleeping = new Set<Promise<void>>();
+  const asleep = new Map<Key, AbortController>();
   const failures: unknown[] = [];
   const watchers: (() => void)[] = [];
-  const asleep = new AbortController();
 
-  stop?.addEventListener('abort', () => shut(), { once: true });
+  stop?.addEventListener('abort', drop, { once: true });
 
-  function shut(): void {
+  function drop(): void {
     ready.clear();
     dirty.clear();
-    asleep.abort(new Error('The queue has stopped.'));
+    for (const key of [...asleep.keys()]) rouse(key);
     settleIfIdle();
   }
 
-  function closed(): boolean {
+  function isShut(): boolean {
     return failures.length > 0 || stop?.aborted === true;
   }
 
   function add(key: Key): void {
-    if (closed()) return;
+    if (isShut()) return;
+    rouse(key);
     if (running.has(key)) dirty.add(key);
     else ready.add(key);
     pump();
@@ -72,37 +83,42 @@ export function createWorkQueue<Key>({
       const next = await work(key);
       running.delete(key);
       if (dirty.delete(key)) add(key);
-      else if (next.next === 'again' && !closed()) sleepThenAdd(key, next.afterMs);
+      else if (next.next === 'again' && !isShut()) sleep(key, next.afterMs);
     } catch (error) {
       running.delete(key);
       failures.push(error);
-      shut();
+      drop();
     }
     pump();
     settleIfIdle();
   }
 
-  function sleepThenAdd(key: Key, afterMs: number): void {
-    const nap = clock
-      .sleep(afterMs, asleep.signal)
-      .then(
-        () => add(key),
-        () => undefined,
-      )
-      .finally(() => {
-        sleeping.delete(nap);
-        settleIfIdle();
-      });
-    sleeping.add(nap);
+  function sleep(key: Key, ms: number): void {
+    const nap = new AbortController();
+    asleep.set(key, nap);
+    clock.sleep(ms, nap.signal).then(
+      () => add(key),
+      () => undefined,
+    );
+  }
+
+  /** Ends its sleep, if it sleeps. */
+  function rouse(key: Key): void {
+    const nap = asleep.get(key);
+    asleep.delete(key);
+    nap?.abort();
   }
 
   function settleIfIdle(): void {
-    if (ready.size + running.size + sleeping.size > 0) return;
+    if (ready.size + running.size + asleep.size > 0) return;
     for (const watcher of watchers.splice(0)) watcher();
   }
 
   return {
     add,
+    wake() {
+      for (const key of [...asleep.keys()]) add(key);
+    },
     async drained() {
       await new Promise<void>((resolve) => {
         watchers.push(resolve);
