@@ -1,21 +1,24 @@
 import type { Desired } from '../core/desired.ts';
 import { PlanStaleError } from '../core/errors.ts';
 import { digestOf } from '../core/json.ts';
-import type { OperationId, Plan } from '../core/plan.ts';
+import { type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import type { StateChange } from '../core/state.ts';
 import { isOvertaken, type Planned, type Release } from '../plan/build.ts';
 import { drain } from './drain.ts';
+import { block, close } from './endings.ts';
 import type { ApplyOptions, EngineDeps, Repeating } from './engine.ts';
+import { isAbort, isFailedRead } from './interruption.ts';
 import { openRun, planFor, rememberTrust, withoutResources } from './look.ts';
 import { released } from './release.ts';
 import type { Run } from './run.ts';
-import { close } from './settle.ts';
 import { settleOpen } from './settle-open.ts';
 import type { WriteGate } from './write-gate.ts';
 
 /** Every round but the last has to get something done, so this bounds nothing but a bug. */
 const mostRounds = 100;
+/** An operation that has come to nothing so often in one run is left to the next one. */
+const mostTries = 3;
 const absenceGapMs = 60_000;
 
 /**
@@ -31,14 +34,13 @@ export async function apply(
   options: ApplyOptions,
 ): Promise<ApplyReport> {
   const startedAt = deps.clock.monotonic();
-  const halt = options.halt ?? new AbortController().signal;
-  const stop = AbortSignal.any([halt, ...(options.stop === undefined ? [] : [options.stop])]);
   const wanted = options.destroy ? withoutResources(desired) : desired;
-  const run = await openRun(deps, gate, wanted, { stop, halt, repeating: options.repeating });
+  const run = await openRun(deps, gate, wanted, options);
   const results: OperationResult[] = [];
   const approved = new Set<OperationId>();
   /** What the last drain read after its writes is as good as read again. */
   let lookSince: number | undefined;
+  let planned: Planned | undefined;
 
   const report = (outcome: ApplyReport['outcome'], plan: Plan): ApplyReport => ({
     outcome,
@@ -49,36 +51,61 @@ export async function apply(
     durationMs: deps.clock.monotonic() - startedAt,
   });
 
-  for (let round = 1; ; round++) {
-    const planned = await nextPlan(run, options, lookSince, deletions(results));
-    const { plan } = planned;
-    deps.onEvent?.({ type: 'planned', at: deps.clock.now(), round, plan });
-    if (stop.aborted) return report('stopped', plan);
-    if (round === 1 && options.saved !== undefined) refuseStale(plan, options.saved);
-    const withheld = withheldOf(plan, options.repeating?.withholds);
-    const fresh = plan.operations.filter(({ id }) => !approved.has(id) && !withheld.has(id));
-    const left = options.saved !== undefined && round > 1;
-    if (fresh.length > 0 && !left) {
-      if (!(await options.approve(plan))) return report(round === 1 ? 'declined' : 'failed', plan);
-      for (const { id } of fresh) approved.add(id);
-    }
-    await keepBooks(run, planned);
-    for (const id of withheld) approved.delete(id);
-    const todo = plan.operations.filter(({ id }) => approved.has(id));
-    if (todo.length === 0) return report(ending(plan, results, run), plan);
-    lookSince = deps.clock.now();
-    const done = await drain(run, plan, approved);
-    results.push(...done);
-    if (stop.aborted)
-      return report('stopped', (await nextPlan(run, options, lookSince, deletions(results))).plan);
-    if (!done.some(({ outcome }) => outcome === 'done') || round === mostRounds) {
-      const { plan: rest } = await nextPlan(run, options, lookSince, deletions(results));
-      return report(
-        done.some(({ outcome }) => outcome === 'failed') ? 'failed' : 'blocked',
-        withResults(rest, done),
+  async function rounds(): Promise<ApplyReport> {
+    for (let round = 1; ; round++) {
+      planned = await nextPlan(run, options, lookSince, deletions(results));
+      const { plan } = planned;
+      deps.onEvent?.({ type: 'planned', at: deps.clock.now(), round, plan });
+      if (run.stop.aborted) return report('stopped', plan);
+      if (round === 1 && options.saved !== undefined) refuseStale(plan, options.saved);
+      const withheld = withheldOf(plan, options.repeating?.withholds);
+      const fresh = plan.operations.filter(({ id }) => !approved.has(id) && !withheld.has(id));
+      const left = options.saved !== undefined && round > 1;
+      if (fresh.length > 0 && !left) {
+        if (!(await options.approve(plan))) return report(round === 1 ? 'declined' : 'failed', plan);
+        for (const { id } of fresh) approved.add(id);
+      }
+      await keepBooks(run, planned);
+      for (const id of withheld) approved.delete(id);
+      const may = new Set(
+        plan.operations
+          .map(({ id }) => id)
+          .filter((id) => approved.has(id) && tries(results, id) < mostTries),
       );
+      if (may.size === 0 || round === mostRounds)
+        return report(ending(plan, results, run), withFindings(plan, results));
+      lookSince = deps.clock.monotonic();
+      const done = await drain(run, plan, may);
+      results.push(...done);
+      if (!run.stop.aborted && !done.some(isProgress)) {
+        const { plan: rest } = await nextPlan(run, options, lookSince, deletions(results));
+        return report(done.some(hasFailed) ? 'failed' : 'blocked', withFindings(rest, results));
+      }
     }
   }
+
+  try {
+    return await rounds();
+  } catch (error) {
+    // Nothing is lost: what is in flight is in the state.
+    const stopped = isAbort(run, error) || (run.stop.aborted && isFailedRead(error));
+    if (stopped && planned !== undefined) return report('stopped', planned.plan);
+    throw error;
+  }
+}
+
+/** Another round may get further: something was done, or the plan was behind the times. */
+function isProgress({ outcome, code }: OperationResult): boolean {
+  return outcome === 'done' || code === 'overtaken';
+}
+
+function hasFailed({ outcome }: OperationResult): boolean {
+  return outcome === 'failed' || outcome === 'unresolved';
+}
+
+function tries(results: readonly OperationResult[], id: OperationId): number {
+  return results.filter(({ verb, key, outcome }) => outcome !== 'done' && operationId(verb, key) === id)
+    .length;
 }
 
 /** Settles what is open and looks, so that the plan is made of what is. */
@@ -89,7 +116,6 @@ async function nextPlan(
   deleted: number,
 ): Promise<Planned> {
   if (lookSince === undefined) {
-    await run.fence();
     if (run.intents.size > 0) {
       await settleOpen(run);
       if (!run.halt.aborted && run.repeating !== undefined) {
@@ -129,14 +155,19 @@ async function keepBooks(run: Run, { plan, releases }: Planned): Promise<void> {
 
 /** Writes without effect so far that the plan, or the file as it is now, no longer asks for. */
 async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
-  for (const intent of run.intents.values()) {
+  for (const intent of [...run.intents.values()]) {
+    if (isOvertaken(intent, run.world)) {
+      await close(run, intent, 'refused', 'the file has changed');
+      continue;
+    }
+    if (intent.phase !== 'waiting') continue;
     const asked = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
     const subject = run.world.subjects.get(intent.key);
-    const same = intent.basis === digestOf(subject?.desired?.value ?? null);
-    if (isOvertaken(intent, run.world))
-      await close(run, intent, 'refused', 'the file has changed', [], false);
-    if (intent.phase !== 'waiting' || (asked && same)) continue;
-    await close(run, intent, intent.ambiguous ? 'absent' : 'void', 'not wanted any more', [], false);
+    if (asked && intent.basis === digestOf(subject?.desired?.value ?? null)) continue;
+    const detail = 'not wanted any more';
+    if (intent.why === 'unreadable')
+      await block(run, intent, 'outcome_unknown', `${detail}, but it was accepted once`);
+    else await close(run, intent, intent.ambiguous ? 'absent' : 'refused', detail);
   }
 }
 
@@ -172,9 +203,10 @@ async function releaseChanges(run: Run, releases: readonly Release[]): Promise<S
 async function confirmGone(run: Run, releases: readonly Release[]): Promise<readonly Release[]> {
   if (releases.length === 0) return [];
   await run.deps.clock.sleep(absenceGapMs, run.stop);
-  await run.fence();
-  const since = run.deps.clock.now();
+  const token = await run.fence();
+  const since = run.deps.clock.monotonic();
   for (const { key } of releases) await run.lookAgain(key, since);
+  if (run.deps.writes.token() !== token) return [];
   const again = new Set((await planFor(run, false, 0)).releases.map(({ key }) => key));
   return releases.filter(({ key }) => again.has(key));
 }
@@ -194,13 +226,12 @@ function deletions(results: readonly OperationResult[]): number {
 
 function ending(plan: Plan, results: readonly OperationResult[], run: Run): ApplyReport['outcome'] {
   if (plan.blocked.length > 0 || run.intents.size > 0) return 'blocked';
-  if (plan.operations.length > 0)
-    return results.some(({ outcome }) => outcome === 'failed') ? 'failed' : 'blocked';
+  if (plan.operations.length > 0) return results.some(hasFailed) ? 'failed' : 'blocked';
   return 'converged';
 }
 
 /** What this run found in the way belongs into its last plan, also where a fresh look does not show it. */
-function withResults(plan: Plan, results: readonly OperationResult[]): Plan {
+function withFindings(plan: Plan, results: readonly OperationResult[]): Plan {
   const told = new Set(plan.blocked.map(({ key }) => key));
   const further = results
     .filter(({ outcome, key }) => outcome === 'blocked' && !told.has(key))

@@ -34,7 +34,7 @@ export async function beginIntent(
   const kind = run.kindOf(operation.kind);
   const context = contextOf(run, operation, world);
   const { subject } = context;
-  const preimage = await kind.preimage(context, run.cache.since(clock.now() - preimageFreshMs));
+  const preimage = await kind.preimage(context, run.cache.since(clock.monotonic() - preimageFreshMs));
   const incarnation = await incarnationOf(run, operation.key, subject.parent);
   const attempt = (await store.lastAttempt(operation.key, operation.verb, incarnation)) + 1;
   const id = randomId(random.next);
@@ -69,8 +69,7 @@ export async function beginIntent(
     dueAt: now,
   };
   await store.claimProject(run.desired.projectId);
-  await store.beginIntent(intent);
-  await run.refreshIntents();
+  await run.begin(intent);
   return intent;
 }
 

@@ -2,12 +2,12 @@ import type { Desired } from '../core/desired.ts';
 import { ConfigError } from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Binding, Intent, StateChange } from '../core/state.ts';
+import { boundBy, close } from './endings.ts';
 import type { EngineDeps, Resolution } from './engine.ts';
 import { openRun } from './look.ts';
 import { bindingOf } from './operate.ts';
 import { released } from './release.ts';
 import type { Run } from './run.ts';
-import { boundBy, close } from './settle.ts';
 import { survey } from './survey.ts';
 import type { WriteGate } from './write-gate.ts';
 
@@ -20,7 +20,6 @@ export async function adoptKey(
   id: string,
 ): Promise<string> {
   const run = await openRun(deps, gate, desired);
-  await run.fence();
   const subject = run.world.subjects.get(key);
   if (subject?.desired === undefined) {
     const keys = desired.resources.map((each) => each.key).join(', ');
@@ -63,7 +62,6 @@ export async function resolveIntent(
   resolution: Resolution,
 ): Promise<string> {
   const run = await openRun(deps, gate, desired);
-  await run.fence();
   const intent = run.intents.get(key);
   if (intent === undefined) {
     const open = [...run.intents.keys()];
@@ -73,14 +71,10 @@ export async function resolveIntent(
   switch (resolution.type) {
     case 'adopt':
       return adoptOutcome(run, intent, resolution.id);
-    case 'absent': {
-      const changes = intent.verb === 'delete' ? released(run, key, 'a person said that it is gone') : [];
-      const outcome = intent.verb === 'delete' ? 'done' : 'absent';
-      await close(run, intent, outcome, 'a person said that it is absent', changes, false);
-      return `${key}: taken as absent; the next apply goes on from there.`;
-    }
+    case 'absent':
+      return absentOutcome(run, intent);
     case 'abandon':
-      await close(run, intent, 'abandoned', 'a person gave it up', [], false);
+      await close(run, intent, 'abandoned', 'a person gave it up');
       return `${key}: the ${intent.verb} is given up; what it may have made is nobody's.`;
   }
 }
@@ -92,16 +86,33 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<strin
       true,
     );
   }
-  const read = run.cache.since(run.deps.clock.now());
+  const read = run.cache.since(run.deps.clock.monotonic());
   const found = await run.kindOf(intent.kind).evidence({ ...intent, resourceId: id }, read, new Set());
-  if (found.verdict === 'not_done' || found.verdict === 'unclear') {
+  if (found.verdict === 'not_done' || found.verdict === 'unclear' || found.id !== id) {
     throw new ConfigError(
       `The project has no ${intent.kind.replaceAll('_', ' ')} ${id} that fits ${intent.key}.`,
     );
   }
   const facts = found.verdict === 'done' ? found.facts : undefined;
-  await close(run, intent, 'done', `a person adopted ${id}`, boundBy(run, intent, found.id, facts), false);
-  return `${intent.key} is bound to ${found.id}.`;
+  await close(run, intent, 'done', `a person adopted ${id}`, { changes: boundBy(run, intent, id, facts) });
+  return `${intent.key} is bound to ${id}.`;
+}
+
+/** A person's word goes where reads tell nothing, and not against what they do tell. */
+async function absentOutcome(run: Run, intent: Intent): Promise<string> {
+  const { key, verb, kind } = intent;
+  const read = run.cache.since(run.deps.clock.monotonic());
+  const found = await run.kindOf(kind).evidence(intent, read, run.known(kind, intent));
+  if (verb === 'delete' && found.verdict !== 'done') {
+    throw new ConfigError(`${key} is still there, so its deletion cannot be taken as done: use --abandon.`);
+  }
+  if (verb !== 'delete' && found.verdict === 'done' && found.certain) {
+    throw new ConfigError(`${key} is not absent: it is ${found.id}. Use --adopt ${found.id}.`);
+  }
+  const changes = verb === 'delete' ? released(run, key, 'a person said that it is gone') : [];
+  const outcome = verb === 'delete' ? 'done' : 'absent';
+  await close(run, intent, outcome, 'a person said that it is absent', { changes });
+  return `${key}: taken as absent; the next apply goes on from there.`;
 }
 
 /** Looks as if the key were bound to the id already. */
@@ -120,7 +131,7 @@ async function isLive(run: Run, key: ResourceKey, id: string): Promise<boolean> 
     keep: false,
     boundAt: 0,
   };
-  const read = run.cache.since(run.deps.clock.now());
+  const read = run.cache.since(run.deps.clock.monotonic());
   const world = await survey({
     desired: run.desired,
     bindings: new Map([...run.bindings, [key, supposed]]),

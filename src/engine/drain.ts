@@ -2,11 +2,12 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Operation, OperationId, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
 import { createWorkQueue, type Next } from '../queue/work-queue.ts';
+import { type Interrupted, interruption, isIdle } from './interruption.ts';
 import { operate, type Turn } from './operate.ts';
 import type { Run } from './run.ts';
 
-/** More keys than this are never worked on at once; most of them wait for tasks. */
-const concurrency = 512;
+/** More keys than this are never worked on at once; most of them wait for their turn or for tasks. */
+const concurrency = 10_000;
 
 /**
  * Carries out what is approved of a plan. Each operation starts when what it needs is
@@ -27,40 +28,38 @@ export async function drain(
   const waitingFor = dependentsOf(todo);
 
   const queue = createWorkQueue<ResourceKey>({ clock, concurrency, work, stop: run.halt });
+  // Who sleeps has to notice that nothing new is sent any more.
+  const wake = () => queue.wake();
+  run.stop.addEventListener('abort', wake, { once: true });
 
   async function work(key: ResourceKey): Promise<Next> {
     const operation = todo.get(key)?.[0];
     if (operation === undefined || !isReady(operation)) return { next: 'done' };
     if (!startedAt.has(operation.id)) {
       if (run.stop.aborted && !run.intents.has(key)) return { next: 'done' };
-      startedAt.set(operation.id, clock.now());
+      startedAt.set(operation.id, clock.monotonic());
       onEvent?.({ type: 'started', at: clock.now(), operation });
     }
     const turn = await turnOf(operation);
     if (turn.now === 'again') return { next: 'again', afterMs: turn.afterMs };
-    if (turn.now === 'closed' && turn.retry) return { next: 'again', afterMs: 0 };
+    if (turn.now === 'closed' && turn.retryAfterMs !== undefined)
+      return { next: 'again', afterMs: turn.retryAfterMs };
     end(operation, turn);
     return { next: 'done' };
   }
 
-  /** An abort is no failure: the intent, if there is one, stays for the next run. */
-  async function turnOf(operation: Operation): Promise<Turn | { readonly now: 'interrupted' }> {
+  async function turnOf(operation: Operation): Promise<Turn | Interrupted> {
     try {
       const turn = await operate(run, operation);
-      const idle =
-        turn.now === 'again' && run.stop.aborted && run.intents.get(operation.key)?.phase !== 'accepted';
-      return idle ? { now: 'interrupted' } : turn;
+      return turn.now === 'again' && isIdle(run, operation.key) ? { now: 'interrupted' } : turn;
     } catch (error) {
-      if (run.stop.aborted || run.halt.aborted) return { now: 'interrupted' };
-      throw error;
+      return interruption(run, error);
     }
   }
 
-  function end(
-    operation: Operation,
-    turn: Exclude<Turn, { now: 'again' }> | { readonly now: 'interrupted' },
-  ): void {
-    const result = resultOf(run, operation, turn, clock.now() - (startedAt.get(operation.id) ?? clock.now()));
+  function end(operation: Operation, turn: Exclude<Turn, { now: 'again' }> | Interrupted): void {
+    const now = clock.monotonic();
+    const result = resultOf(run, operation, turn, now - (startedAt.get(operation.id) ?? now));
     results.set(operation.id, result);
     onEvent?.({ type: 'ended', at: clock.now(), result });
     todo.get(operation.key)?.shift();
@@ -75,7 +74,11 @@ export async function drain(
   }
 
   for (const key of todo.keys()) queue.add(key);
-  await queue.drained();
+  try {
+    await queue.drained();
+  } finally {
+    run.stop.removeEventListener('abort', wake);
+  }
   return [...results.values()];
 }
 
@@ -92,7 +95,7 @@ function dependentsOf(
 function resultOf(
   run: Run,
   { key, verb, kind }: Operation,
-  turn: Exclude<Turn, { now: 'again' }> | { readonly now: 'interrupted' },
+  turn: Exclude<Turn, { now: 'again' }> | Interrupted,
   durationMs: number,
 ): OperationResult {
   const requestId = run.intents.get(key)?.requestId;
@@ -112,6 +115,13 @@ function resultOf(
       return { ...base, outcome: 'failed', code: 'overtaken', detail: turn.reason };
     case 'interrupted':
       return { ...base, outcome: 'unresolved', detail: 'interrupted; the next run goes on from here' };
+    case 'unread':
+      return {
+        ...base,
+        outcome: run.intents.has(key) ? 'unresolved' : 'failed',
+        code: 'read_failed',
+        detail: turn.reason,
+      };
   }
 }
 
@@ -119,5 +129,5 @@ function resultOf(
 function exposure(run: Run, firewall: ResourceKey): number | undefined {
   const server = run.world.subjects.get(firewall)?.parent;
   const since = server === undefined ? undefined : run.openSince.get(server);
-  return since === undefined ? undefined : run.deps.clock.now() - since;
+  return since === undefined ? undefined : run.deps.clock.monotonic() - since;
 }

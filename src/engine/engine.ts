@@ -17,7 +17,8 @@ import { createWriteGate } from './write-gate.ts';
 
 /** Everything the engine touches; demo, tests, simulation and production differ only here. */
 export interface EngineDeps {
-  readonly reads: (priority: 'poll' | 'operation' | 'refresh') => ReadPort;
+  /** `halt` gives up on every read of the port. */
+  readonly reads: (priority: 'poll' | 'operation' | 'refresh', halt?: AbortSignal) => ReadPort;
   readonly writes: WritePort;
   readonly tasks: TaskWatch;
   readonly counts: () => RequestCounts;
@@ -83,15 +84,18 @@ export interface Engine {
 }
 
 /**
- * The engine for one token of one API and one state. Runs share the write gate, so that
- * two of them in one process still send one write at a time.
+ * The engine for one token of one API and one state. What changes the state goes one
+ * after the other: a run knows the state from its own writes, and a second one beside it
+ * would buy what the first is buying.
  */
 export function createEngine(deps: EngineDeps): Engine {
   const gate = createWriteGate();
+  const runs = createWriteGate();
   return {
     plan: (desired, options) => planOnce(deps, gate, desired, options ?? {}),
-    apply: (desired, options) => apply(deps, gate, desired, options),
-    adopt: (desired, key, id) => adoptKey(deps, gate, desired, key, id),
-    resolve: (desired, key, resolution) => resolveIntent(deps, gate, desired, key, resolution),
+    apply: (desired, options) => runs.run(0, () => apply(deps, gate, desired, options), options.halt),
+    adopt: (desired, key, id) => runs.run(0, () => adoptKey(deps, gate, desired, key, id)),
+    resolve: (desired, key, resolution) =>
+      runs.run(0, () => resolveIntent(deps, gate, desired, key, resolution)),
   };
 }

@@ -24,7 +24,8 @@ export function openRun(
   } = {},
 ): Promise<Run> {
   const { stop = never, halt = never, repeating } = context;
-  const cache = repeating?.cache ?? createReadCache(deps.reads('operation'), deps.clock);
+  const token = () => deps.writes.token();
+  const cache = repeating?.cache ?? createReadCache(deps.reads('operation', halt), deps.clock, token);
   if (repeating !== undefined) cache.forgetLists();
   return startRun({ deps, desired, cache, gate, stop, halt, repeating });
 }

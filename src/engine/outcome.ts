@@ -24,10 +24,10 @@ export type Disposition =
       readonly do: 'refuse';
       readonly code: string;
       readonly reason: string;
-      readonly until: 'file' | 'replan' | 'now';
+      readonly until: 'file' | 'replan' | 'now' | 'person';
       readonly hold?: HoldScope;
     }
-  /** Only evidence can tell, not before `afterMs`; `newKeyAfterMs` since the send where it was absent. */
+  /** Only evidence can tell, not before `afterMs`. */
   | {
       readonly do: 'look';
       readonly afterMs: number;
@@ -37,10 +37,25 @@ export type Disposition =
 
 /**
  * Why an intent's effect is unknown; it decides what follows *absent*.
- * `lost`: the same key again. `server_error`: a new key. `gateway_error`: a new key, after
- * the origin had 15 minutes. `unreadable`: it did take effect, so the same key again.
+ *
+ * | | then |
+ * | --- | --- |
+ * | `lost` | the same key again |
+ * | `conflict` | the same key again: a 409 on a resend, which may be our own success |
+ * | `unreadable` | the same key again, and never a new one: it did take effect |
+ * | `refused` | a new key: the refusal of a resend is stored under this one |
+ * | `server_error` | a new key: the same would be carried out again |
+ * | `gateway_error` | a new key, after the origin had 15 minutes |
+ * | `not_found` | nothing: the API knows nothing to delete, and its reads show it |
  */
-export type Why = 'lost' | 'server_error' | 'gateway_error' | 'unreadable';
+export type Why =
+  | 'lost'
+  | 'conflict'
+  | 'unreadable'
+  | 'refused'
+  | 'server_error'
+  | 'gateway_error'
+  | 'not_found';
 
 /** What waits are reckoned from. */
 export interface Pace {
@@ -66,7 +81,7 @@ const minute = 60 * second;
  */
 export function disposition(
   result: WriteResult,
-  intent: Pick<Intent, 'ambiguous' | 'sends' | 'verb'>,
+  intent: Pick<Intent, 'ambiguous' | 'verb'>,
   pace: Pace,
 ): Disposition {
   const { requestTimeoutMs, jitter, waits } = pace;
@@ -75,22 +90,17 @@ export function disposition(
     case 'unsent':
       return wait(backoff(second, minute, waits, jitter), 'unreachable', result.reason);
     case 'ambiguous':
-      return {
-        do: 'look',
-        afterMs: settleMs,
-        why: gateway(result.status) ? 'gateway_error' : 'lost',
-        reason: result.reason,
-      };
+      return { do: 'look', afterMs: settleMs, why: 'lost', reason: result.reason };
     case 'answer':
       if (result.status < 300) return accepted(result, settleMs);
       if (result.status >= 500) return serverError(result, settleMs);
-      if (intent.ambiguous && result.status !== 429) {
-        return {
-          do: 'look',
-          afterMs: settleMs,
-          why: 'lost',
-          reason: `${told(result)}, which says nothing of the send before`,
-        };
+      if (intent.ambiguous && (result.status !== 429 || result.replayed)) {
+        const why = result.status === 409 ? 'conflict' : 'refused';
+        const reason = `${told(result)}, which says nothing of the send before`;
+        return { do: 'look', afterMs: settleMs, why, reason };
+      }
+      if (result.status === 404 && intent.verb === 'delete') {
+        return { do: 'look', afterMs: settleMs, why: 'not_found', reason: told(result) };
       }
       return refusal(result, pace);
   }
@@ -110,11 +120,12 @@ function accepted(result: Conclusive, settleMs: number): Disposition {
     };
   }
   if (task === undefined || task === null) {
-    return result.status === 202 && task === null
-      ? { do: 'accept', task: null, breach: '202 with `task` null' }
+    return result.status === 202
+      ? { do: 'accept', task: null, breach: '202 without a task' }
       : { do: 'accept', task: null };
   }
-  return { do: 'accept', task: task.id };
+  const breach = result.status === 202 ? {} : { breach: `${result.status} with a task` };
+  return { do: 'accept', task: task.id, ...breach };
 }
 
 function serverError(result: Conclusive, settleMs: number): Disposition {
@@ -126,6 +137,10 @@ function refusal(result: Conclusive, { jitter, waits, timeScale }: Pace): Dispos
   const code = result.code ?? `http_${result.status}`;
   const reason = told(result);
   if (result.replayed) return { do: 'refuse', code, reason, until: 'now' };
+  // The key was used before this state knew it, for another body: what that made may be alive. @assumption A4
+  if (code.includes('idempotency') && result.status !== 409) {
+    return { do: 'refuse', code, reason, until: 'person' };
+  }
   switch (result.status) {
     case 429:
       return wait(0, code, reason);
@@ -169,7 +184,7 @@ function wait(afterMs: number, code: string, reason: string): Disposition {
 }
 
 /** The origin behind a gateway may still be at work. */
-function gateway(status: number | undefined): boolean {
+function gateway(status: number): boolean {
   return status === 502 || status === 504;
 }
 

@@ -4,10 +4,11 @@ import type { ReadPort, WriteRequest } from '../core/ports.ts';
 
 /**
  * Shares reads between those who may use the same answer. An answer serves everyone who
- * asks for one no older than the moment that its request *started*, and nobody else.
+ * asks for one no older than the moment that its request *started*, and nobody else. What
+ * was read under another token may be of another project, and serves nobody any more.
  */
 export interface ReadCache {
-  /** A port whose answers all come from requests that started at `time` or later (wall ms). */
+  /** A port whose answers all come from requests that started at `time` or later, on the monotonic clock. */
   since(time: number): ReadPort;
   /** Drops what a write has made untrue. */
   forget(request: WriteRequest): void;
@@ -33,12 +34,16 @@ export interface KeptAnswer {
 }
 
 interface Entry {
+  /** On the monotonic clock, and wall ms. */
   readonly startedAt: number;
+  readonly wallAt: number;
+  readonly token: string;
   readonly answer: Promise<unknown>;
   readonly ask: (port: ReadPort) => Promise<unknown>;
 }
 
-export function createReadCache(read: ReadPort, clock: Clock): ReadCache {
+/** `tokenNow` names the token that requests go out under. */
+export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => string = () => ''): ReadCache {
   const entries = new Map<string, Entry>();
 
   function shared<Answer>(
@@ -47,9 +52,12 @@ export function createReadCache(read: ReadPort, clock: Clock): ReadCache {
     ask: (port: ReadPort) => Promise<Answer>,
   ): Promise<Answer> {
     const entry = entries.get(name);
-    if (entry !== undefined && entry.startedAt >= time) return entry.answer as Promise<Answer>;
+    const token = tokenNow();
+    if (entry !== undefined && entry.startedAt >= time && entry.token === token) {
+      return entry.answer as Promise<Answer>;
+    }
     const answer = ask(read);
-    const fresh = { startedAt: clock.now(), answer, ask };
+    const fresh = { startedAt: clock.monotonic(), wallAt: clock.now(), token, answer, ask };
     entries.set(name, fresh);
     answer.catch(() => {
       if (entries.get(name) === fresh) entries.delete(name);
@@ -93,21 +101,21 @@ export function createReadCache(read: ReadPort, clock: Clock): ReadCache {
     },
     aboutServers: () =>
       [...entries]
-        .flatMap(([name, { startedAt }]) => {
+        .flatMap(([name, { wallAt }]) => {
           const server = /^server (\d+) /.exec(name)?.[1];
-          return server === undefined ? [] : [{ name, server, startedAt }];
+          return server === undefined ? [] : [{ name, server, startedAt: wallAt }];
         })
         .sort((a, b) => a.startedAt - b.startedAt),
     async refresh(name, port) {
       const entry = entries.get(name);
       if (entry === undefined) return false;
-      const startedAt = clock.now();
+      const now = { startedAt: clock.monotonic(), wallAt: clock.now(), token: tokenNow() };
       const fresh = await entry.ask(port);
       if (entries.get(name) !== entry) return false;
       const differs = !equal(fresh, await entry.answer);
       // Looked up again: the old answer may have been replaced while it was waited for.
       if (entries.get(name) !== entry) return false;
-      entries.set(name, { ...entry, startedAt, answer: Promise.resolve(fresh) });
+      entries.set(name, { ...entry, ...now, answer: Promise.resolve(fresh) });
       return differs;
     },
   };

@@ -4,9 +4,7 @@ import type { Run } from './run.ts';
 
 /** What ends with a resource that is gone: a server's cards and firewall, but not its address. */
 export function released(run: Run, key: ResourceKey, reason: string): StateChange[] {
-  const children = [...run.bindings.values()].filter(
-    (each) => each.key.startsWith(`${key}.`) && !run.kindOf(each.kind).outlivesParent,
-  );
+  const children = run.boundIn(key).filter((each) => !run.kindOf(each.kind).outlivesParent);
   return [
     { type: 'release', key, gone: true, reason },
     ...children.map(

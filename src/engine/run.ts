@@ -1,14 +1,16 @@
 import type { Desired } from '../core/desired.ts';
+import { patched } from '../core/intent.ts';
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { Spend, Verb } from '../core/plan.ts';
 import type { WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
-import type { Binding, Intent, StateChange } from '../core/state.ts';
+import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
 import type { EngineDeps, Repeating } from './engine.ts';
 import type { HoldScope } from './outcome.ts';
 import type { ReadCache } from './read-cache.ts';
-import { refuseOtherProject, type SurveyInput, survey, surveyAgain } from './survey.ts';
+import { createStopwatch, type Stopwatch } from './stopwatch.ts';
+import { lookAtOne, refuseOtherProject, type SurveyInput, subjectOf, survey, worldOf } from './survey.ts';
 import type { WriteGate } from './write-gate.ts';
 
 /** How old a look may be that an operation is decided on, in ms. */
@@ -32,32 +34,49 @@ export interface Run {
   /** Aborted: every wait ends now. */
   readonly halt: AbortSignal;
   readonly repeating: Repeating | undefined;
+  readonly stopwatch: Stopwatch;
   /** The state's bindings and open intents, as last made durable. */
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
   readonly intents: ReadonlyMap<ResourceKey, Intent>;
   /** The last look at everything; operations look again at their own part. */
   world: World;
-  /** When servers of this run were accepted, for the time their firewalls took. Wall ms. */
+  /** When servers of this run were accepted, for the time their firewalls took. Monotonic ms. */
   readonly openSince: Map<ResourceKey, number>;
   /** GPU packages refused for want of cards, by server. */
   readonly exhausted: Map<ResourceKey, readonly string[]>;
 
   kindOf(name: KindName): ResourceKind;
-  /** Looks at everything; `since` (wall ms) is how old a read may be that no write has overtaken, now by default. */
+  /** Looks at everything; `since` (monotonic ms) is how old a read may be that no write has overtaken, now by default. */
   look(since?: number): Promise<World>;
-  /** Looks at one resource again; `since` (wall ms) is how old the reads may be, a minute by default. */
+  /** Looks at one resource again; `since` (monotonic ms) is how old the reads may be, a minute by default. */
   lookAgain(key: ResourceKey, since?: number): Promise<World>;
-  /** Throws `FenceError` unless the token is the spec's project's, as of the last minute. */
-  fence(): Promise<void>;
+  /**
+   * Throws `FenceError` unless the token is the spec's project's, as of the last minute.
+   * Gives the token's name, so that nothing goes out under another one.
+   */
+  fence(): Promise<string>;
   hold(scope: HoldScope, request: WriteRequest, hold: Hold): void;
   heldBy(request: WriteRequest, spend: Spend): Hold | undefined;
+  /** Every write is held. */
+  allHeld(): Hold | undefined;
+  holdAll(hold: Hold): void;
+  /** Ends the run: nothing of it goes on after this. */
+  giveUp(cause: unknown): void;
+  /** Each of these is durable when it resolves, and only then to be seen above. */
+  begin(intent: Intent): Promise<void>;
+  update(intent: Intent, patch: IntentPatch): Promise<Intent>;
+  close(
+    intent: Intent,
+    outcome: IntentOutcome,
+    detail: string,
+    changes: readonly StateChange[],
+  ): Promise<void>;
   change(changes: readonly StateChange[]): Promise<void>;
-  /** Reads the intent back, as it stands in the state. */
-  refreshIntents(): Promise<void>;
-  refreshBindings(): Promise<void>;
+  /** Bindings of what is inside a server. */
+  boundIn(server: ResourceKey): readonly Binding[];
   tell(key: ResourceKey, verb: Verb, step: Step, detail: string, untilMs?: number): void;
-  /** Live ids that the state knows, so that they are nobody's new ones. */
-  known(kind: KindName): ReadonlySet<string>;
+  /** Live ids of the kind that are some key's already, so that they are nobody's new ones. */
+  known(kind: KindName, but?: Intent): ReadonlySet<string>;
 }
 
 export interface RunOptions {
@@ -70,13 +89,15 @@ export interface RunOptions {
   readonly repeating: Repeating | undefined;
 }
 
-/** Loads the state and takes a first look at the project. */
+/** Loads the state, makes sure of the project, and takes a first look at it. */
 export async function startRun(options: RunOptions): Promise<Run> {
   const { deps, desired, cache, repeating } = options;
   const { store, clock, kinds, profile } = deps;
-  const bindings = new Map<ResourceKey, Binding>();
-  const intents = new Map<ResourceKey, Intent>();
+  const bindings = new Map((await store.bindings()).map((binding) => [binding.key, binding]));
+  const intents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
+  const wanted = new Map(desired.resources.map((resource) => [resource.key, resource]));
   const holds = repeating?.holds ?? new Map<string, Hold>();
+  const broken = new AbortController();
 
   const input = (since: number): SurveyInput => ({
     desired,
@@ -84,13 +105,35 @@ export async function startRun(options: RunOptions): Promise<Run> {
     kinds,
     profile,
     read: cache.since(since),
-    catalogueRead: cache.since(clock.now() - catalogueFreshMs),
+    catalogueRead: cache.since(clock.monotonic() - catalogueFreshMs),
   });
+
+  /** The state's maps, and what the world makes of them, follow what was written: reading it back would cost as much as there is. */
+  function follow(changes: readonly StateChange[]): void {
+    for (const change of changes) {
+      if (change.type === 'next_incarnation') continue;
+      const key = change.type === 'bind' ? change.binding.key : change.key;
+      if (change.type === 'bind') bindings.set(key, change.binding);
+      else bindings.delete(key);
+      if (run.world === undefined) continue;
+      const subjects = new Map(run.world.subjects);
+      const inside = [...subjects.values()].filter(({ parent }) => parent === key).map((each) => each.key);
+      for (const touched of [key, ...inside]) {
+        const subject = subjectOf({ wanted, bindings, kinds }, touched);
+        if (subject === undefined) subjects.delete(touched);
+        else subjects.set(touched, subject);
+      }
+      run.world = worldOf(input(0), { ...run.world, subjects });
+    }
+  }
 
   const run: Omit<Run, 'world'> & { world?: World } = {
     ...options,
+    stop: AbortSignal.any([options.stop, options.halt, broken.signal]),
+    halt: AbortSignal.any([options.halt, broken.signal]),
     bindings,
     intents,
+    stopwatch: createStopwatch(clock, profile.timeScale),
     openSince: new Map(),
     exhausted: new Map(),
     kindOf(name) {
@@ -98,17 +141,28 @@ export async function startRun(options: RunOptions): Promise<Run> {
       if (kind === undefined) throw new Error(`No such kind: ${name}`);
       return kind;
     },
-    async look(since = clock.now()) {
+    async look(since = clock.monotonic()) {
       run.world = await survey(input(since));
       repeating?.onLook?.(run.world);
       return run.world;
     },
-    async lookAgain(key, since = clock.now() - freshMs) {
-      run.world = await surveyAgain(input(since), run.world as World, key);
+    async lookAgain(key, since = clock.monotonic() - freshMs) {
+      const seen = await lookAtOne(input(since), run.world as World, key);
+      // Others have looked and bound meanwhile, so only what was just seen is put in.
+      const world = run.world as World;
+      const observed = new Map(world.observed);
+      observed.delete(key);
+      for (const [each, what] of seen.observed) observed.set(each, what);
+      run.world = worldOf(input(since), { ...world, ...seen, observed });
       return run.world;
     },
     async fence() {
-      refuseOtherProject(desired, await cache.since(clock.now() - freshMs).project());
+      for (;;) {
+        const token = deps.writes.token();
+        const project = await cache.since(clock.monotonic() - freshMs).project();
+        refuseOtherProject(desired, project);
+        if (deps.writes.token() === token) return token;
+      }
     },
     hold(scope, request, hold) {
       holds.set(scope === 'operation' ? request.name : scope, hold);
@@ -117,37 +171,42 @@ export async function startRun(options: RunOptions): Promise<Run> {
       holds.get('everything') ??
       holds.get(request.name) ??
       (spend === 'adds' ? holds.get('spending') : undefined),
+    allHeld: () => holds.get('everything'),
+    holdAll: (hold) => void holds.set('everything', hold),
+    giveUp: (cause) => broken.abort(new Error('The run has failed.', { cause })),
+    async begin(intent) {
+      await store.beginIntent(intent);
+      intents.set(intent.key, intent);
+    },
+    async update(intent, patch) {
+      await store.updateIntent(intent.id, patch, clock.now());
+      const next = patched(intents.get(intent.key) ?? intent, patch);
+      intents.set(intent.key, next);
+      return next;
+    },
+    async close(intent, outcome, detail, changes) {
+      await store.closeIntent(intent.id, outcome, detail, changes, clock.now());
+      intents.delete(intent.key);
+      follow(changes);
+    },
     async change(changes) {
       await store.change(changes, clock.now());
-      await run.refreshBindings();
+      follow(changes);
     },
-    async refreshIntents() {
-      const open = await store.openIntents();
-      intents.clear();
-      for (const intent of open) intents.set(intent.key, intent);
-    },
-    async refreshBindings() {
-      const stored = await store.bindings();
-      bindings.clear();
-      for (const binding of stored) bindings.set(binding.key, binding);
-    },
+    boundIn: (server) => [...bindings.values()].filter(({ key }) => key.startsWith(`${server}.`)),
     tell(key, verb, step, detail, untilMs) {
       const at = clock.now();
-      deps.onEvent?.({
-        type: 'progress',
-        at,
-        key,
-        verb,
-        step,
-        detail,
-        ...(untilMs === undefined ? {} : { untilMs }),
-      });
+      const until = untilMs === undefined ? {} : { untilMs };
+      deps.onEvent?.({ type: 'progress', at, key, verb, step, detail, ...until });
     },
-    known: (kind) =>
-      new Set([...bindings.values()].filter((binding) => binding.kind === kind).map(({ id }) => id)),
+    known(kind, but) {
+      const bound = [...bindings.values()].filter((each) => each.kind === kind).map(({ id }) => id);
+      const underWay = [...intents.values()]
+        .filter((each) => each.kind === kind && each.id !== but?.id)
+        .flatMap(({ resourceId }) => resourceId ?? []);
+      return new Set([...bound, ...underWay]);
+    },
   };
-  await run.refreshBindings();
-  await run.refreshIntents();
   await run.look(repeating === undefined ? undefined : 0);
   return run as Run;
 }

@@ -1,8 +1,10 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { Intent } from '../core/state.ts';
 import { createWorkQueue, type Next } from '../queue/work-queue.ts';
+import type { Progress } from './endings.ts';
+import { interruption, isIdle } from './interruption.ts';
 import type { Run } from './run.ts';
-import { advance, type Progress } from './settle.ts';
+import { advance } from './settle.ts';
 
 /**
  * Brings every intent that an earlier run left open to its end, or to a person, before
@@ -36,26 +38,29 @@ async function settleUntil(run: Run): Promise<void> {
     stop: run.halt,
     work: (key) => settleOne(run, key),
   });
-  for (const key of run.intents.keys()) queue.add(key);
-  await queue.drained();
+  const wake = () => queue.wake();
+  run.stop.addEventListener('abort', wake, { once: true });
+  for (const key of [...run.intents.keys()]) queue.add(key);
+  try {
+    await queue.drained();
+  } finally {
+    run.stop.removeEventListener('abort', wake);
+  }
 }
 
 async function settleOne(run: Run, key: ResourceKey): Promise<Next> {
   const intent = run.intents.get(key);
   if (intent === undefined) return { next: 'done' };
+  if (intent.phase === 'waiting') return { next: 'done' };
   try {
-    if (intent.phase === 'waiting') return { next: 'done' };
     const progress = await advance(run, intent);
-    if (progress.now === 'again') {
-      const stopped = run.stop.aborted && run.intents.get(key)?.phase !== 'accepted';
-      return stopped ? { next: 'done' } : { next: 'again', afterMs: progress.afterMs };
-    }
-    tellEnd(run, intent, progress);
-    return { next: 'done' };
+    if (progress.now !== 'again') tellEnd(run, intent, progress);
+    else if (!isIdle(run, key)) return { next: 'again', afterMs: progress.afterMs };
   } catch (error) {
-    if (run.stop.aborted || run.halt.aborted) return { next: 'done' };
-    throw error;
+    // What cannot be read now is left open, and looked at again when its operation comes.
+    interruption(run, error);
   }
+  return { next: 'done' };
 }
 
 function tellEnd(run: Run, intent: Intent, progress: Exclude<Progress, { now: 'again' }>): void {

@@ -21,30 +21,29 @@ export interface SurveyInput {
 /** Looks at everything that the file or the state names, once. Throws `FenceError` in another project. */
 export async function survey(input: SurveyInput): Promise<World> {
   const { read, kinds } = input;
-  const subjects = subjectsOf(input.desired.resources, input.bindings, kinds);
+  const subjects = subjectsOf(input);
   const project = await read.project();
   refuseOtherProject(input.desired, project);
   const [ips, networks, catalogue] = await Promise.all([read.ips(), read.networks(), readCatalogue(input)]);
   const observed = await observe(kinds, read, subjects, [...subjects.values()]);
-  return assemble(input, { project, ips, networks, catalogue, subjects, observed });
+  return worldOf(input, { project, ips, networks, catalogue, subjects, observed });
 }
 
 /**
- * The same world with one resource looked at again, and every binding as it is now.
- * What is inside a server depends on no list, so none is read for it.
+ * One resource, and the lists that it is judged by. What is inside a server depends on no
+ * list, so none is read for it.
  */
-export async function surveyAgain(input: SurveyInput, before: World, key: ResourceKey): Promise<World> {
-  const { read, kinds } = input;
-  const subjects = subjectsOf(input.desired.resources, input.bindings, kinds);
-  const subject = subjects.get(key);
+export async function lookAtOne(
+  { read, kinds }: SurveyInput,
+  before: World,
+  key: ResourceKey,
+): Promise<Pick<World, 'ips' | 'networks' | 'observed'>> {
+  const subject = before.subjects.get(key);
   const alone = subject?.parent !== undefined;
   const ips = alone ? before.ips : await read.ips();
   const networks = alone ? before.networks : await read.networks();
-  const fresh = await observe(kinds, read, subjects, subject === undefined ? [] : [subject]);
-  const observed = new Map(before.observed);
-  observed.delete(key);
-  for (const [seen, what] of fresh) observed.set(seen, what);
-  return assemble(input, { ...before, ips, networks, subjects, observed });
+  const observed = await observe(kinds, read, before.subjects, subject === undefined ? [] : [subject]);
+  return { ips, networks, observed };
 }
 
 /** @throws FenceError where the token belongs to another project than the file. */
@@ -57,7 +56,7 @@ export function refuseOtherProject({ projectId }: Desired, { id, name }: Project
 
 type Parts = Pick<World, 'project' | 'ips' | 'networks' | 'catalogue' | 'subjects' | 'observed'>;
 
-function assemble({ desired, profile, read }: SurveyInput, parts: Parts): World {
+export function worldOf({ desired, profile, read }: SurveyInput, parts: Parts): World {
   const { project, ips, networks, catalogue, subjects, observed } = parts;
   const { settings } = desired;
   const apiNow = read.apiNow();
@@ -65,29 +64,36 @@ function assemble({ desired, profile, read }: SurveyInput, parts: Parts): World 
 }
 
 /** What is wanted and what is bound, by key; parents before children. */
-function subjectsOf(
-  resources: readonly DesiredResource[],
-  bindings: ReadonlyMap<ResourceKey, Binding>,
-  kinds: ReadonlyMap<KindName, ResourceKind>,
-): ReadonlyMap<ResourceKey, Subject> {
-  const subjects = new Map<ResourceKey, Subject>();
-  for (const desired of resources) {
-    const binding = current(bindings, desired.key, desired.parent, kinds.get(desired.kind));
-    subjects.set(desired.key, {
-      key: desired.key,
-      kind: desired.kind,
-      desired,
-      ...(desired.parent === undefined ? {} : { parent: desired.parent }),
-      ...(binding === undefined ? {} : { binding }),
-    });
-  }
-  for (const { key, kind } of bindings.values()) {
-    const { parent } = takeApart(key);
-    const binding = current(bindings, key, parent, kinds.get(kind));
-    if (subjects.has(key) || binding === undefined) continue;
-    subjects.set(key, { key, kind, binding, ...(parent === undefined ? {} : { parent }) });
-  }
-  return subjects;
+function subjectsOf({ desired, bindings, kinds }: SurveyInput): ReadonlyMap<ResourceKey, Subject> {
+  const wanted = new Map(desired.resources.map((each) => [each.key, each]));
+  return new Map(
+    [...wanted.keys(), ...bindings.keys()].flatMap((key) => {
+      const subject = subjectOf({ wanted, bindings, kinds }, key);
+      return subject === undefined ? [] : [[key, subject] as const];
+    }),
+  );
+}
+
+/** `undefined`: neither wanted nor bound. */
+export function subjectOf(
+  {
+    wanted,
+    bindings,
+    kinds,
+  }: Pick<SurveyInput, 'bindings' | 'kinds'> & { wanted: ReadonlyMap<ResourceKey, DesiredResource> },
+  key: ResourceKey,
+): Subject | undefined {
+  const desired = wanted.get(key);
+  const { kind, parent } = desired ?? takeApart(key);
+  const binding = current(bindings, key, parent, kinds.get(kind));
+  if (desired === undefined && binding === undefined) return undefined;
+  return {
+    key,
+    kind,
+    ...(desired === undefined ? {} : { desired }),
+    ...(parent === undefined ? {} : { parent }),
+    ...(binding === undefined ? {} : { binding }),
+  };
 }
 
 /** A card or firewall of a server that is no longer the bound one is nobody's. */

@@ -1,0 +1,126 @@
+import type { ResourceKey } from '../core/keys.ts';
+import type { Evidence } from '../core/kind.ts';
+import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
+import { released } from './release.ts';
+import type { Run } from './run.ts';
+
+/** Where an intent has got to after one step. */
+export type Progress =
+  /** The next step of the same intent, not before `afterMs`. */
+  | { readonly now: 'again'; readonly afterMs: number }
+  /** Closed. `done`: it took effect; else, with `retryAfterMs`, the operation may be begun anew. */
+  | {
+      readonly now: 'closed';
+      readonly outcome: IntentOutcome;
+      readonly retryAfterMs?: number;
+      readonly detail: string;
+    }
+  /** It stays open until a person, the file or time changes something. */
+  | { readonly now: 'blocked'; readonly code: string; readonly reason: string };
+
+export function again(afterMs: number): Progress {
+  return { now: 'again', afterMs };
+}
+
+/** Ends the intent; `retryAfterMs`: the operation is to be begun anew, under a new key. */
+export async function close(
+  run: Run,
+  intent: Intent,
+  outcome: IntentOutcome,
+  detail: string,
+  { changes = [], retryAfterMs }: { changes?: readonly StateChange[]; retryAfterMs?: number } = {},
+): Promise<Progress> {
+  await run.close(intent, outcome, detail, changes);
+  return { now: 'closed', outcome, detail, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+}
+
+/** Leaves it to a person, or to the file. */
+export async function block(
+  run: Run,
+  intent: Intent,
+  code: string,
+  reason: string,
+  { candidates = [], until }: { candidates?: readonly string[]; until?: 'file' } = {},
+): Promise<Progress> {
+  const blocked = { code, reason, candidates, ...(until === undefined ? {} : { until }) };
+  await run.update(intent, { phase: 'blocked', blocked });
+  return { now: 'blocked', code, reason };
+}
+
+/** Records something, and goes on with the intent. */
+export async function goOn(run: Run, intent: Intent, patch: IntentPatch, afterMs = 0): Promise<Progress> {
+  await run.update(intent, patch);
+  if (patch.dueAt !== undefined) run.stopwatch.mark(intent.id, 'due', afterMs);
+  return again(afterMs);
+}
+
+/** It took effect: what it made is bound, what it removed is let go. */
+export function settled(
+  run: Run,
+  intent: Intent,
+  { id, facts }: Extract<Evidence, { verdict: 'done' }>,
+): Promise<Progress> {
+  const changes =
+    intent.verb === 'delete' ? released(run, intent.key, 'deleted') : boundBy(run, intent, id, facts);
+  return close(run, intent, 'done', '', { changes });
+}
+
+/** The binding of what was made, and of what came with it. */
+export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): StateChange[] {
+  const kind = run.kindOf(intent.kind);
+  const subject = run.world.subjects.get(intent.key) ?? { key: intent.key, kind: intent.kind };
+  const known = { ...(intent.facts as object | undefined), ...(facts as object | undefined) };
+  const at = run.deps.clock.now();
+  const binding: Binding = {
+    key: intent.key,
+    kind: intent.kind,
+    id,
+    ...(intent.parentId === undefined ? {} : { parentId: intent.parentId }),
+    ...kind.bind({ subject, id, request: intent.request, facts: known, world: run.world }),
+    protect: subject.desired?.protect ?? false,
+    boundAt: at,
+  };
+  const companions = kind.companions?.({ subject, id, preimage: intent.preimage, facts: known, at }) ?? [];
+  return [
+    ...[binding, ...companions].map((each) => ({ type: 'bind', binding: each }) as const),
+    ...(kind.repeats ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
+  ];
+}
+
+/** It is there and of no use: bound, so that it is not lost, and left to a person or the next run. */
+export async function tainted(run: Run, intent: Intent, id: string, detail: string): Promise<Progress> {
+  const changes = boundBy(run, intent, id, undefined).map((change) =>
+    change.type === 'bind' && change.binding.key === intent.key
+      ? { ...change, binding: { ...change.binding, tainted: detail } }
+      : change,
+  );
+  await close(run, intent, 'failed', detail, { changes });
+  return { now: 'blocked', code: 'tainted', reason: detail };
+}
+
+/** Closes it as `outcome`; begun anew unless this resource's attempts have ended so `most` times already. */
+export async function closeAndRetry(
+  run: Run,
+  intent: Intent,
+  outcome: IntentOutcome,
+  code: string,
+  detail: string,
+  most: number,
+): Promise<Progress> {
+  const past = await run.deps.store.intents({ key: intent.key, limit: 50 });
+  const before = past.filter(
+    (each) =>
+      each.verb === intent.verb && each.incarnation === intent.incarnation && each.outcome === outcome,
+  );
+  if (before.length < most) return close(run, intent, outcome, detail, { retryAfterMs: 0 });
+  await close(run, intent, outcome, detail);
+  return { now: 'blocked', code, reason: detail };
+}
+
+export function warn(run: Run, key: ResourceKey, code: string, message: string): void {
+  run.deps.onEvent?.({ type: 'warning', at: run.deps.clock.now(), warning: { code, key, message } });
+}
+
+export function minutes(ms: number): string {
+  return `${Math.round(ms / 60_000)} min`;
+}

@@ -1,0 +1,248 @@
+import type { Evidence } from '../core/kind.ts';
+import type { TaskId } from '../core/resources.ts';
+import type { Intent, StateChange } from '../core/state.ts';
+import {
+  again,
+  block,
+  close,
+  closeAndRetry,
+  goOn,
+  minutes,
+  type Progress,
+  settled,
+  tainted,
+} from './endings.ts';
+import type { Why } from './outcome.ts';
+import type { Run } from './run.ts';
+
+const minute = 60_000;
+/** Absence is two looks that far apart. @assumption A9 */
+const absenceGapMs = minute;
+/** What reads show may be as old as this. @assumption A9 */
+const staleMs = minute;
+/** A key is not sent again from this age on: the API forgets it at 24 h. @source API §8 @assumption A3 */
+const keyLifeMs = 23 * 60 * minute;
+/** The origin behind a gateway may work that long. */
+const gatewayMs = 15 * minute;
+/** Sends without an answer of their own, the first one included. */
+const mostLost = { others: 3, backup: 2 };
+/** Sends of one key, refused ones included: beyond that somebody has to look. */
+const mostSends = 10;
+/** Attempts of an operation that ended in server errors, or in a failed task. */
+const mostServerErrors = 3;
+const mostFailedTasks = 1;
+
+/** Whether the key may go out again, as far as its age goes. The clock may have been set back past its first use. */
+export function keyIsFresh(run: Run, intent: Intent): boolean {
+  const age = run.deps.clock.now() - intent.firstSentAt;
+  return age >= 0 && age < keyLifeMs;
+}
+
+/** Evidence for a write whose answer never came, or does not tell. */
+export async function lookForEffect(run: Run, intent: Intent): Promise<Progress> {
+  const { stopwatch } = run;
+  const settleMs = run.deps.requestTimeoutMs + minute / 2;
+  const wait = Math.max(
+    stopwatch.until(intent.id, 'due', intent.dueAt),
+    settleMs - stopwatch.since(intent.id, 'sent', intent.lastSentAt),
+  );
+  if (wait > 0) return again(wait);
+  run.tell(intent.key, intent.verb, 'checking', 'whether it took effect');
+  const evidence = await seek(run, intent);
+  if (evidence === undefined) return again(0);
+  switch (evidence.verdict) {
+    case 'done':
+      // That a resource is gone is an absence too, and takes two looks.
+      if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));
+      if (evidence.certain || run.desired.settings.exclusive) return settled(run, intent, evidence);
+      return block(
+        run,
+        intent,
+        'outcome_unknown',
+        `the answer was lost, and ${evidence.id} appeared since: it may be what was created`,
+        { candidates: [evidence.id] },
+      );
+    case 'pending':
+      run.stopwatch.mark(intent.id, 'accepted');
+      return goOn(run, intent, {
+        phase: 'accepted',
+        ambiguous: false,
+        resourceId: evidence.id,
+        acceptedAt: run.deps.clock.now(),
+        clear: ['why', 'notSeenAt'],
+      });
+    case 'failed':
+      return tainted(run, intent, evidence.id, evidence.detail);
+    case 'unclear':
+      return block(run, intent, 'outcome_unknown', `the answer was lost, and ${evidence.reason}`, {
+        candidates: evidence.candidates,
+      });
+    case 'not_done':
+      // A deletion that has had no effect is seen, not missed.
+      return intent.verb === 'delete'
+        ? afterAbsence(run, intent)
+        : notSeen(run, intent, () => afterAbsence(run, intent));
+  }
+}
+
+/** The same key once more, or a new one, or a person: as the outcome table says. */
+async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
+  const { kind, detail = 'a server error' } = intent;
+  if (!keyIsFresh(run, intent)) {
+    const reason = 'nothing of it is to be seen, and its key is too old to be sent again';
+    return block(run, intent, 'key_too_old', reason);
+  }
+  const why = (intent.why ?? 'lost') as Why;
+  switch (why) {
+    case 'lost':
+    case 'unreadable':
+    case 'conflict': {
+      const lost = intent.lost ?? 0;
+      if (lost >= (kind === 'backup' ? mostLost.backup : mostLost.others) || intent.sends >= mostSends) {
+        const reason = `no answer after ${intent.sends} sends, and no effect is to be seen`;
+        return block(run, intent, 'outcome_unknown', reason);
+      }
+      if (run.kindOf(kind).freshKeys)
+        return closeAndRetry(run, intent, 'absent', 'outcome_unknown', detail, mostServerErrors);
+      return goOn(run, intent, { phase: 'waiting', dueAt: run.deps.clock.now() });
+    }
+    case 'refused':
+      return close(run, intent, 'absent', detail, { retryAfterMs: 0 });
+    case 'not_found':
+      await close(run, intent, 'refused', detail);
+      return { now: 'blocked', code: 'not_found', reason: `${detail}, and yet its reads show it` };
+    case 'gateway_error':
+    case 'server_error': {
+      const sent = run.stopwatch.since(intent.id, 'sent', intent.lastSentAt);
+      if (why === 'gateway_error' && sent < gatewayMs) {
+        const rest = gatewayMs - sent;
+        return goOn(run, intent, { dueAt: run.deps.clock.now() + rest, clear: ['notSeenAt'] }, rest);
+      }
+      if (kind === 'backup')
+        return block(run, intent, 'server_error', `${detail}; a new key needs a person's word`);
+      return closeAndRetry(run, intent, 'absent', 'server_error', detail, mostServerErrors);
+    }
+  }
+}
+
+/** An accepted write: its task, then the reads that show what became of it. */
+export async function finish(run: Run, intent: Intent): Promise<Progress> {
+  const { clock, tasks } = run.deps;
+  const { deadlineMs } = run.kindOf(intent.kind);
+  const elapsed = () => run.stopwatch.since(intent.id, 'accepted', intent.acceptedAt ?? intent.lastSentAt);
+  if (intent.why === 'task_failed') return taskFailed(run, intent);
+  /** The API has said that it is through with it; without a task it never does. */
+  let ended = intent.why !== 'no_task';
+  if (intent.taskId !== undefined && ended && intent.notSeenAt === undefined) {
+    run.tell(intent.key, intent.verb, 'task', intent.taskId);
+    const acceptedAt = clock.now() - elapsed();
+    const sort = intent.request.name;
+    const task = await tasks.wait({ id: intent.taskId as TaskId, sort, acceptedAt, deadlineMs }, run.halt);
+    if (task.end === 'stuck') return stuck(`its task has not ended after ${minutes(elapsed())}`);
+    if (task.end === 'failed') {
+      const detail = task.detail ?? 'the API gives no reason';
+      return goOn(run, intent, { why: 'task_failed', detail, dueAt: clock.now() + staleMs }, staleMs);
+    }
+    if (task.end === 'lost') await run.update(intent, { why: 'no_task' });
+    ended = task.end === 'succeeded';
+  }
+  run.tell(intent.key, intent.verb, 'checking', 'what is there now');
+  const evidence = await seek(run, intent);
+  if (evidence === undefined) return again(0);
+  switch (evidence.verdict) {
+    case 'done':
+      return settled(run, intent, evidence);
+    case 'pending':
+      return elapsed() > deadlineMs
+        ? stuck(`it is not ready after ${minutes(elapsed())}`)
+        : again(nextLookMs(elapsed()));
+    case 'failed':
+      return tainted(run, intent, evidence.id, evidence.detail);
+    case 'unclear':
+      return block(run, intent, 'outcome_unknown', evidence.reason, { candidates: evidence.candidates });
+    case 'not_done':
+      return ended || elapsed() > deadlineMs
+        ? notSeen(run, intent, () => notThere(run, intent))
+        : again(nextLookMs(elapsed()));
+  }
+}
+
+/** Accepted, ended well, and yet not so: an old answer replayed, or a breach. */
+async function notThere(run: Run, intent: Intent): Promise<Progress> {
+  const replayed = (intent.facts as { readonly replay?: boolean } | undefined)?.replay === true;
+  if (replayed) {
+    const gone: StateChange = { type: 'next_incarnation', key: intent.key };
+    const detail = 'its key was used before this state knew it, and what it did then is gone';
+    return close(run, intent, 'absent', detail, { changes: [gone], retryAfterMs: 0 });
+  }
+  const reason = 'the API accepted it and told of no failure, but its reads do not show the effect';
+  if (run.kindOf(intent.kind).freshKeys)
+    return closeAndRetry(run, intent, 'absent', 'not_there', reason, mostServerErrors);
+  return block(run, intent, 'not_there', reason);
+}
+
+/** What a failed task left, once the reads are no older than its end. @assumption A14 */
+async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
+  const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
+  if (wait > 0) return again(wait);
+  run.tell(intent.key, intent.verb, 'checking', 'what the failed task left');
+  const failure = intent.detail ?? '';
+  const evidence = await seek(run, intent);
+  if (evidence === undefined) return again(0);
+  const harmless = intent.verb === 'delete' || run.kindOf(intent.kind).freshKeys;
+  switch (evidence.verdict) {
+    case 'done':
+      if (harmless) return settled(run, intent, evidence);
+      return tainted(run, intent, evidence.id, `its task failed: ${failure}`);
+    case 'pending':
+    case 'failed':
+      return tainted(run, intent, evidence.id, `its task failed: ${failure}`);
+    case 'unclear': {
+      const reason = `its task failed (${failure}), and ${evidence.reason}`;
+      return block(run, intent, 'task_failed', reason, { candidates: evidence.candidates });
+    }
+    case 'not_done': {
+      const retry = () => closeAndRetry(run, intent, 'failed', 'task_failed', failure, mostFailedTasks);
+      if (harmless) return retry();
+      const strays = evidence.strays ?? [];
+      if (strays.length === 0) return notSeen(run, intent, retry);
+      const left = `address ${strays.join(', ')} came meanwhile, is free and is billed`;
+      return notSeen(run, intent, () =>
+        block(run, intent, 'task_failed', `its task failed (${failure}); ${left}`),
+      );
+    }
+  }
+}
+
+/** Absent only when a second look, a minute after the first, sees nothing either. */
+async function notSeen(run: Run, intent: Intent, absent: () => Promise<Progress>): Promise<Progress> {
+  const now = run.deps.clock.now();
+  if (intent.notSeenAt === undefined) {
+    const detail = 'nothing to be seen; a second look decides';
+    run.tell(intent.key, intent.verb, 'checking', detail, now + absenceGapMs);
+    run.stopwatch.mark(intent.id, 'not_seen');
+    return goOn(run, intent, { notSeenAt: now }, absenceGapMs);
+  }
+  const rest = absenceGapMs - run.stopwatch.since(intent.id, 'not_seen', intent.notSeenAt);
+  return rest > 0 ? again(rest) : absent();
+}
+
+/**
+ * Evidence is read anew, and only behind the fence: another project's token sees nothing.
+ * `undefined`: the token was exchanged meanwhile, so nothing was seen.
+ */
+async function seek(run: Run, intent: Intent): Promise<Evidence | undefined> {
+  const token = await run.fence();
+  const read = run.cache.since(run.deps.clock.monotonic());
+  const found = await run.kindOf(intent.kind).evidence(intent, read, run.known(intent.kind, intent));
+  return run.deps.writes.token() === token ? found : undefined;
+}
+
+function stuck(reason: string): Progress {
+  return { now: 'blocked', code: 'stuck', reason };
+}
+
+/** Often at first, once a minute in the end. */
+function nextLookMs(elapsedMs: number): number {
+  return Math.min(minute, 10_000 + elapsedMs / 4);
+}

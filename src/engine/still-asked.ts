@@ -1,0 +1,33 @@
+import equal from 'fast-deep-equal';
+import type { World } from '../core/kind.ts';
+import { type Operation, operationId } from '../core/plan.ts';
+import { draftOne, operationsOf } from '../plan/draft.ts';
+import type { Run } from './run.ts';
+
+/** Why an operation is not to be done as things are now. */
+export type NotAsked =
+  /** Nothing to do any more: the world is already so. */
+  | { readonly now: 'satisfied' }
+  | { readonly now: 'blocked'; readonly code: string; readonly reason: string }
+  /** The world moved, and this is not what was approved: the next plan tells. */
+  | { readonly now: 'overtaken'; readonly reason: string };
+
+/**
+ * The plan is a permission: what is done is what a fresh look says, if that is the same.
+ * A creation is the same whatever it is diffed against: its server may not have been there yet.
+ */
+export function stillAsked(
+  run: Run,
+  world: World,
+  { key, verb, changes }: Pick<Operation, 'key' | 'verb' | 'changes'>,
+): NotAsked | undefined {
+  const subject = world.subjects.get(key);
+  if (subject === undefined) return { now: 'satisfied' };
+  const draft = draftOne(run.deps.kinds, world, subject);
+  const { verdict } = draft.diff;
+  const fresh = operationsOf(draft).find(({ id }) => id === operationId(verb, key));
+  if (fresh !== undefined && (verb === 'create' || equal(fresh.changes, changes))) return undefined;
+  if (verdict.verdict === 'blocked') return { now: 'blocked', code: verdict.code, reason: verdict.reason };
+  if (fresh === undefined && verdict.verdict === 'unchanged') return { now: 'satisfied' };
+  return { now: 'overtaken', reason: 'the project or the file has moved since the plan' };
+}

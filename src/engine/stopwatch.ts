@@ -1,0 +1,38 @@
+import type { Clock } from '../core/clock.ts';
+
+/** What is timed of an intent. */
+export type Moment = 'sent' | 'not_seen' | 'accepted' | 'due';
+
+/**
+ * Times what has to be a span and not a date: how long ago something was sent, or not
+ * seen. The state knows wall times only, and a wall clock may jump; what this process saw
+ * happen is timed on the monotonic clock. What an earlier one saw is taken from the state,
+ * and never as being longer to come than `mostMs`.
+ */
+export interface Stopwatch {
+  /** `inMs`: the moment is that far ahead. */
+  mark(intentId: string, moment: Moment, inMs?: number): void;
+  /** Milliseconds since the moment; `wallAt` is what the state says of it. */
+  since(intentId: string, moment: Moment, wallAt: number): number;
+  /** Milliseconds until the moment, 0 where it has passed. */
+  until(intentId: string, moment: Moment, wallAt: number): number;
+}
+
+/** No wait that the outcome table knows is longer. */
+const mostMs = 20 * 60_000;
+
+export function createStopwatch(clock: Clock, timeScale: number): Stopwatch {
+  const marks = new Map<string, number>();
+  return {
+    mark: (intentId, moment, inMs = 0) => void marks.set(`${intentId} ${moment}`, clock.monotonic() + inMs),
+    since(intentId, moment, wallAt) {
+      const mark = marks.get(`${intentId} ${moment}`);
+      return mark === undefined ? Math.max(0, clock.now() - wallAt) : clock.monotonic() - mark;
+    },
+    until(intentId, moment, wallAt) {
+      const mark = marks.get(`${intentId} ${moment}`);
+      const ms = mark === undefined ? wallAt - clock.now() : mark - clock.monotonic();
+      return Math.max(0, Math.min(ms, mostMs * timeScale));
+    },
+  };
+}
