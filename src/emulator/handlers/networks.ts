@@ -78,7 +78,13 @@ function createNetwork(context: Context): Reply {
   }
   if (readings.spending === 'everything') spend(context);
   const execution = recordExecution(context, 'network', null);
-  const ids = world.projects.flatMap((owner) => owner.networks.map((network) => network.id));
+  // A network that is still being created has its id already.
+  const ids = world.projects.flatMap((owner) => [
+    ...owner.networks.map((network) => network.id),
+    ...owner.tasks.flatMap(({ done, effect }) =>
+      !done && effect.kind === 'create_network' ? [effect.networkId] : [],
+    ),
+  ]);
   const task = startTask(context, {
     kind: 'create_network',
     networkId: takeId(context, 'network', ids, 31),

@@ -1,0 +1,49 @@
+import type { Desired } from '../core/desired.ts';
+import type { Intent, StateStore } from '../core/state.ts';
+import type { Disk, Mirror } from './durable.ts';
+import type { Mortal } from './mortal.ts';
+import type { StateBox } from './state-box.ts';
+import type { MachineClock } from './virtual-clock.ts';
+
+/** One machine that runs the program again and again, with a state of its own. */
+export interface Controller {
+  readonly name: string;
+  readonly box: StateBox;
+  readonly disk: Disk;
+  /** Goes up when its state is no longer what it wrote last. */
+  epoch: number;
+  /** How its writes ended, the last one by key and verb. */
+  readonly endings: Map<string, Intent>;
+  /** How far its wall is off, in ms; each process starts with it. */
+  skewMs: number;
+  clockWasSet: boolean;
+  /** What it remembers of its requests is not all that its token has sent. */
+  budgetUnknown(): boolean;
+  forgetBudget(): void;
+  token(): string;
+  runs: number;
+  /** What happens to its disk once its process is gone. */
+  readonly onRelease: (() => void)[];
+}
+
+/** One process of a machine. */
+export interface Running {
+  readonly name: string;
+  readonly controller: Controller;
+  readonly mortal: Mortal;
+  readonly machine: MachineClock;
+  readonly mirror: Mirror;
+  readonly store: StateStore;
+  readonly desired: Desired;
+  readonly dry: boolean;
+  readonly mostDeletions: number;
+  readonly deleted: Set<string>;
+  /** What answers of this run forbid for the rest of it. */
+  readonly holds: { everything: boolean; spendingUntil: number; readonly names: Set<string> };
+  /** Idempotency keys whose answer has come back. */
+  readonly answered: Set<string>;
+  /** A person's command is being carried out. */
+  byPerson: boolean;
+  readonly stop: AbortController;
+  readonly halt: AbortController;
+}

@@ -1,0 +1,187 @@
+import type { TaskEnd, WriteName, WritePort, WriteResult } from '../core/ports.ts';
+import type { Readings } from '../emulator/readings.ts';
+import { readingValues } from '../emulator/readings.ts';
+import type { Running } from './controller.ts';
+
+/** Writes that the document shows whole, and so every run may send. */
+export const operations = [
+  'allocate_ip',
+  'release_ip',
+  'add_iso',
+  'delete_iso',
+  'create_network',
+  'delete_network',
+  'create_server',
+  'delete_server',
+  'add_network_interface',
+  'put_firewall',
+  'take_backup',
+] as const satisfies readonly WriteName[];
+
+/** Operations whose answer the document shows with a task. @source API §4 */
+const withTask: readonly string[] = [
+  'add_iso',
+  'create_network',
+  'delete_network',
+  'create_server',
+  'delete_server',
+  'add_network_interface',
+];
+const everything: readonly string[] = operations;
+
+/** Rows of the outcome table, each with the operations that it applies to. */
+export const rows = {
+  '2xx with task': withTask,
+  '2xx, task null or none': everything.filter(
+    (each) => !['create_server', 'delete_server', 'add_network_interface'].includes(each),
+  ),
+  '2xx without the task field': withTask,
+  'replayed 2xx': everything.filter((each) => each !== 'put_firewall'),
+  'refused before sending': everything,
+  'reset, time-out, unidentified': everything,
+  '5xx': everything,
+  '502, 504': everything,
+  '409 with Retry-After': everything,
+  '409 bare': everything,
+  '409 no_gpu_capacity': ['create_server'],
+  '400, 422': everything,
+  '405, 415': everything,
+  '402': everything,
+  '403': everything,
+  '404': everything,
+  '429': everything,
+  '429 replayed': everything.filter((each) => each !== 'put_firewall'),
+  '401': everything,
+  'malformed 2xx': everything,
+  '3xx': everything,
+  'task failed': withTask,
+  'task stuck': withTask,
+  'task 404': withTask,
+  'crash before the intent is durable': everything,
+  'crash with the answer unknown': everything,
+  'crash after the answer': everything,
+  'key too old': everything.filter((each) => each !== 'put_firewall'),
+  'state lost': everything,
+  'two instances': everything,
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+export type Row = keyof typeof rows;
+
+/** What the scenarios have met so far. Counted from outside: the code under test knows nothing of it. */
+export interface Coverage {
+  readonly hits: Map<string, number>;
+  hit(row: Row, operation: string): void;
+  task(operation: string, end: TaskEnd['end']): void;
+  readings(readings: Partial<Readings>): void;
+  count(what: string, by?: number): void;
+  merge(other: Readonly<Record<string, number>>): void;
+}
+
+export function createCoverage(): Coverage {
+  const hits = new Map<string, number>();
+  const add = (name: string, by = 1) => void hits.set(name, (hits.get(name) ?? 0) + by);
+  const coverage: Coverage = {
+    hits,
+    hit: (row, operation) => add(`row ${row} × ${operation}`),
+    task(operation, end) {
+      if (end === 'failed') coverage.hit('task failed', operation);
+      if (end === 'stuck') coverage.hit('task stuck', operation);
+      if (end === 'lost') coverage.hit('task 404', operation);
+    },
+    readings(readings) {
+      for (const [name, values] of Object.entries(readingValues)) {
+        const value = (readings as Record<string, unknown>)[name] ?? values[0];
+        add(`reading ${name}: ${sideOf(values, value)}`);
+      }
+    },
+    count: (what, by = 1) => add(`count ${what}`, by),
+    merge(other) {
+      for (const [name, times] of Object.entries(other)) add(name, times);
+    },
+  };
+  return coverage;
+}
+
+/** A reading with any number has two sides: its default, and another. */
+function sideOf(values: readonly unknown[], value: unknown): string {
+  return values.includes('number') && value !== values[0] ? 'another' : JSON.stringify(value);
+}
+
+/** What a full run has to have met. */
+export function wantedCoverage(): readonly string[] {
+  const cells = Object.entries(rows).flatMap(([row, each]) =>
+    each.map((operation) => `row ${row} × ${operation}`),
+  );
+  const sides = Object.entries(readingValues).flatMap(([name, values]) =>
+    values.map((value) => `reading ${name}: ${value === 'number' ? 'another' : JSON.stringify(value)}`),
+  );
+  return [...cells, ...sides];
+}
+
+export function missingCoverage({ hits }: Coverage): readonly string[] {
+  return wantedCoverage().filter((name) => !hits.has(name));
+}
+
+/** The write port, with each ending sorted into its row. */
+export function watchedWrites(writes: WritePort, process: Running, coverage: Coverage): WritePort {
+  return {
+    room: (signal) => writes.room(signal),
+    async send(request, key) {
+      const result = await writes.send(request, key);
+      for (const row of rowsOf(result)) coverage.hit(row, request.name);
+      const { controller } = process;
+      if (controller.epoch > 0) coverage.hit('state lost', request.name);
+      if (controller.name !== 'a') coverage.hit('two instances', request.name);
+      coverage.count('writes');
+      return result;
+    },
+  };
+}
+
+function rowsOf(result: WriteResult): readonly Row[] {
+  switch (result.type) {
+    case 'unsent':
+      return ['refused before sending'];
+    case 'ambiguous': {
+      const { status } = result;
+      const redirect = status !== undefined && status >= 300 && status < 400;
+      return [redirect ? '3xx' : 'reset, time-out, unidentified'];
+    }
+    case 'answer':
+      return result.status < 300 ? acceptedRows(result) : refusedRows(result);
+  }
+}
+
+type Answer = WriteResult & { readonly type: 'answer' };
+
+function acceptedRows({ replayed, malformed, task }: Answer): readonly Row[] {
+  if (malformed !== undefined) return ['malformed 2xx'];
+  const how: Row[] = replayed ? ['replayed 2xx'] : [];
+  if (task === 'missing') return [...how, '2xx without the task field'];
+  return [...how, task === null || task === undefined ? '2xx, task null or none' : '2xx with task'];
+}
+
+function refusedRows({ status, code, replayed, retryAfterMs }: Answer): readonly Row[] {
+  if (status === 502 || status === 504) return ['502, 504'];
+  if (status >= 500) return ['5xx'];
+  if (status >= 300 && status < 400) return ['3xx'];
+  switch (status) {
+    case 409:
+      if (code === 'no_gpu_capacity') return ['409 no_gpu_capacity'];
+      return [retryAfterMs === undefined ? '409 bare' : '409 with Retry-After'];
+    case 401:
+      return ['401'];
+    case 402:
+      return ['402'];
+    case 403:
+      return ['403'];
+    case 404:
+      return ['404'];
+    case 405:
+    case 415:
+      return ['405, 415'];
+    case 429:
+      return [replayed ? '429 replayed' : '429'];
+    default:
+      return ['400, 422'];
+  }
+}

@@ -1,0 +1,380 @@
+import { type FaultAction, type FaultRule, faultRule } from '../emulator/faults.ts';
+import { type Readings, readingValues } from '../emulator/readings.ts';
+import { type Chance, chance } from './chance.ts';
+import type { Happening, Incident, SpecModel, Story } from './story.ts';
+
+const minute = 60_000;
+const hour = 60 * minute;
+
+/** Draws the story of a seed. What is drawn is small: a bug that needs more has a smaller sister. */
+export function drawStory(seed: number): Story {
+  const dice = chance(seed);
+  const kind = dice.pick(['calm', 'faults', 'incidents', 'both', 'both', 'both', 'edits'] as const);
+  const specs = drawSpecs(dice.fork(), kind === 'calm' || dice.happens(0.5) ? 1 : dice.between(2, 3));
+  const faults = kind === 'calm' || kind === 'incidents' || kind === 'edits' ? [] : drawFaults(dice.fork());
+  const incidents = kind === 'calm' || kind === 'faults' ? [] : drawIncidents(dice.fork(), specs.length);
+  return {
+    seed,
+    state: dice.happens(0.25) ? 'sqlite' : 'memory',
+    readings: drawReadings(dice.fork(), kind === 'calm'),
+    specs,
+    faults,
+    incidents: kind === 'edits' ? incidents.filter(({ what }) => what.do === 'edit') : incidents,
+    pausesMs: Array.from({ length: 4 }, () =>
+      dice.pick([minute, 3 * minute, 10 * minute, 90 * minute, 25 * hour]),
+    ),
+  };
+}
+
+/** Half of them at their default, so that both sides of each meet both sides of the others. */
+function drawReadings(dice: Chance, calm: boolean): Partial<Readings> {
+  const readings: Record<string, unknown> = {};
+  for (const [name, values] of Object.entries(readingValues)) {
+    if (!dice.happens(0.35)) continue;
+    const value = dice.pick(values.slice(1));
+    readings[name] = value === 'number' ? numberFor(name, dice) : value;
+  }
+  if (calm || dice.happens(0.8)) delete readings.pageSize;
+  return readings as Partial<Readings>;
+}
+
+function numberFor(name: string, dice: Chance): number {
+  switch (name) {
+    case 'minutePhaseMs':
+      return dice.between(1, 59_999);
+    case 'staleReadsMs':
+      return dice.pick([1_000, 10_000, 59_000]);
+    case 'taskRetentionMs':
+      return dice.pick([10_000, 5 * minute, hour]);
+    default:
+      return dice.between(1, 3);
+  }
+}
+
+function drawSpecs(dice: Chance, count: number): readonly SpecModel[] {
+  const specs = [drawSpec(dice)];
+  while (specs.length < count) specs.push(editSpec(dice, specs.at(-1) as SpecModel));
+  return specs;
+}
+
+function drawSpec(dice: Chance): SpecModel {
+  const networks: Record<string, Record<string, unknown>> = {};
+  if (dice.happens(0.3)) networks.default = { managed: false };
+  for (let at = 0; at < dice.pick([0, 1, 1, 2]); at++)
+    networks[`net-${at}`] = { cidr: `10.${20 + at}.0.0/24` };
+  const ips: Record<string, Record<string, unknown>> = {};
+  for (let at = 0; at < dice.pick([0, 0, 1, 1, 2]); at++)
+    ips[`ip-${at}`] = dice.happens(0.5) ? { server_type_id: 3 } : {};
+  const isos: Record<string, Record<string, unknown>> = {};
+  if (dice.happens(0.3)) isos.rescue = { url: `https://mirror.example.com/${dice.pick(['a', 'b'])}.iso` };
+  const servers: Record<string, Record<string, unknown>> = {};
+  const free = Object.keys(ips);
+  for (let at = 0; at < dice.pick([0, 1, 1, 1, 2]); at++)
+    servers[`srv-${at}`] = drawServer(dice, networks, free);
+  return {
+    settings: {
+      prune: dice.happens(0.85),
+      max_deletions: dice.pick([1, 2, 10]),
+      exclusive: dice.happens(0.5),
+      unmanaged: 'ask',
+      drift: dice.happens(0.9) ? 'correct' : 'report',
+    },
+    networks,
+    ips,
+    isos,
+    servers,
+  };
+}
+
+function drawServer(
+  dice: Chance,
+  networks: Readonly<Record<string, unknown>>,
+  freeIps: string[],
+): Record<string, unknown> {
+  const type = dice.pick(['sliders', 'sliders', 'plans', 'gpu'] as const);
+  const size = {
+    sliders: { server_type: 'sliders-1', cores: 2, memory_mb: 4096, disk_gb: 40 },
+    plans: { server_type: 5, plan_id: 51 },
+    gpu: { server_type: 'gpu-fixed', gpu_package: dice.pick([['l40s-2', 'l40s-1'], 'l40s-1']) },
+  }[type];
+  const address = dice.pick(['none', 'new', 'new', 'reuse', 'ip'] as const);
+  const named = address === 'ip' && type !== 'gpu' ? freeIps.shift() : undefined;
+  const ipv4 = { none: undefined, new: { new: true }, reuse: { reuse: true }, ip: named && { ip: named } }[
+    address
+  ];
+  const cards = Object.keys(networks).filter((name) => name !== 'default' && dice.happens(0.5));
+  return {
+    ...size,
+    image: type === 'gpu' ? 'ubuntu-24.04' : dice.pick(['ubuntu-24.04', 'debian-13']),
+    ...(ipv4 === undefined ? {} : { public_ipv4: ipv4 }),
+    ...(cards.length === 0 ? {} : { network_interfaces: cards }),
+    ...(ipv4 === undefined || dice.happens(0.5) ? {} : { firewall: drawFirewall(dice) }),
+    ...(dice.happens(0.3) ? { backup: { max_age: dice.pick(['24h', '7d']) } } : {}),
+    ...(dice.happens(0.1) ? { protect: true } : {}),
+    ...(dice.happens(0.5) ? { replace: 'allowed' } : {}),
+    ...(dice.happens(0.2) ? { keep_ip: true } : {}),
+  };
+}
+
+function drawFirewall(dice: Chance): Record<string, unknown> {
+  const rule = (port: string) => ({
+    direction: 'in',
+    action: 'accept',
+    enabled: true,
+    protocol: 'tcp',
+    destination_port: port,
+    description: `port ${port}`,
+  });
+  return { enabled: true, policy_in: 'drop', rules: dice.pick([['22'], ['22', '443'], []]).map(rule) };
+}
+
+function editSpec(dice: Chance, spec: SpecModel): SpecModel {
+  const copy = structuredClone(spec) as {
+    -readonly [Name in keyof SpecModel]: Record<string, Record<string, unknown>>;
+  };
+  const how = dice.pick(['empty', 'remove', 'remove', 'add', 'resize', 'firewall', 'cidr', 'iso'] as const);
+  const servers = Object.keys(copy.servers);
+  switch (how) {
+    case 'empty':
+      return { ...spec, networks: {}, ips: {}, isos: {}, servers: {} };
+    case 'remove': {
+      const collection = dice.pick(['servers', 'servers', 'ips', 'isos', 'networks'] as const);
+      const name = Object.keys(copy[collection]).find((each) => each !== 'default');
+      if (name !== undefined) removeEntry(copy, collection, name);
+      break;
+    }
+    case 'add':
+      copy.ips[`ip-${dice.between(5, 9)}`] = {};
+      copy.networks[`net-${dice.between(5, 9)}`] = { cidr: '10.99.0.0/24' };
+      break;
+    case 'resize':
+      for (const name of servers)
+        if (copy.servers[name]?.cores !== undefined) Object.assign(copy.servers[name], { cores: 4 });
+      break;
+    case 'firewall':
+      for (const name of servers)
+        if (copy.servers[name]?.firewall !== undefined)
+          Object.assign(copy.servers[name], { firewall: drawFirewall(dice) });
+      break;
+    case 'cidr':
+      if (copy.networks['net-0'] !== undefined) copy.networks['net-0'] = { cidr: '10.77.0.0/24' };
+      break;
+    case 'iso':
+      copy.isos.rescue = { url: 'https://mirror.example.com/c.iso' };
+      break;
+  }
+  return copy as unknown as SpecModel;
+}
+
+/** With what names it, so that the file stays valid. */
+function removeEntry(
+  copy: Record<string, Record<string, Record<string, unknown>>>,
+  collection: 'servers' | 'ips' | 'isos' | 'networks',
+  name: string,
+): void {
+  delete copy[collection]?.[name];
+  for (const server of Object.values(copy.servers ?? {})) {
+    const cards = server.network_interfaces as string[] | undefined;
+    if (collection === 'networks' && cards !== undefined) {
+      server.network_interfaces = cards.filter((each) => each !== name);
+    }
+    const address = server.public_ipv4 as { readonly ip?: string } | undefined;
+    if (collection === 'ips' && address?.ip === name) {
+      delete server.public_ipv4;
+      delete server.firewall;
+    }
+  }
+}
+
+/** Operations by the name that the emulator gives them. */
+export const writeNames = [
+  'allocate_ip',
+  'release_ip',
+  'add_iso',
+  'delete_iso',
+  'create_network',
+  'delete_network',
+  'create_server',
+  'delete_server',
+  'add_network_interface',
+  'replace_firewall',
+  'take_backup',
+] as const;
+
+/** Every way in which an exchange of a write can go wrong, by name. */
+export const writeFaults: Readonly<Record<string, FaultAction>> = {
+  'reset before': { do: 'reset' },
+  'reset after': { do: 'reset', effect: 'done' },
+  'reset after, unstored': { do: 'reset', effect: 'done', stored: false },
+  refused: { do: 'refuse' },
+  truncated: { do: 'truncate' },
+  malformed: { do: 'malformed' },
+  'proxy page before': { do: 'html', status: 502 },
+  'proxy page after': { do: 'html', status: 504, effect: 'done' },
+  'redirect before': { do: 'redirect', status: 307 },
+  'redirect after': { do: 'redirect', status: 302, effect: 'done', location: '/v1/elsewhere' },
+  '500 before': { do: 'answer', status: 500 },
+  '500 after': { do: 'answer', status: 500, effect: 'done' },
+  '503 before': { do: 'answer', status: 503 },
+  '503 after': { do: 'answer', status: 503, effect: 'done' },
+  '502 before': { do: 'answer', status: 502, code: 'bad_gateway' },
+  '504 after': { do: 'answer', status: 504, code: 'gateway_timeout', effect: 'done' },
+  '409 with wait': { do: 'answer', status: 409, code: 'server_busy', retryAfter: 3 },
+  '409 bare': { do: 'answer', status: 409, code: 'something_new' },
+  '400': { do: 'answer', status: 400, code: 'bad' },
+  '422': { do: 'answer', status: 422 },
+  '405': { do: 'answer', status: 405, code: 'method_not_allowed' },
+  '415': { do: 'answer', status: 415, code: 'unsupported_media_type' },
+  '402': { do: 'answer', status: 402, code: 'payment_required' },
+  '403': { do: 'answer', status: 403, code: 'insufficient_privileges' },
+  '404': { do: 'answer', status: 404, code: 'not_found' },
+  '401': { do: 'answer', status: 401, code: 'unauthorized' },
+  '429': { do: 'answer', status: 429, retryAfter: 20 },
+  '429 stored': { do: 'stored_429', retryAfter: 20 },
+  slow: { do: 'slow', ms: 5_000 },
+  'slower than the time-out': { do: 'slow', ms: 45_000 },
+  late: { do: 'late', ms: 20_000 },
+  'later than the time-out': { do: 'late', ms: 55_000 },
+  'no task field': { do: 'omit_task' },
+  decorated: {
+    do: 'decorate',
+    fields: { surprise: { nested: true } },
+    status: 'dreaming',
+    taskStatus: 'musing',
+  },
+  'task fails': { do: 'task', outcome: 'fail', leaves: 'nothing' },
+  'task fails, all there': { do: 'task', outcome: 'fail', leaves: 'everything' },
+  'task fails, address left': { do: 'task', outcome: 'fail', leaves: 'partial' },
+  'task stuck': { do: 'task', outcome: 'stuck' },
+  'task forgotten': { do: 'task', outcome: 'forgotten' },
+  'no capacity': { do: 'no_gpu_capacity' },
+  suspended: { do: 'standing', standing: 'suspended' },
+  unpaid: { do: 'standing', standing: 'unpaid' },
+};
+
+/** The same for reads. */
+export const readFaults: Readonly<Record<string, FaultAction>> = {
+  reset: { do: 'reset' },
+  refused: { do: 'refuse' },
+  truncated: { do: 'truncate' },
+  malformed: { do: 'malformed' },
+  'proxy page': { do: 'html', status: 502 },
+  redirect: { do: 'redirect' },
+  '500': { do: 'answer', status: 500 },
+  '503': { do: 'answer', status: 503, retryAfter: 5 },
+  '404': { do: 'answer', status: 404, code: 'not_found' },
+  '401': { do: 'answer', status: 401, code: 'unauthorized' },
+  '429': { do: 'answer', status: 429, retryAfter: 15 },
+  slow: { do: 'slow', ms: 35_000 },
+  stale: { do: 'stale', ms: 55_000 },
+  'list cut off': { do: 'truncate_list', keep: 1 },
+  'list empty': { do: 'truncate_list', keep: 0 },
+  decorated: { do: 'decorate', fields: { surprise: 1 }, status: 'dreaming' },
+};
+
+/** A wrong 404 on what is looked up by id is a lie that no client can see through: it comes at most once. */
+const liars: readonly string[] = ['404', 'list cut off', 'list empty', 'stale'];
+
+function drawFaults(dice: Chance): readonly FaultRule[] {
+  return Array.from({ length: dice.mostlySmall(1, 6) }, () => {
+    if (dice.happens(0.7)) {
+      const action = writeFaults[dice.pick(Object.keys(writeFaults))] as FaultAction;
+      const path = dice.happens(0.6)
+        ? { path: dice.pick(writeNames) }
+        : { method: dice.pick(['POST', 'DELETE', 'PUT']) };
+      return dice.happens(0.5)
+        ? faultRule({ ...path, nth: dice.mostlySmall(1, 4), times: dice.mostlySmall(1, 3) }, action)
+        : faultRule({ ...path, probability: dice.pick([0.1, 0.3, 0.6]), times: dice.between(1, 5) }, action);
+    }
+    const name = dice.pick(Object.keys(readFaults));
+    const times = liars.includes(name) ? 1 : dice.between(1, 6);
+    return faultRule({ method: 'GET', nth: dice.mostlySmall(1, 80), times }, readFaults[name] as FaultAction);
+  });
+}
+
+const aims = [
+  '*',
+  '*',
+  '*',
+  'write:before',
+  'write:after',
+  'beginIntent:before',
+  'beginIntent:after',
+  'updateIntent:before',
+  'updateIntent:after',
+  'closeIntent:before',
+  'closeIntent:after',
+  'change:before',
+  'change:after',
+  'read:after',
+  'sleep',
+] as const;
+
+function drawIncidents(dice: Chance, specs: number): readonly Incident[] {
+  const incidents = Array.from({ length: dice.mostlySmall(1, 6) }, (): Incident => {
+    const boundary = dice.pick(aims);
+    return {
+      at: { boundary, nth: dice.mostlySmall(1, boundary === '*' ? 600 : 30) },
+      what: drawHappening(dice),
+    };
+  });
+  const edits = Array.from({ length: specs - 1 }, (_, at): Incident => {
+    const boundary = dice.pick(['*', 'write:after', 'closeIntent:after', 'sleep'] as const);
+    const nth = dice.mostlySmall(1, boundary === '*' ? 500 : 12) * (at + 1);
+    return { at: { boundary, nth }, what: { do: 'edit', spec: at + 1 } };
+  });
+  return [...incidents, ...edits];
+}
+
+function drawHappening(dice: Chance): Happening {
+  const sort = dice.pick(['server', 'ip', 'network', 'iso'] as const);
+  const place = dice.between(0, 2);
+  const happenings: readonly (readonly [weight: number, what: Happening])[] = [
+    [12, { do: 'crash' }],
+    [2, { do: 'stop' }],
+    [2, { do: 'halt' }],
+    [2, { do: 'disk_full', writes: dice.between(1, 4), durable: dice.happens(0.4) }],
+    [1, { do: 'lose_state' }],
+    [1, { do: 'restore_state', back: dice.between(1, 3) }],
+    [1, { do: 'set_clock', ms: dice.pick([-25, -1, 1, 25]) * hour }],
+    [
+      1,
+      {
+        do: 'token',
+        to: dice.pick(['revoked', 'foreign', 'read', 'member'] as const),
+        runs: dice.between(1, 2),
+      },
+    ],
+    [3, { do: 'remove', sort, place }],
+    [1, { do: 'open_firewall', place }],
+    [1, { do: 'second', token: dice.pick(['same', 'member'] as const) }],
+    [1, { do: 'mutate', mutation: { do: 'add_server', name: 'stranger', public: dice.happens(0.7) } }],
+    [1, { do: 'mutate', mutation: { do: 'add_ip' } }],
+    [1, { do: 'mutate', mutation: { do: 'add_network', name: `net-${place}`, cidr: '10.50.0.0/24' } }],
+    [
+      1,
+      {
+        do: 'mutate',
+        mutation: { do: 'set_standing', standing: dice.pick(['suspended', 'unpaid', 'active'] as const) },
+      },
+    ],
+    [
+      1,
+      {
+        do: 'mutate',
+        mutation: {
+          do: 'set_capacity',
+          package: dice.pick(['l40s-1', 'l40s-2']),
+          capacity: dice.pick([0, 5]),
+        },
+      },
+    ],
+    [1, { do: 'mutate', mutation: { do: 'fail_next_task' } }],
+  ];
+  let ticket = dice.next() * happenings.reduce((sum, [weight]) => sum + weight, 0);
+  for (const [weight, what] of happenings) {
+    ticket -= weight;
+    if (ticket <= 0) return what;
+  }
+  return { do: 'crash' };
+}

@@ -1,0 +1,138 @@
+import { StateError } from '../core/errors.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { Binding, Intent, StateChange, StateStore } from '../core/state.ts';
+import { ended, patched } from '../state/journal.ts';
+import type { Mortal } from './mortal.ts';
+
+/** What of a state is on disk, told from outside: never asked for, only watched. */
+export interface Mirror {
+  readonly bindings: Map<ResourceKey, Binding>;
+  readonly open: Map<ResourceKey, Intent>;
+}
+
+/** Told once a change is durable. */
+export interface StateWatch {
+  began(intent: Intent): void;
+  updated(before: Intent, after: Intent): void;
+  closed(intent: Intent): void;
+  changed(change: StateChange, intent: Intent | undefined): void;
+}
+
+/** A disk that can be full: the number of changes that will still fail, and how. */
+export interface Disk {
+  failing: number;
+  durable: boolean;
+}
+
+const writing = new Set<string>([
+  'claimProject',
+  'change',
+  'beginIntent',
+  'updateIntent',
+  'closeIntent',
+  'recordUse',
+  'putNote',
+]);
+
+/** Reads what is in the store now. */
+export async function mirrorOf(store: StateStore): Promise<Mirror> {
+  const bindings = new Map((await store.bindings()).map((each) => [each.key, each]));
+  const open = new Map((await store.openIntents()).map((each) => [each.key, each]));
+  return { bindings, open };
+}
+
+/**
+ * The store as one process sees it: each call is a boundary, the disk may fail, and the
+ * mirror follows what has become durable.
+ */
+export function watchedStore(
+  store: StateStore,
+  { mortal, mirror, watch, disk }: { mortal: Mortal; mirror: Mirror; watch: StateWatch; disk: Disk },
+): StateStore {
+  function call<Value>(
+    name: string,
+    effect: () => Promise<Value>,
+    durable?: () => void,
+    detail?: string,
+  ): Promise<Value> {
+    const names = [name, ...(writing.has(name) ? ['change'] : []), ...(detail === undefined ? [] : [detail])];
+    return mortal.cross(names, async () => {
+      const fails = writing.has(name) && disk.failing > 0;
+      if (fails) disk.failing -= 1;
+      if (fails && !disk.durable) throw new StateError('The state cannot be written: the disk is full.');
+      const value = await effect();
+      durable?.();
+      if (fails) throw new StateError('The state may not be durable: fsync failed.');
+      return value;
+    });
+  }
+
+  function find(id: string): Intent {
+    const intent = [...mirror.open.values()].find((each) => each.id === id);
+    if (intent === undefined) throw new Error(`no open intent ${id}`);
+    return intent;
+  }
+
+  function apply(changes: readonly StateChange[], intent?: Intent): void {
+    for (const change of changes) {
+      if (change.type === 'bind') mirror.bindings.set(change.binding.key, change.binding);
+      watch.changed(change, intent);
+      if (change.type === 'release') mirror.bindings.delete(change.key);
+    }
+  }
+
+  return {
+    info: () => call('info', () => store.info()),
+    claimProject: (id) => call('claimProject', () => store.claimProject(id)),
+    bindings: () => call('bindings', () => store.bindings()),
+    incarnation: (key) => call('incarnation', () => store.incarnation(key)),
+    change: (changes, at) =>
+      call(
+        'change',
+        () => store.change(changes, at),
+        () => apply(changes),
+      ),
+    beginIntent: (intent) =>
+      call(
+        'beginIntent',
+        () => store.beginIntent(intent),
+        () => {
+          mirror.open.set(intent.key, intent);
+          watch.began(intent);
+        },
+        `beginIntent ${intent.request.name}`,
+      ),
+    updateIntent: (id, patch, at, note) =>
+      call(
+        'updateIntent',
+        () => store.updateIntent(id, patch, at, note),
+        () => {
+          const before = find(id);
+          const after = patched(before, patch);
+          mirror.open.set(after.key, after);
+          watch.updated(before, after);
+        },
+      ),
+    closeIntent: (id, outcome, detail, changes, at) =>
+      call(
+        'closeIntent',
+        () => store.closeIntent(id, outcome, detail, changes, at),
+        () => {
+          const intent = find(id);
+          mirror.open.delete(intent.key);
+          watch.closed(ended(intent, outcome, detail, at));
+          apply(changes, intent);
+        },
+      ),
+    openIntents: () => call('openIntents', () => store.openIntents()),
+    lastAttempt: (key, verb, incarnation) =>
+      call('lastAttempt', () => store.lastAttempt(key, verb, incarnation)),
+    intents: (filter) => call('intents', () => store.intents(filter)),
+    journal: (filter) => call('journal', () => store.journal(filter)),
+    recordUse: (bucket, at) => call('recordUse', () => store.recordUse(bucket, at)),
+    recentUse: (bucket, since) => call('recentUse', () => store.recentUse(bucket, since)),
+    note: (name) => call('note', () => store.note(name)),
+    putNote: (name, value) => call('putNote', () => store.putNote(name, value)),
+    close: () => call('close', () => store.close()),
+  };
+}

@@ -1,0 +1,132 @@
+import type { Mutation } from '../emulator/mutations.ts';
+import type { Project } from '../emulator/world.ts';
+import type { Controller, Running } from './controller.ts';
+import type { Stage, TokenName } from './stage.ts';
+import type { Happening, Incident } from './story.ts';
+
+/** What the incidents ask of the scenario beside what they do at once. */
+export interface Wishes {
+  /** The spec of that number from the next run on. */
+  spec: number;
+  /** Another machine, from the next run on. */
+  second: 'same' | 'member' | undefined;
+  /** Runs until the token is the right one again. */
+  tokenRuns: number;
+  /** Incidents that have not struck yet. */
+  left: Set<Incident>;
+}
+
+/** Lets each incident strike at its moment. */
+export function plantIncidents(stage: Stage, wishes: Wishes): void {
+  const byName = new Map<string, Incident[]>();
+  for (const incident of stage.story.incidents) {
+    const { boundary } = incident.at;
+    byName.set(boundary, [...(byName.get(boundary) ?? []), incident]);
+  }
+  stage.onCrossed = (running, name, nth) => {
+    for (const incident of byName.get(name) ?? []) {
+      if (incident.at.nth !== nth || !wishes.left.delete(incident)) continue;
+      stage.trace.add('!', `${incident.what.do} ${JSON.stringify(incident.what)} at ${name} #${nth}`);
+      stage.coverage.count(`incident ${incident.what.do}`);
+      strike(stage, wishes, running, incident.what, name);
+    }
+  };
+}
+
+function strike(stage: Stage, wishes: Wishes, running: Running, what: Happening, boundary: string): void {
+  const { controller, mortal } = running;
+  switch (what.do) {
+    case 'crash':
+      return crash(stage, running, boundary);
+    case 'stop':
+      return running.stop.abort(new Error('stop'));
+    case 'halt':
+      return running.halt.abort(new Error('halt'));
+    case 'disk_full':
+      Object.assign(controller.disk, { failing: what.writes, durable: what.durable });
+      controller.forgetBudget();
+      return;
+    case 'lose_state':
+      return afterDeath(controller, mortal.kill, () => controller.box.lose());
+    case 'restore_state':
+      return afterDeath(controller, mortal.kill, () => controller.box.restore(what.back));
+    case 'set_clock':
+      mortal.kill();
+      controller.skewMs += what.ms;
+      controller.clockWasSet = true;
+      return;
+    case 'edit':
+      wishes.spec = what.spec;
+      return running.halt.abort(new Error('halt'));
+    case 'token':
+      (controller as Controller & { tokenName: TokenName }).tokenName = what.to;
+      wishes.tokenRuns = what.runs;
+      return;
+    case 'mutate':
+      return mutate(stage, what.mutation);
+    case 'remove':
+    case 'open_firewall':
+      return mutateAt(stage, what);
+    case 'second':
+      wishes.second = what.token;
+      return;
+  }
+}
+
+/** The row of the outcome table that the moment of death belongs to. */
+export function crash(stage: Stage, running: Running, boundary: string): void {
+  const begun = /^beginIntent (\w+):before$/.exec(boundary)?.[1];
+  if (begun !== undefined) stage.coverage.hit('crash before the intent is durable', begun);
+  for (const intent of running.mirror.open.values()) {
+    if (intent.phase !== 'sending') continue;
+    const row = running.answered.has(intent.idempotencyKey)
+      ? 'crash after the answer'
+      : 'crash with the answer unknown';
+    stage.coverage.hit(row, intent.request.name);
+  }
+  running.mortal.kill();
+}
+
+/** The state is another one when the next process opens it. */
+function afterDeath(controller: Controller, kill: () => void, change: () => void): void {
+  kill();
+  controller.onRelease.push(() => {
+    change();
+    controller.epoch += 1;
+    controller.forgetBudget();
+    controller.endings.clear();
+  });
+}
+
+export function mutate(stage: Stage, mutation: Mutation): void {
+  try {
+    stage.emulator.mutate(mutation);
+  } catch (error) {
+    stage.trace.add('!', `not possible: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  stage.ledger.look(true);
+}
+
+function mutateAt(stage: Stage, what: Happening & { do: 'remove' | 'open_firewall' }): void {
+  const project = stage.emulator.world.projects[0] as Project;
+  const at = <Value>(list: readonly Value[]): Value | undefined =>
+    list[what.place % Math.max(1, list.length)];
+  if (what.do === 'open_firewall') {
+    const server = at(project.servers);
+    if (server) mutate(stage, { do: 'set_firewall', server_id: server.id, policy_in: 'accept', rules: [] });
+    return;
+  }
+  const { sort } = what;
+  if (sort === 'iso') {
+    const iso = at(project.isos);
+    if (iso) mutate(stage, { do: 'delete_iso', id: iso.id });
+    return;
+  }
+  const lists = {
+    server: project.servers,
+    ip: project.ips,
+    network: project.networks.filter(({ isDefault }) => !isDefault),
+  };
+  const found = at<{ readonly id: number }>(lists[sort]);
+  if (found) mutate(stage, { do: `delete_${sort}`, id: found.id } as Mutation);
+}

@@ -1,0 +1,139 @@
+import type { KindName, ResourceKey } from '../core/keys.ts';
+import type { Binding, Intent } from '../core/state.ts';
+import type { Emulator } from '../emulator/options.ts';
+import type { Execution, Project } from '../emulator/world.ts';
+
+/** Sorts of live things that have an id of their own. */
+export type Sort = 'server' | 'ip' | 'network' | 'iso';
+export const sorts: readonly Sort[] = ['server', 'ip', 'network', 'iso'];
+
+/** A live thing; ids may come round again, births do not. */
+export interface Birth {
+  readonly number: number;
+  readonly sort: Sort;
+  readonly id: string;
+  /** Made behind the controllers' backs. */
+  readonly stranger: boolean;
+}
+
+/**
+ * What the simulation knows and the controllers do not: who made what, and whether it is
+ * still there. The truth that their conclusions are measured by.
+ */
+export interface Ledger {
+  /** The write that an idempotency key stands for; the same one for every controller with the same file. */
+  readonly writes: ReadonlyMap<string, Intent>;
+  recordWrite(intent: Intent): void;
+  /** Notices what has come and gone. `stranger`: whoever made it, it was not a controller. */
+  look(stranger: boolean): void;
+  birthOf(sort: Sort, id: string): Birth | undefined;
+  /** What was alive when the binding was made; `undefined` for kinds without ids of their own. */
+  bound(binding: Binding): void;
+  birthBoundAs(binding: Binding): Birth | undefined;
+  /** Creations that took effect for a resource, oldest first. */
+  executionsOf(key: ResourceKey): readonly Execution[];
+  executionsUnder(idempotencyKey: string): readonly Execution[];
+  isLive(execution: Execution): boolean;
+  /** A person, or the file, let go of what the key stood for. */
+  letGo(key: ResourceKey, id: string | undefined): void;
+  wasLetGo(sort: Sort, id: string): boolean;
+  isExcused(execution: Execution): boolean;
+}
+
+export function createLedger(emulator: Emulator, projectId: number): Ledger {
+  const writes = new Map<string, Intent>();
+  const living = new Map<string, Birth>();
+  const boundBirths = new Map<string, Birth>();
+  const excused = new Set<Execution>();
+  const letGo = new Set<number>();
+  let births = 0;
+
+  const project = (): Project => {
+    const found = emulator.world.projects.find(({ id }) => id === projectId);
+    if (found === undefined) throw new Error(`no project ${projectId}`);
+    return found;
+  };
+  const listed = (sort: Sort): readonly { readonly id: number | string }[] => {
+    const { servers, ips, networks, isos } = project();
+    return { server: servers, ip: ips, network: networks, iso: isos }[sort];
+  };
+  const executions = () => emulator.world.executions.filter((each) => each.projectId === projectId);
+
+  const ledger: Ledger = {
+    writes,
+    recordWrite: (intent) => void writes.set(intent.idempotencyKey, intent),
+    look(stranger) {
+      for (const sort of sorts) {
+        const ids = new Set(listed(sort).map(({ id }) => String(id)));
+        for (const [name, birth] of living)
+          if (birth.sort === sort && !ids.has(birth.id)) living.delete(name);
+        for (const id of ids) {
+          const name = `${sort} ${id}`;
+          if (!living.has(name)) living.set(name, { number: births++, sort, id, stranger });
+        }
+      }
+    },
+    birthOf: (sort, id) => living.get(`${sort} ${id}`),
+    bound(binding) {
+      const birth = isSort(binding.kind) ? living.get(`${binding.kind} ${binding.id}`) : undefined;
+      if (birth !== undefined) boundBirths.set(nameOf(binding), birth);
+    },
+    birthBoundAs: (binding) => boundBirths.get(nameOf(binding)),
+    executionsOf: (key) =>
+      executions().filter(
+        ({ idempotencyKey }) => idempotencyKey !== null && writes.get(idempotencyKey)?.key === key,
+      ),
+    executionsUnder: (name) => executions().filter(({ idempotencyKey }) => idempotencyKey === name),
+    isLive: (execution) => isLive(project(), execution),
+    letGo(key, id) {
+      for (const each of ledger.executionsOf(key)) if (id === undefined || each.id === id) excused.add(each);
+      const intent = [...writes.values()].find((each) => each.key === key);
+      const birth =
+        intent !== undefined && id !== undefined && isSort(intent.kind)
+          ? living.get(`${intent.kind} ${id}`)
+          : undefined;
+      if (birth !== undefined) letGo.add(birth.number);
+      const own = id === undefined ? undefined : living.get(`ip ${id}`);
+      if (key.endsWith('.public_ipv4') && own !== undefined) letGo.add(own.number);
+    },
+    wasLetGo(sort, id) {
+      const birth = living.get(`${sort} ${id}`);
+      return birth !== undefined && letGo.has(birth.number);
+    },
+    isExcused: (execution) => excused.has(execution),
+  };
+  return ledger;
+}
+
+export function isSort(kind: KindName): kind is Sort {
+  return (sorts as readonly string[]).includes(kind);
+}
+
+function nameOf({ key, id, boundAt }: Binding): string {
+  return `${key} ${id} ${boundAt}`;
+}
+
+/** Is what this creation made still there? A network whose task has not ended counts. */
+function isLive(project: Project, { kind, id, requestId }: Execution): boolean {
+  const [server, part] = (id ?? '').split('/');
+  switch (kind) {
+    case 'server':
+      return project.servers.some((each) => String(each.id) === id);
+    case 'ip':
+      return project.ips.some((each) => String(each.id) === id);
+    case 'iso':
+      return project.isos.some((each) => each.id === id);
+    case 'network':
+      return id === null
+        ? project.tasks.some((task) => !task.done && task.effect.kind === 'create_network')
+        : project.networks.some((each) => String(each.id) === id);
+    case 'card':
+      return project.servers.some(
+        (each) => String(each.id) === server && each.cards.some((card) => card.id === part),
+      );
+    case 'backup':
+      return project.backups.some((each) => String(each.serverId) === server && each.id === part);
+    case 'image':
+      return requestId !== '' && project.images.some((each) => each.id === id);
+  }
+}

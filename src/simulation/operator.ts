@@ -1,0 +1,179 @@
+import type { ResourceKey } from '../core/keys.ts';
+import type { Blocked } from '../core/plan.ts';
+import type { ApplyReport } from '../core/progress.ts';
+import type { Intent } from '../core/state.ts';
+import type { Project } from '../emulator/world.ts';
+import type { Resolution } from '../engine/engine.ts';
+import type { Controller } from './controller.ts';
+import { mutate } from './happenings.ts';
+import { isSort } from './ledger.ts';
+import type { Stage } from './stage.ts';
+import type { SpecModel } from './story.ts';
+
+/**
+ * The person: reads what is blocked, looks into the client area (the emulator's world),
+ * and runs the command that the message spells out, or edits the file as it says. Answers
+ * with the truth and knows nothing that a person could not find out. Gives the file as it
+ * is afterwards.
+ */
+export async function operate(
+  stage: Stage,
+  controller: Controller,
+  spec: SpecModel,
+  report: ApplyReport,
+): Promise<SpecModel> {
+  let file = spec;
+  for (const blocked of report.blocked) {
+    if (stage.violation !== undefined) return file;
+    stage.trace.add('op', `reads ${blocked.key} ${blocked.code}: ${blocked.reason} → ${blocked.resolve}`);
+    file = await answer(stage, controller, file, blocked);
+  }
+  return file;
+}
+
+async function answer(
+  stage: Stage,
+  controller: Controller,
+  file: SpecModel,
+  blocked: Blocked,
+): Promise<SpecModel> {
+  const { key, resolve } = blocked;
+  if (resolve.includes(`vdcsync resolve ${key} --`)) {
+    await settle(stage, controller, file, blocked);
+    return file;
+  }
+  if (blocked.code === 'tainted') {
+    cleanUp(stage, blocked);
+    return file;
+  }
+  const edited = edit(stage, file, blocked);
+  const adopt = /vdcsync adopt (\S+) (\S+)/.exec(resolve);
+  if (adopt?.[1] !== undefined && adopt[2] !== undefined) {
+    const id = ownId(stage, adopt[1] as ResourceKey) ?? (edited === undefined ? adopt[2] : undefined);
+    if (id !== undefined) {
+      await command(stage, controller, file, `adopt ${adopt[1]} ${id}`, (engine, desired) =>
+        engine.adopt(desired, adopt[1] as ResourceKey, id),
+      );
+      return file;
+    }
+  }
+  return edited ?? file;
+}
+
+/** `vdcsync resolve`, with the truth about the write. */
+async function settle(
+  stage: Stage,
+  controller: Controller,
+  file: SpecModel,
+  blocked: Blocked,
+): Promise<void> {
+  const { key } = blocked;
+  const store = await controller.box.open(stage.clock.now());
+  const intent = (await store.openIntents()).find((each) => each.key === key);
+  await controller.box.release();
+  if (intent === undefined) return stage.fail('I12', `${key} is to be resolved, and there is no open write`);
+  const resolution = truth(stage, intent);
+  const text = resolution.type === 'adopt' ? `--adopt ${resolution.id}` : `--${resolution.type}`;
+  const offered = blocked.resolve.includes(text) || blocked.resolve.includes('--adopt ID');
+  if (resolution.type !== 'abandon' && !offered)
+    stage.fail('I12', `${key}: the truth is "${text}", and the message offers only: ${blocked.resolve}`);
+  await command(stage, controller, file, `resolve ${key} ${text}`, (engine, desired) =>
+    engine.resolve(desired, key, resolution),
+  );
+}
+
+function truth(stage: Stage, intent: Intent): Resolution {
+  if (intent.verb === 'delete') {
+    const gone =
+      isSort(intent.kind) && stage.ledger.birthOf(intent.kind, String(intent.request.path.id)) === undefined;
+    return gone ? { type: 'absent' } : { type: 'abandon' };
+  }
+  const made = stage.ledger.executionsUnder(intent.idempotencyKey).find((each) => stage.ledger.isLive(each));
+  const id = made?.id?.split('/').at(-1);
+  return id === undefined ? { type: 'absent' } : { type: 'adopt', id };
+}
+
+/** What a failed write left behind is deleted in the client area. */
+function cleanUp(stage: Stage, { key }: Blocked): void {
+  const project = stage.emulator.world.projects[0] as Project;
+  for (const made of stage.ledger.executionsOf(key)) {
+    if (!stage.ledger.isLive(made) || made.id === null) continue;
+    const id = Number(made.id);
+    stage.trace.add('op', `deletes ${made.kind} ${made.id} in the client area`);
+    if (made.kind === 'server') {
+      const addresses = project.ips.filter(({ serverId }) => serverId === id);
+      mutate(stage, { do: 'delete_server', id });
+      for (const each of addresses) mutate(stage, { do: 'delete_ip', id: each.id });
+    } else if (made.kind === 'ip') mutate(stage, { do: 'delete_ip', id });
+    else if (made.kind === 'network') mutate(stage, { do: 'delete_network', id });
+    else if (made.kind === 'iso') mutate(stage, { do: 'delete_iso', id: made.id });
+  }
+}
+
+/** The id of what this file made under the key, if it is still there and only the state has forgotten it. */
+function ownId(stage: Stage, key: ResourceKey): string | undefined {
+  const made = stage.ledger.executionsOf(key).findLast((each) => stage.ledger.isLive(each));
+  return made?.id ?? undefined;
+}
+
+/** The edit that a message asks for; `undefined` where it asks for none. */
+function edit(stage: Stage, file: SpecModel, { key, code, resolve }: Blocked): SpecModel | undefined {
+  const [collection = '', name = ''] = key.split('.');
+  const section =
+    (file as unknown as Record<string, Record<string, Record<string, unknown>>>)[collection] ?? {};
+  const withEntry = (entry: Record<string, unknown>): SpecModel => {
+    stage.trace.add('op', `edits ${collection}.${name}: ${JSON.stringify(entry)}`);
+    return { ...file, [collection]: { ...section, [name]: { ...section[name], ...entry } } };
+  };
+  const settings = /`settings: \{(\w+): ([\w.-]+)\}`/.exec(resolve);
+  if (settings?.[1] !== undefined) {
+    const value = JSON.parse(
+      /^[\d.]+$|^(true|false)$/.test(settings[2] ?? '') ? (settings[2] ?? '') : `"${settings[2]}"`,
+    );
+    stage.trace.add('op', `edits settings.${settings[1]}: ${value}`);
+    return { ...file, settings: { ...file.settings, [settings[1]]: value } };
+  }
+  if (resolve.includes('`replace: allowed`')) return withEntry({ replace: 'allowed' });
+  if (code === 'protected' && section[name] !== undefined) return withEntry({ protect: false });
+  const before = stage.story.specs.findLast(
+    (spec) => (spec as unknown as Record<string, Record<string, unknown>>)[collection]?.[name] !== undefined,
+  );
+  const old = (before as unknown as Record<string, Record<string, Record<string, unknown>>>)?.[collection]?.[
+    name
+  ];
+  if (resolve.includes('put its entry back') || resolve.includes(`put ${key} back`)) {
+    return old === undefined ? undefined : withEntry({ ...old, protect: false });
+  }
+  const restore = /restore (.*)$/.exec(resolve)?.[1];
+  if (restore !== undefined) {
+    const fields = [...restore.matchAll(/(\w+): ("[^"]*"|[^,`]+)/g)].map(([, field = '', value = '']) => [
+      field,
+      /^[\d"]/.test(value) && !/^[\d.]+\/\d+$/.test(value) ? JSON.parse(value) : value,
+    ]);
+    return withEntry(Object.fromEntries(fields));
+  }
+  return undefined;
+}
+
+async function command(
+  stage: Stage,
+  controller: Controller,
+  file: SpecModel,
+  text: string,
+  run: (
+    engine: Awaited<ReturnType<Stage['start']>>['engine'],
+    desired: ReturnType<Stage['load']>,
+  ) => Promise<string>,
+): Promise<void> {
+  const desired = stage.load(file);
+  const { running, engine } = await stage.start(controller, desired);
+  running.byPerson = true;
+  const ended = run(engine, desired).then(
+    (said) => said,
+    (error: unknown) => `failed: ${error instanceof Error ? error.message : String(error)}`,
+  );
+  const said = await stage.clock.run(Promise.race([ended, running.mortal.died.then(() => 'crash')]));
+  stage.trace.add('op', `$ vdcsync ${text} → ${said}`);
+  await stage.end(running);
+  if (said.startsWith('failed')) stage.fail('I12', `vdcsync ${text}: ${said}`);
+}

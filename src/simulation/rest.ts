@@ -1,0 +1,137 @@
+import equal from 'fast-deep-equal';
+import type { DesiredResource } from '../core/desired.ts';
+import type { Binding } from '../core/state.ts';
+import type { Project } from '../emulator/world.ts';
+import { replay } from '../state/replay.ts';
+import type { Controller } from './controller.ts';
+import { sorts } from './ledger.ts';
+import type { Stage } from './stage.ts';
+import type { SpecModel } from './story.ts';
+
+/** The next run plans nothing and writes nothing, and neither does a dry one. */
+export async function checkFixedPoint(stage: Stage, controller: Controller, spec: SpecModel): Promise<void> {
+  const desired = stage.load(spec);
+  for (const dry of [true, false]) {
+    if (stage.violation !== undefined) return;
+    const { running, engine } = await stage.start(controller, desired, dry);
+    const changes = () => stage.crossed.get('beginIntent:before') ?? 0;
+    const writes = () => stage.crossed.get('write:before') ?? 0;
+    const before = [changes(), writes(), stage.crossed.get('change:after') ?? 0];
+    const work = dry
+      ? engine.plan(desired)
+      : engine.apply(desired, { approve: async () => false }).then(({ plan }) => plan);
+    const plan = await stage.clock.run(Promise.race([work, running.mortal.died.then(() => undefined)]));
+    if (plan !== undefined && (plan.operations.length > 0 || plan.blocked.length > 0)) {
+      const what = [
+        ...plan.operations.map(({ id }) => id),
+        ...plan.blocked.map(({ key, code }) => `${key} ${code}`),
+      ];
+      stage.fail('I13', `right after it converged, the next run plans ${what.join(', ')}`);
+    }
+    if (changes() !== before[0] || writes() !== before[1])
+      stage.fail('I13', 'a run with nothing to do wrote');
+    if (dry && (stage.crossed.get('change:after') ?? 0) !== before[2])
+      stage.fail('I7', 'a dry run changed the state');
+    await stage.end(running);
+  }
+}
+
+/** What is billed is wanted, kept on purpose or a stranger's; what is wanted is there. */
+export async function checkAtRest(stage: Stage, controller: Controller, spec: SpecModel): Promise<void> {
+  if (stage.violation !== undefined) return;
+  const store = await controller.box.open(stage.clock.now());
+  const bindings = await store.bindings();
+  await controller.box.release();
+  const project = stage.emulator.world.projects[0] as Project;
+  checkNothingLeft(stage, project, bindings);
+  const desired = stage.load(spec);
+  if (desired.settings.drift === 'report') return;
+  for (const resource of desired.resources) checkWanted(stage, project, bindings, resource);
+}
+
+function checkNothingLeft(stage: Stage, project: Project, bindings: readonly Binding[]): void {
+  const lists = { server: project.servers, ip: project.ips, network: project.networks, iso: project.isos };
+  for (const sort of sorts) {
+    for (const { id } of lists[sort]) {
+      const birth = stage.ledger.birthOf(sort, String(id));
+      const bound = bindings.some((each) => each.kind === sort && each.id === String(id));
+      if (bound || birth?.stranger || stage.ledger.wasLetGo(sort, String(id))) continue;
+      stage.fail('I1', `${sort} ${id} is there, and nobody knows of it`);
+    }
+  }
+}
+
+function checkWanted(
+  stage: Stage,
+  project: Project,
+  bindings: readonly Binding[],
+  { key, kind, parent, managed, value }: DesiredResource,
+): void {
+  if (!managed) return;
+  const binding = bindings.find((each) => each.key === key);
+  const owner = bindings.find((each) => each.key === parent);
+  const server = project.servers.find((each) => String(each.id) === owner?.id);
+  const missing = () => stage.fail('I12', `converged, but ${key} is not as the file says`);
+  switch (kind) {
+    case 'server':
+      if (!project.servers.some((each) => String(each.id) === binding?.id && each.status !== 'error'))
+        missing();
+      return;
+    case 'ip':
+      if (parent === undefined && !project.ips.some((each) => String(each.id) === binding?.id)) missing();
+      return;
+    case 'network':
+      if (!project.networks.some((each) => String(each.id) === binding?.id)) missing();
+      return;
+    case 'iso':
+      if (!project.isos.some((each) => each.id === binding?.id && each.status === 'available')) missing();
+      return;
+    case 'network_interface': {
+      const network = bindings.find((each) => each.key === (value as { readonly network: string }).network);
+      const cards =
+        server?.cards.filter((card) => !card.public && String(card.networkId) === network?.id) ?? [];
+      if (network !== undefined && cards.length === 0) missing();
+      return;
+    }
+    case 'firewall': {
+      const wanted = value as { readonly enabled: boolean; readonly rules: readonly object[] };
+      const ports = (rules: readonly object[]) =>
+        rules.map((rule) => (rule as { readonly destination_port?: unknown }).destination_port);
+      const same =
+        server?.firewall.enabled === wanted.enabled &&
+        equal(ports(server.firewall.rules), ports(wanted.rules));
+      if (!same) missing();
+      return;
+    }
+    case 'backup':
+      if (!project.backups.some((each) => each.serverId === server?.id)) missing();
+      return;
+    case 'backup_policy':
+      return;
+  }
+}
+
+/** The journal, replayed, is the state; and each of its beginnings was one. */
+export async function checkJournal(stage: Stage, controller: Controller): Promise<void> {
+  if (stage.violation !== undefined) return;
+  const store = await controller.box.open(stage.clock.now());
+  const journal = await store.journal({ limit: Number.POSITIVE_INFINITY });
+  const [bindings, open] = [await store.bindings(), await store.openIntents()];
+  const whole = replay(journal);
+  const sameBindings = equal([...whole.bindings.values()].sort(byKey), [...bindings].sort(byKey));
+  if (!sameBindings || !equal(whole.openIntents, open))
+    stage.fail('I10', 'the journal, replayed, is another state');
+  for (const binding of bindings) {
+    const gone = whole.incarnations.get(binding.key) ?? 0;
+    if (gone !== (await store.incarnation(binding.key)))
+      stage.fail('I10', `another incarnation of ${binding.key}`);
+  }
+  const text = JSON.stringify(journal) + stage.trace.lines.join('\n');
+  for (const [name, secret] of Object.entries(stage.tokens))
+    if (text.includes(secret)) stage.fail('I11', `the token ${name} stands in the journal or a log`);
+  await controller.box.release();
+}
+
+function byKey(one: { readonly key: string }, other: { readonly key: string }): number {
+  return one.key < other.key ? -1 : 1;
+}

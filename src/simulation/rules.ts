@@ -1,0 +1,250 @@
+import type { ResourceKey } from '../core/keys.ts';
+import type { Intent, StateChange } from '../core/state.ts';
+import type { HttpRequest } from '../core/transport.ts';
+import type { Emulator } from '../emulator/options.ts';
+import type { Execution } from '../emulator/world.ts';
+import type { Controller, Running } from './controller.ts';
+import type { StateWatch } from './durable.ts';
+import { isSort, type Ledger } from './ledger.ts';
+
+const minute = 60_000;
+const hour = 60 * minute;
+/** A key is not sent again from this age on. @source API §8 */
+const keyLifeMs = 23 * hour;
+const absenceGapMs = minute;
+
+export interface RulesDeps {
+  readonly emulator: Emulator;
+  readonly ledger: Ledger;
+  readonly projectId: number;
+  /** Time that no machine's clock can bend, in ms. */
+  readonly elapsed: () => number;
+  /** Which token of the emulator carries this secret, such as `4711-readWrite`. */
+  readonly tokenName: (secret: string) => string;
+  readonly fail: (rule: string, message: string) => void;
+}
+
+/** The invariants that hold after every step; numbered as in docs/safety.md. */
+export interface Rules {
+  /** Before the service sees a request. */
+  arrives(running: Running, request: HttpRequest): void;
+  /** After it was handled; `retryAfterMs` of a 429 that reached the client. */
+  handled(running: Running, request: HttpRequest, answer: { status?: number; retryAfterMs?: number }): void;
+  /** After anything else changed the world. */
+  stepped(): void;
+  watch(running: Running): StateWatch;
+}
+
+export function createRules(deps: RulesDeps): Rules {
+  const { emulator, ledger, elapsed, fail } = deps;
+  const arrivals = new Map<string, number[]>();
+  const closedUntil = new Map<string, number>();
+  const sentAs = new Map<string, string>();
+  const firstSent = new Map<string, number>();
+  const inFlight = new Map<string, number>();
+  let executionsSeen = 0;
+
+  function checkBudget(running: Running, token: string, write: boolean): void {
+    const { controller } = running;
+    const bucket = `${token} ${write ? 'writes' : 'reads'}`;
+    const now = elapsed();
+    const recent = [...(arrivals.get(bucket) ?? []).filter((at) => at > now - minute), now];
+    arrivals.set(bucket, recent);
+    if (controller.budgetUnknown()) return;
+    const limit = write ? 20 : 60;
+    if (recent.length > limit) fail('I9', `${recent.length} ${write ? 'writes' : 'reads'} within 60 s`);
+    if (now < (closedUntil.get(bucket) ?? 0)) fail('I9', `a request before Retry-After has passed`);
+  }
+
+  function checkKey(running: Running, request: HttpRequest, path: string): Intent | undefined {
+    const key = request.headers['idempotency-key'] ?? '';
+    if (!/^[\x20-\x7e]{8,255}$/.test(key)) fail('I4', `a write with the key "${key}"`);
+    const intent = [...running.mirror.open.values()].find((each) => each.idempotencyKey === key);
+    if (intent === undefined || intent.phase !== 'sending') {
+      fail('I5', `${request.method} ${path} was sent without a durable intent`);
+      return undefined;
+    }
+    const form = `${request.method} ${path} ${request.body ?? ''}`;
+    const scope = `${running.controller.epoch} ${key}`;
+    const before = sentAs.get(scope);
+    if (before !== undefined && before !== form) fail('I4', `one key for "${before}" and "${form}"`);
+    sentAs.set(scope, form);
+    const first = firstSent.get(scope);
+    const ageMs = elapsed() - (first ?? elapsed());
+    if (ageMs >= keyLifeMs && !running.controller.clockWasSet) {
+      fail('I6', `the key of ${intent.key} was sent again after ${Math.round(ageMs / hour)} h`);
+    }
+    if (first === undefined) firstSent.set(scope, elapsed());
+    return intent;
+  }
+
+  function checkHolds(running: Running, intent: Intent): void {
+    const { holds } = running;
+    const spends = intent.verb === 'create' && ['server', 'ip', 'backup'].includes(intent.kind);
+    if (holds.everything) fail('I7', `${intent.request.name} after a 401, 405 or 415 in the same run`);
+    if (holds.names.has(intent.request.name)) fail('I7', `${intent.request.name} after its 403`);
+    if (holds.spendingUntil > elapsed() && spends) fail('I7', `${intent.request.name} after a 402`);
+    if (running.dry) fail('I7', 'a write in a dry run');
+  }
+
+  function checkDeletion(running: Running, intent: Intent): void {
+    if (intent.verb !== 'delete' || !isSort(intent.kind)) return;
+    const id = String(intent.request.path.id);
+    const birth = ledger.birthOf(intent.kind, id);
+    const binding = [...running.mirror.bindings.values()].find(
+      (each) => each.kind === intent.kind && each.id === id,
+    );
+    if (binding === undefined) return fail('I8', `${intent.kind} ${id} is deleted and bound to nothing`);
+    if (binding.protect) fail('I8', `${binding.key} is protected and deleted`);
+    if (birth === undefined) return;
+    if (ledger.birthBoundAs(binding)?.number !== birth.number)
+      fail('I8', `${intent.kind} ${id} is not what was bound to ${binding.key}`);
+    const network = projectNow()?.networks.find((each) => each.id === Number(id));
+    if (intent.kind === 'network' && network?.isDefault) fail('I8', 'the default network is deleted');
+    if (!intent.key.endsWith('.public_ipv4')) running.deleted.add(intent.key);
+    if (running.deleted.size > running.mostDeletions)
+      fail('I8', `${running.deleted.size} deletions in one run, ${running.mostDeletions} are allowed`);
+  }
+
+  function projectNow() {
+    return emulator.world.projects.find(({ id }) => id === deps.projectId);
+  }
+
+  /** Nothing that a key stands for is bought while what it stood for is still there. */
+  function checkExecutions(): void {
+    const all = emulator.world.executions;
+    for (; executionsSeen < all.length; executionsSeen++) {
+      const execution = all[executionsSeen] as Execution;
+      if (execution.projectId !== deps.projectId) {
+        fail('I7', `${execution.operation} took effect in project ${execution.projectId}`);
+        continue;
+      }
+      const intent = ledger.writes.get(execution.idempotencyKey ?? '');
+      if (intent === undefined) {
+        fail('I5', `${execution.operation} took effect under a key that no state has recorded`);
+        continue;
+      }
+      checkOnce(execution, intent);
+    }
+  }
+
+  function checkOnce(execution: Execution, intent: Intent): void {
+    const earlier = ledger
+      .executionsOf(intent.key)
+      .filter((each) => each !== execution && each.atMs <= execution.atMs && !ledger.isExcused(each));
+    const same = earlier.filter((each) =>
+      intent.kind === 'backup'
+        ? ledger.writes.get(each.idempotencyKey ?? '')?.incarnation === intent.incarnation &&
+          execution.atMs - each.atMs < keyLifeMs
+        : ledger.isLive(each),
+    );
+    const [first] = same;
+    if (first !== undefined) {
+      fail(
+        'I3',
+        `${intent.key} was bought twice: ${first.operation} ${first.id ?? '(pending)'} and ${execution.id ?? '(pending)'}`,
+      );
+    }
+  }
+
+  return {
+    arrives(running, request) {
+      const path = new URL(request.url).pathname.slice(3);
+      const write = request.method !== 'GET';
+      const token = deps.tokenName(request.headers.authorization?.slice('Bearer '.length) ?? '');
+      checkBudget(running, token, write);
+      if (!write) return;
+      if (!token.startsWith(`${deps.projectId}-`))
+        fail('I7', `${request.method} ${path} with the token ${token}`);
+      const busy = inFlight.get(running.name) ?? 0;
+      if (busy > 0) fail('I7', 'two writes at once');
+      inFlight.set(running.name, busy + 1);
+      const intent = checkKey(running, request, path);
+      if (intent === undefined) return;
+      checkHolds(running, intent);
+      checkDeletion(running, intent);
+    },
+
+    handled(running, request, { status, retryAfterMs }) {
+      const write = request.method !== 'GET';
+      const token = deps.tokenName(request.headers.authorization?.slice('Bearer '.length) ?? '');
+      if (write) inFlight.set(running.name, (inFlight.get(running.name) ?? 1) - 1);
+      if (retryAfterMs !== undefined) {
+        const bucket = `${token} ${write ? 'writes' : 'reads'}`;
+        closedUntil.set(bucket, Math.max(closedUntil.get(bucket) ?? 0, elapsed() + retryAfterMs));
+      }
+      if (write && status !== undefined) remember(running, request, status);
+      ledger.look(false);
+      checkExecutions();
+    },
+
+    stepped: () => checkExecutions(),
+
+    watch: (running) => ({
+      began(intent) {
+        checkNewKey(running.controller, intent);
+        ledger.recordWrite(intent);
+      },
+      updated(before, after) {
+        if (after.phase === 'sending' && before.ambiguous) checkLooked(before, 'sent again');
+      },
+      closed(intent) {
+        running.controller.endings.set(`${intent.key} ${intent.verb}`, intent);
+        const guessed = intent.ambiguous && (intent.outcome === 'absent' || intent.outcome === 'void');
+        if (guessed && !running.byPerson) checkLooked(intent, `closed as ${intent.outcome}`);
+        if (intent.outcome === 'abandoned' && intent.verb === 'create') ledger.letGo(intent.key, undefined);
+      },
+      changed: (change) => checkChange(running, change),
+    }),
+  };
+
+  /** A conclusion from absence needs two looks a minute apart, after the last send had its time. */
+  function checkLooked(intent: Intent, what: string): void {
+    const { notSeenAt, lastSentAt } = intent;
+    if (notSeenAt === undefined) return fail('I6', `${intent.key} was ${what} without a look`);
+    if (notSeenAt < lastSentAt + minute) fail('I6', `${intent.key} was ${what}, and looked for too soon`);
+    if (intent.closedAt !== undefined && intent.closedAt - notSeenAt < absenceGapMs)
+      fail('I6', `${intent.key} was ${what} after one look`);
+  }
+
+  /** A higher attempt is a new key: never while it is not known what became of the last one. */
+  function checkNewKey({ endings }: Controller, intent: Intent): void {
+    const last = endings.get(`${intent.key} ${intent.verb}`);
+    if (last === undefined || intent.attempt === 0 || last.incarnation !== intent.incarnation) return;
+    if (last.ambiguous && last.outcome === 'refused')
+      fail('I6', `${intent.key} got a new key, and its last one was never settled`);
+  }
+
+  function checkChange(running: Running, change: StateChange): void {
+    if (change.type === 'release') {
+      const old = running.mirror.bindings.get(change.key);
+      if (!change.gone && old !== undefined) ledger.letGo(change.key, old.id);
+      return;
+    }
+    if (change.type !== 'bind') return;
+    const { binding } = change;
+    ledger.bound(binding);
+    const other = [...running.mirror.bindings.values()].find(
+      (each) =>
+        each.key !== binding.key &&
+        each.kind === binding.kind &&
+        each.id === binding.id &&
+        each.parentId === binding.parentId &&
+        hasOneKey(binding.key),
+    );
+    if (other !== undefined)
+      fail('I2', `${binding.kind} ${binding.id} is bound to ${other.key} and ${binding.key}`);
+  }
+
+  function remember({ holds }: Running, request: HttpRequest, status: number): void {
+    const name = ledger.writes.get(request.headers['idempotency-key'] ?? '')?.request.name;
+    if (status === 401 || status === 405 || status === 415) holds.everything = true;
+    if (status === 403 && name !== undefined) holds.names.add(name);
+    if (status === 402) holds.spendingUntil = elapsed() + 30 * minute;
+  }
+}
+
+/** A firewall and a backup are told by their server alone. */
+function hasOneKey(key: ResourceKey): boolean {
+  return !key.endsWith('.firewall') && !key.endsWith('.backup');
+}

@@ -1,0 +1,210 @@
+import { ApiProblem, ConfigError, FenceError, StateError } from '../core/errors.ts';
+import type { ApplyReport } from '../core/progress.ts';
+import { TransportError } from '../core/transport.ts';
+import type { ApplyOptions, Engine } from '../engine/engine.ts';
+import type { Controller, Running } from './controller.ts';
+import { type Coverage, createCoverage } from './coverage.ts';
+import { plantIncidents, type Wishes } from './happenings.ts';
+import { operate } from './operator.ts';
+import { checkAtRest, checkFixedPoint, checkJournal } from './rest.ts';
+import { createStage, type Stage, type Violation } from './stage.ts';
+import type { SpecModel, Story } from './story.ts';
+
+/** How one story went. */
+export interface Outcome {
+  readonly violation: Violation | undefined;
+  readonly trace: readonly string[];
+  readonly traceLength: number;
+  /** Virtual time, ms. */
+  readonly elapsedMs: number;
+  readonly runs: number;
+  readonly blockedRuns: number;
+  readonly boundaries: ReadonlyMap<string, number>;
+}
+
+/** How a process ended. */
+export type End =
+  | { readonly end: 'report'; readonly report: ApplyReport }
+  | { readonly end: 'error'; readonly error: unknown }
+  | { readonly end: 'crash' };
+
+const mostFaultyRuns = 10;
+const mostQuietRuns = 16;
+const minute = 60_000;
+
+/**
+ * Plays one story: runs under faults, crashes and edits until they are used up, then in
+ * quiet, with a person who does what the messages say, until nothing is left to do.
+ */
+export async function play(story: Story, coverage: Coverage = createCoverage()): Promise<Outcome> {
+  const stage = createStage(story, coverage);
+  coverage.readings(story.readings);
+  const wishes: Wishes = { spec: 0, second: undefined, tokenRuns: 0, left: new Set(story.incidents) };
+  plantIncidents(stage, wishes);
+  const main = stage.controller('a', 'readWrite');
+  let blockedRuns = 0;
+  let left = wishes.left.size;
+  let idle = 0;
+  try {
+    let other: (Controller & { tokenName: string }) | undefined;
+    const calm = story.faults.length === 0 && story.incidents.length === 0;
+    for (let run = 0; run < mostFaultyRuns && !calm && stage.violation === undefined; run++) {
+      if (run > 0) await stage.clock.advance(pauseOf(story, run));
+      if (wishes.tokenRuns > 0 && --wishes.tokenRuns === 0) main.tokenName = 'readWrite';
+      const spec = specOf(story, wishes.spec);
+      if (wishes.second !== undefined && other === undefined)
+        other = stage.controller('b', wishes.second === 'same' ? 'readWrite' : 'member');
+      const ends = await together(stage, other === undefined ? [main] : [main, other], spec);
+      for (const end of ends) judgeEnd(stage, end, true);
+      if (ends.some(isBlocked)) blockedRuns += 1;
+      const struck = wishes.left.size;
+      idle = ends.every(isConverged) && struck === left ? idle + 1 : 0;
+      left = struck;
+      if (idle >= (struck === 0 ? 1 : 2)) break;
+    }
+    if (stage.violation === undefined) await heal(stage, main, wishes);
+    if (stage.violation === undefined)
+      blockedRuns += await settle(stage, main, specOf(story, wishes.spec), calm);
+  } catch (error) {
+    stage.fail('error', error instanceof Error ? (error.stack ?? error.message) : String(error));
+  } finally {
+    stage.remove();
+  }
+  coverage.count('runs', main.runs);
+  coverage.count('seconds simulated', Math.round(stage.clock.monotonic() / 1000));
+  return {
+    violation: stage.violation,
+    trace: stage.trace.lines,
+    traceLength: stage.trace.length,
+    elapsedMs: stage.clock.monotonic(),
+    runs: main.runs,
+    blockedRuns,
+    boundaries: stage.crossed,
+  };
+}
+
+function specOf({ specs }: Story, number: number): SpecModel {
+  return specs[Math.min(number, specs.length - 1)] as SpecModel;
+}
+
+function pauseOf({ pausesMs }: Story, run: number): number {
+  return pausesMs[Math.min(run - 1, pausesMs.length - 1)] ?? minute;
+}
+
+/** One run of each controller, at the same time. */
+async function together(
+  stage: Stage,
+  controllers: readonly Controller[],
+  spec: SpecModel,
+): Promise<readonly End[]> {
+  const desired = stage.load(spec);
+  const started: { running: Running; engine: Engine }[] = [];
+  for (const controller of controllers) started.push(await stage.start(controller, desired));
+  const ends = await stage.clock.run(
+    Promise.all(
+      started.map(({ running, engine }) => untilEnd(running, engine.apply(desired, optionsOf(running)))),
+    ),
+  );
+  for (const [at, { running }] of started.entries()) {
+    stage.trace.add(running.name, `run ends: ${describeEnd(ends[at] as End)}`);
+    await stage.end(running);
+  }
+  return ends;
+}
+
+export function optionsOf(running: Running): ApplyOptions {
+  return { approve: async () => true, stop: running.stop.signal, halt: running.halt.signal };
+}
+
+/** Waits for the report, the failure or the death, whichever comes first. */
+export function untilEnd(running: Running, work: Promise<ApplyReport>): Promise<End> {
+  return Promise.race([
+    work.then(
+      (report): End => ({ end: 'report', report }),
+      (error: unknown): End => ({ end: 'error', error }),
+    ),
+    running.mortal.died.then((): End => ({ end: 'crash' })),
+  ]);
+}
+
+function describeEnd(end: End): string {
+  if (end.end === 'report') return end.report.outcome;
+  if (end.end === 'crash') return 'crash';
+  return end.error instanceof Error ? `${end.error.name}: ${end.error.message}` : String(end.error);
+}
+
+function isBlocked(end: End): boolean {
+  return end.end === 'report' && end.report.blocked.length > 0;
+}
+
+function isConverged(end: End): boolean {
+  return end.end === 'report' && end.report.outcome === 'converged';
+}
+
+/** Errors that a user could act on may end a run under faults; anything else is a bug. */
+export function judgeEnd(stage: Stage, end: End, faulty: boolean): void {
+  if (end.end !== 'error' || stage.violation !== undefined) return;
+  const { error } = end;
+  const known =
+    error instanceof StateError ||
+    error instanceof TransportError ||
+    error instanceof ApiProblem ||
+    error instanceof FenceError ||
+    error instanceof ConfigError ||
+    (error instanceof Error && (error.message === 'stop' || error.message === 'halt'));
+  if (known && faulty) return;
+  const told =
+    error instanceof Error ? (known ? `${error.name}: ${error.message}` : error.stack) : String(error);
+  stage.fail(known ? 'I12' : 'error', `a run ended with ${told}`);
+}
+
+/** The end of all faults: the service is well, the token is right, and hung work goes on. */
+async function heal(stage: Stage, main: Controller, wishes: Wishes): Promise<void> {
+  stage.trace.add('!', 'the faults stop');
+  wishes.left.clear();
+  stage.emulator.setFaults([]);
+  (main as Controller & { tokenName: string }).tokenName = 'readWrite';
+  main.disk.failing = 0;
+  const { world } = stage.emulator;
+  for (const project of world.projects) {
+    project.standing = 'active';
+    project.failNextTasks = 0;
+    for (const task of project.tasks) task.stuck = false;
+  }
+  for (const type of world.serverTypes)
+    for (const sold of type.packages) sold.capacity = Math.max(sold.capacity, 4);
+  await stage.clock.advance(5 * minute);
+  stage.ledger.look(true);
+}
+
+/** Runs until converged; what is blocked goes to the person. Gives how many runs were blocked. */
+async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: boolean): Promise<number> {
+  let spec = wanted;
+  let blocked = 0;
+  for (let run = 1; run <= mostQuietRuns && stage.violation === undefined; run++) {
+    const [end] = await together(stage, [main], spec);
+    if (end === undefined || stage.violation !== undefined) return blocked;
+    judgeEnd(stage, end, false);
+    if (end.end !== 'report') {
+      stage.fail('I12', `a run without faults ended with ${describeEnd(end)}`);
+      return blocked;
+    }
+    const { report } = end;
+    if (report.outcome === 'converged') {
+      await checkFixedPoint(stage, main, spec);
+      await checkAtRest(stage, main, spec);
+      await checkJournal(stage, main);
+      return blocked;
+    }
+    blocked += 1;
+    if (calm)
+      stage.fail(
+        'I15',
+        `blocked without faults: ${report.blocked.map(({ key, code, reason }) => `${key} ${code} ${reason}`).join('; ')}`,
+      );
+    spec = await operate(stage, main, spec, report);
+    await stage.clock.advance(2 * minute);
+  }
+  stage.fail('I12', 'it does not converge, whatever the person does');
+  return blocked;
+}

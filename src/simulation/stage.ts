@@ -1,0 +1,380 @@
+import { readOnlyMemory } from '../api/budget.ts';
+import { type Client, createClient } from '../api/client.ts';
+import type { Desired } from '../core/desired.ts';
+import { documentedProfile } from '../core/profile.ts';
+import type { ProgressEvent } from '../core/progress.ts';
+import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts';
+import { createEmulator } from '../emulator/emulator.ts';
+import type { Emulator } from '../emulator/options.ts';
+import { createEngine, type Engine } from '../engine/engine.ts';
+import { kinds } from '../reconcilers/registry.ts';
+import { loadSpec } from '../spec/load.ts';
+import { type Chance, chance } from './chance.ts';
+import type { Controller, Running } from './controller.ts';
+import { type Coverage, watchedWrites } from './coverage.ts';
+import { mirrorOf, watchedStore } from './durable.ts';
+import { createLedger, type Ledger } from './ledger.ts';
+import { createMortal } from './mortal.ts';
+import { createRules, type Rules } from './rules.ts';
+import { memoryBox, sqliteBox } from './state-box.ts';
+import { type SpecModel, type Story, specText } from './story.ts';
+import { createTrace, type Trace } from './trace.ts';
+import { type VirtualClock, virtualClock } from './virtual-clock.ts';
+
+const projectId = 4711;
+const foreignId = 4712;
+/** The client's own; evidence waits for it. */
+const timeoutMs = 30_000;
+/** A run that is not over by then does not end. */
+const longestRunMs = 12 * 24 * 3_600_000;
+const mostBoundaries = 60_000;
+
+/** A rule that was broken, and where the story stood. */
+export interface Violation {
+  readonly rule: string;
+  readonly message: string;
+}
+
+/** Everything that a scenario plays on: service, clock, machines, and those who watch. */
+export interface Stage {
+  readonly story: Story;
+  readonly clock: VirtualClock;
+  readonly emulator: Emulator;
+  readonly ledger: Ledger;
+  readonly rules: Rules;
+  readonly trace: Trace;
+  readonly coverage: Coverage;
+  readonly chance: Chance;
+  readonly tokens: Readonly<Record<TokenName, string>>;
+  readonly violation: Violation | undefined;
+  /** Boundaries crossed so far, by name. */
+  readonly crossed: ReadonlyMap<string, number>;
+  /** Called at each boundary with its name and how often it was crossed. */
+  onCrossed: ((running: Running, name: string, nth: number) => void) | undefined;
+  fail(rule: string, message: string): void;
+  controller(name: string, token: TokenName): Controller & { tokenName: TokenName };
+  load(spec: SpecModel): Desired;
+  /** A new process on the machine: the same state, and nothing else of its predecessor's. */
+  start(
+    controller: Controller,
+    desired: Desired,
+    dry?: boolean,
+  ): Promise<{ running: Running; engine: Engine }>;
+  end(running: Running): Promise<void>;
+  remove(): void;
+}
+
+export type TokenName = 'readWrite' | 'member' | 'read' | 'revoked' | 'foreign';
+
+export function createStage(story: Story, coverage: Coverage): Stage {
+  const clock = virtualClock(Date.UTC(2026, 0, 1), 1);
+  const dice = chance(story.seed ^ 0x5eed);
+  const emulator = createEmulator({
+    clock,
+    seed: story.seed,
+    projects: [
+      { id: projectId, name: 'shop' },
+      { id: foreignId, name: 'other' },
+    ],
+    readings: story.readings,
+    faults: story.faults,
+  });
+  const ledger = createLedger(emulator, projectId);
+  const trace = createTrace(() => clock.monotonic());
+  const running = new Set<Running>();
+  const crossed = new Map<string, number>();
+  const tokens = secrets(emulator);
+  const names = new Map(Object.values(tokens).map((secret) => [secret, nameOf(emulator, secret)]));
+  let violation: Violation | undefined;
+  const controllers: Controller[] = [];
+
+  function fail(rule: string, message: string): void {
+    if (violation !== undefined) return;
+    violation = { rule, message };
+    trace.add('', `VIOLATION ${rule}: ${message}`);
+    for (const each of running) each.mortal.kill();
+  }
+
+  const rules = createRules({
+    emulator,
+    ledger,
+    projectId,
+    elapsed: () => clock.monotonic(),
+    tokenName: (secret) => names.get(secret) ?? 'unknown',
+    fail,
+  });
+
+  function transport(process: Running): Transport {
+    const inner = emulator.transport();
+    return {
+      send: (request, options) =>
+        process.mortal.cross(boundariesOf(request), async () => {
+          rules.arrives(process, request);
+          if (violation !== undefined) throw new Error('the scenario is over');
+          const sentAt = clock.monotonic();
+          let response: HttpResponse | undefined;
+          try {
+            response = await inner.send(request, options);
+            return response;
+          } finally {
+            const retryAfter = response?.status === 429 ? response.headers['retry-after'] : undefined;
+            if (response !== undefined) process.answered.add(request.headers['idempotency-key'] ?? '');
+            const fresh = response?.headers['idempotency-replayed'] === undefined;
+            rules.handled(process, request, {
+              ...(response === undefined || !fresh ? {} : { status: response.status }),
+              ...(retryAfter === undefined || !fresh || clock.monotonic() > sentAt
+                ? {}
+                : { retryAfterMs: Number(retryAfter) * 1000 }),
+            });
+            if (request.method !== 'GET') {
+              const told =
+                response === undefined ? 'no answer' : `${response.status}${fresh ? '' : ' replayed'}`;
+              trace.add(process.name, `${describe(request)} → ${told}`);
+            }
+          }
+        }),
+      close: () => inner.close(),
+    };
+  }
+
+  function onBoundary(process: () => Running) {
+    return (_mortal: unknown, boundaries: readonly string[]) => {
+      const first = process();
+      if (clock.monotonic() - startedAt(first) > longestRunMs) return fail('I12', 'a run does not end');
+      for (const name of ['*', ...boundaries]) {
+        const nth = (crossed.get(name) ?? 0) + 1;
+        crossed.set(name, nth);
+        if (name === '*' && nth > mostBoundaries) return fail('I12', 'a run goes on without end');
+        stage.onCrossed?.(first, name, nth);
+      }
+    };
+  }
+
+  const starts = new Map<Running, number>();
+  const startedAt = (process: Running) => starts.get(process) ?? clock.monotonic();
+
+  const stage: Stage = {
+    story,
+    clock,
+    emulator,
+    ledger,
+    rules,
+    trace,
+    coverage,
+    chance: dice,
+    tokens,
+    get violation() {
+      return violation;
+    },
+    crossed,
+    onCrossed: undefined,
+    fail,
+    controller(name, tokenName) {
+      const box = story.state === 'sqlite' ? sqliteBox(name) : memoryBox(name);
+      let unknownUntil = 0;
+      const made = {
+        name,
+        box,
+        disk: { failing: 0, durable: false },
+        epoch: 0,
+        endings: new Map(),
+        skewMs: 0,
+        clockWasSet: false,
+        runs: 0,
+        onRelease: [],
+        tokenName,
+        budgetUnknown: () =>
+          clock.monotonic() < unknownUntil ||
+          controllers.some((other) => other !== made && other.token() === made.token()),
+        forgetBudget: () => {
+          unknownUntil = clock.monotonic() + 120_000;
+        },
+        token: () => tokens[made.tokenName],
+      };
+      controllers.push(made);
+      return made;
+    },
+    load: (spec) => loadSpec([{ file: 'vdcsync.yaml', text: specText(spec, projectId) }], {}),
+
+    async start(controller, desired, dry = false) {
+      controller.runs += 1;
+      const machine = clock.machine();
+      machine.jump(controller.skewMs);
+      const inner = await controller.box.open(machine.now());
+      const mirror = await mirrorOf(inner);
+      for (const intent of mirror.open.values()) ledger.recordWrite(intent);
+      const name = `${controller.name}${controller.runs}${dry ? 'd' : ''}`;
+      const process: Running = {
+        name,
+        controller,
+        machine,
+        mirror,
+        desired,
+        dry,
+        mostDeletions: desired.settings.max_deletions,
+        deleted: new Set(),
+        holds: { everything: false, spendingUntil: 0, names: new Set() },
+        answered: new Set(),
+        byPerson: false,
+        stop: new AbortController(),
+        halt: new AbortController(),
+        mortal: createMortal(
+          name,
+          machine,
+          onBoundary(() => process),
+        ),
+        get store() {
+          return store;
+        },
+      };
+      const store = watchedStore(inner, {
+        mortal: process.mortal,
+        mirror,
+        watch: traced(rules.watch(process), trace, name),
+        disk: controller.disk,
+      });
+      running.add(process);
+      starts.set(process, clock.monotonic());
+      return {
+        running: process,
+        engine: engineOf(process, transport(process), dice.fork(), coverage, trace),
+      };
+    },
+
+    async end(process) {
+      process.mortal.kill();
+      running.delete(process);
+      await process.controller.box.release();
+      for (const change of process.controller.onRelease.splice(0)) change();
+    },
+    remove() {
+      for (const each of controllers) each.box.remove();
+    },
+  };
+  ledger.look(true);
+  return stage;
+}
+
+function engineOf(
+  process: Running,
+  transport: Transport,
+  random: Chance,
+  coverage: Coverage,
+  trace: Trace,
+): Engine {
+  const { mortal, store, controller, dry } = process;
+  const client: Client = createClient({
+    baseUrl: 'http://127.0.0.1/v1',
+    token: () => controller.token(),
+    transport,
+    clock: mortal.clock,
+    random,
+    profile: documentedProfile,
+    uses: dry ? readOnlyMemory(store) : store,
+    logger: {
+      debug: () => {},
+      warn: (fields, message) => trace.add(process.name, `log ${message} ${JSON.stringify(fields)}`),
+    },
+    timeoutMs,
+  });
+  return createEngine({
+    reads: client.reads,
+    writes: watchedWrites(client.writes, process, coverage),
+    tasks: {
+      async wait(task, signal) {
+        const end = await client.tasks.wait(task, signal);
+        coverage.task(task.sort, end.end);
+        return end;
+      },
+    },
+    counts: () => ({ ...client.counters, throttled: client.counters.limited }),
+    store,
+    clock: mortal.clock,
+    random,
+    kinds,
+    profile: documentedProfile,
+    requestTimeoutMs: client.timeoutMs,
+    onEvent: (event) => {
+      const line = told(event);
+      if (line !== undefined) trace.add(process.name, line);
+    },
+  });
+}
+
+function told(event: ProgressEvent): string | undefined {
+  switch (event.type) {
+    case 'planned': {
+      const { operations, blocked } = event.plan;
+      const plan = operations.map(({ id }) => id).join(' ');
+      const held = blocked.map(({ key, verb, code }) => `${verb}:${key}(${code})`).join(' ');
+      return `plan ${plan === '' ? 'nothing' : plan}${held === '' ? '' : ` · blocked ${held}`}`;
+    }
+    case 'ended': {
+      const { verb, key, outcome, code, detail } = event.result;
+      return `ended ${verb} ${key}: ${outcome} ${code ?? ''} ${detail ?? ''}`.trimEnd();
+    }
+    case 'warning':
+      return `warning ${event.warning.code} ${event.warning.message}`;
+    case 'started':
+    case 'progress':
+      return undefined;
+  }
+}
+
+/** Each durable change of an intent or binding is one line. */
+function traced(watch: ReturnType<Rules['watch']>, trace: Trace, name: string): ReturnType<Rules['watch']> {
+  return {
+    began(intent) {
+      trace.add(name, `begin ${intent.verb} ${intent.key} #${intent.incarnation}/${intent.attempt}`);
+      watch.began(intent);
+    },
+    updated(before, after) {
+      const marks = [
+        after.ambiguous ? '?' : '',
+        after.notSeenAt === undefined ? '' : ' not seen',
+        after.blocked === undefined ? '' : ` ${after.blocked.code}: ${after.blocked.reason}`,
+      ];
+      trace.add(name, `${before.key}: ${before.phase} → ${after.phase}${marks.join('')}`);
+      watch.updated(before, after);
+    },
+    closed(intent) {
+      trace.add(name, `${intent.key}: closed ${intent.outcome} ${intent.detail ?? ''}`.trimEnd());
+      watch.closed(intent);
+    },
+    changed(change, intent) {
+      const what = change.type === 'bind' ? `${change.binding.key} = ${change.binding.id}` : change.key;
+      trace.add(name, `${change.type} ${what}`);
+      watch.changed(change, intent);
+    },
+  };
+}
+
+function boundariesOf(request: HttpRequest): readonly string[] {
+  const path = new URL(request.url).pathname.slice(3).replace(/\/(\d+|uiso-\d+|task-\w+)(?=\/|$)/g, '/{id}');
+  return [request.method === 'GET' ? 'read' : 'write', `${request.method} ${path}`];
+}
+
+function describe({ method, url, body, headers }: HttpRequest): string {
+  const key = headers['idempotency-key'] ?? '';
+  return `${method} ${new URL(url).pathname.slice(3)} ${body ?? ''} [${key.slice(-6)}]`;
+}
+
+function secrets(emulator: Emulator): Record<TokenName, string> {
+  const own = emulator.tokens(projectId);
+  return {
+    readWrite: own.readWrite,
+    member: own.member,
+    read: own.read,
+    revoked: `${own.readWrite}-revoked`,
+    foreign: emulator.tokens(foreignId).readWrite,
+  };
+}
+
+function nameOf(emulator: Emulator, secret: string): string {
+  for (const id of [projectId, foreignId]) {
+    const own = emulator.tokens(id);
+    for (const name of ['readWrite', 'read', 'member'] as const)
+      if (own[name] === secret) return `${id}-${name}`;
+  }
+  return `${projectId}-revoked`;
+}

@@ -1,0 +1,65 @@
+import type { FaultRule } from '../emulator/faults.ts';
+import type { Mutation } from '../emulator/mutations.ts';
+import type { Readings } from '../emulator/readings.ts';
+
+/**
+ * Everything that a scenario does not leave to the code under test, as plain JSON: the
+ * same story gives the same trace, and a part taken out of it gives a shorter story.
+ */
+export interface Story {
+  readonly seed: number;
+  readonly state: 'memory' | 'sqlite';
+  readonly readings: Partial<Readings>;
+  /** The file as it is at first, and after each edit. */
+  readonly specs: readonly SpecModel[];
+  readonly faults: readonly FaultRule[];
+  readonly incidents: readonly Incident[];
+  /** Time between two runs, in ms, one after the other; the last one is used from then on. */
+  readonly pausesMs: readonly number[];
+}
+
+/** The spec file as JSON, which is YAML too. */
+export interface SpecModel {
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly networks: Entries;
+  readonly ips: Entries;
+  readonly isos: Entries;
+  readonly servers: Entries;
+}
+
+export type Entries = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/** Something that happens at one moment: the `nth` time (from 1) that a process crosses a boundary so named. */
+export interface Incident {
+  readonly at: { readonly boundary: string; readonly nth: number };
+  readonly what: Happening;
+}
+
+export type Happening =
+  /** kill -9: nothing that the process has under way ever acts again. */
+  | { readonly do: 'crash' }
+  /** SIGTERM, once and twice. */
+  | { readonly do: 'stop' | 'halt' }
+  /** Changes of the state fail; `durable`: they are on disk, and the failure is a lie. */
+  | { readonly do: 'disk_full'; readonly writes: number; readonly durable: boolean }
+  /** With the process: a new machine, or a backup put back. `back` counts runs. */
+  | { readonly do: 'lose_state' }
+  | { readonly do: 'restore_state'; readonly back: number }
+  /** With the process: its machine comes back with another wall time. */
+  | { readonly do: 'set_clock'; readonly ms: number }
+  /** The file is edited: the process is stopped, and the next run has the spec of that number. */
+  | { readonly do: 'edit'; readonly spec: number }
+  /** The token's source gives another token, until the faults stop or `runs` runs have begun. */
+  | { readonly do: 'token'; readonly to: 'revoked' | 'foreign' | 'read' | 'member'; readonly runs: number }
+  /** Somebody else's hand in the project. */
+  | { readonly do: 'mutate'; readonly mutation: Mutation }
+  /** The same on whatever is there at that place of the list; nothing where the list is empty. */
+  | { readonly do: 'remove'; readonly sort: 'server' | 'ip' | 'network' | 'iso'; readonly place: number }
+  | { readonly do: 'open_firewall'; readonly place: number }
+  /** Another machine with the same file starts: with a state of its own, and this or its own token. */
+  | { readonly do: 'second'; readonly token: 'same' | 'member' };
+
+/** What a spec file would say. */
+export function specText(model: SpecModel, projectId: number): string {
+  return JSON.stringify({ version: 1, project: { id: projectId }, ...model });
+}

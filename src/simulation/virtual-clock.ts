@@ -1,0 +1,142 @@
+import type { Clock } from '../core/clock.ts';
+
+interface Sleeper {
+  readonly at: number;
+  readonly order: number;
+  readonly owner: object;
+  wake(): void;
+}
+
+/** A clock that stands still until it is told to move. */
+export interface VirtualClock extends Clock {
+  /** Moves on by `ms`, waking every sleeper on the way at its own moment, in order. */
+  advance(ms: number): Promise<void>;
+  /** Runs until `work` is settled: when everything is idle, time jumps to the next sleeper. */
+  run<T>(work: Promise<T>): Promise<T>;
+  /** Sets wall time only, as an operator or NTP may; sleepers do not notice. */
+  jump(ms: number): void;
+  /** The clock of one machine: the same time, with a wall of its own. */
+  machine(): MachineClock;
+  /** How many sleep. */
+  readonly sleeping: number;
+}
+
+/** One machine's clock. It can be set wrong, and the machine can die. */
+export interface MachineClock extends Clock {
+  jump(ms: number): void;
+  /** Whoever sleeps on it never wakes. */
+  stop(): void;
+}
+
+/**
+ * Deterministic: the same calls give the same order of wakings. `start` is wall time in ms.
+ *
+ * @param idleRounds rounds of the event loop after which nothing can still be under way:
+ * one, where no sleeper waits for a file or a socket
+ */
+export function virtualClock(start = Date.UTC(2026, 0, 1), idleRounds = 5): VirtualClock {
+  let elapsed = 0;
+  let offset = start;
+  let order = 0;
+  const sleepers = new Set<Sleeper>();
+  const shared = {};
+
+  function sleepFor(owner: object, ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const sleeper: Sleeper = {
+        at: elapsed + Math.max(0, ms),
+        order: order++,
+        owner,
+        wake: () => {
+          sleepers.delete(sleeper);
+          signal?.removeEventListener('abort', abort);
+          resolve();
+        },
+      };
+      const abort = () => {
+        sleepers.delete(sleeper);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+      sleepers.add(sleeper);
+    });
+  }
+
+  function next(): Sleeper | undefined {
+    let first: Sleeper | undefined;
+    for (const each of sleepers) {
+      if (first === undefined || each.at < first.at || (each.at === first.at && each.order < first.order))
+        first = each;
+    }
+    return first;
+  }
+
+  function wake(sleeper: Sleeper): void {
+    elapsed = Math.max(elapsed, sleeper.at);
+    sleeper.wake();
+  }
+
+  async function idle(): Promise<void> {
+    for (let round = 0; round < idleRounds; round++) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async function advance(ms: number): Promise<void> {
+    const end = elapsed + ms;
+    await idle();
+    for (let sleeper = next(); sleeper !== undefined && sleeper.at <= end; sleeper = next()) {
+      wake(sleeper);
+      await idle();
+    }
+    elapsed = end;
+    await idle();
+  }
+
+  async function run<T>(work: Promise<T>): Promise<T> {
+    let settled = false;
+    const done = () => {
+      settled = true;
+    };
+    work.then(done, done);
+    for (;;) {
+      await idle();
+      if (settled) return work;
+      const sleeper = next();
+      if (sleeper === undefined) throw new Error('nothing sleeps, and the work is not done: a deadlock');
+      wake(sleeper);
+    }
+  }
+
+  function machine(): MachineClock {
+    const owner = {};
+    let skew = 0;
+    let stopped = false;
+    return {
+      now: () => offset + elapsed + skew,
+      monotonic: () => elapsed,
+      sleep: (ms, signal) => (stopped ? new Promise(() => {}) : sleepFor(owner, ms, signal)),
+      jump: (ms) => {
+        skew += ms;
+      },
+      stop: () => {
+        stopped = true;
+        for (const each of sleepers) if (each.owner === owner) sleepers.delete(each);
+      },
+    };
+  }
+
+  return {
+    now: () => offset + elapsed,
+    monotonic: () => elapsed,
+    sleep: (ms, signal) => sleepFor(shared, ms, signal),
+    advance,
+    run,
+    jump: (ms) => {
+      offset += ms;
+    },
+    machine,
+    get sleeping() {
+      return sleepers.size;
+    },
+  };
+}
