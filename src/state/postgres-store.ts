@@ -1,3 +1,4 @@
+import { patched } from '../core/intent.ts';
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Verb } from '../core/plan.ts';
@@ -16,7 +17,6 @@ import {
   changeEntry,
   closedEntry,
   ended,
-  patched,
   throughJson,
   updatedEntry,
   validTime,
