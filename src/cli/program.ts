@@ -28,10 +28,12 @@ export async function main(args: readonly string[], io: Io): Promise<ExitCode> {
   }
 }
 
-/** `vdcsync --dry-run -f FILE` is `vdcsync plan -f FILE`. */
+/** `vdcsync --dry-run …` and `vdcsync apply --dry-run …` are `vdcsync plan …`, with all of its flags. */
 function withCommand(args: readonly string[]): string[] {
-  const bare = args[0]?.startsWith('-') === true && args.includes('--dry-run');
-  return bare ? ['plan', ...args] : [...args];
+  const [first = '', ...rest] = args;
+  if (!args.includes('--dry-run')) return [...args];
+  if (first.startsWith('-')) return ['plan', ...args];
+  return first === 'apply' ? ['plan', ...rest] : [...args];
 }
 
 /** Every command and flag. `end` is given the exit code of the one that ran. */
@@ -57,6 +59,7 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
       'write the plan to a file; as JSON for apply --plan, where no format is asked for',
     )
     .addOption(new Option('--dry-run', 'plan is one').hideHelp())
+    .addOption(new Option('-y, --yes', 'there is nothing to ask').hideHelp())
     .option('--detailed-exitcode', 'exit with 2 where there are changes, and 3 where something is blocked')
     .action(async (flags: PlanFlags) => end(await plan(flags, io)));
 

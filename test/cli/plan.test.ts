@@ -90,6 +90,14 @@ describe('cli: plan', () => {
     }
   });
 
+  test('apply --dry-run is plan, with its flags', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': shop });
+    const args = ['apply', '--dry-run', '--yes', '--emulator', '--format', 'markdown', '--detailed-exitcode'];
+    const { code, stdout } = await inProcess(args, { cwd });
+    expect(stdout).toContain('<details>');
+    expect(code).toBe(2);
+  });
+
   test('--out saves JSON for apply and shows the text; with a format it saves that', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': shop });
     const { stdout, stderr } = await inProcess(['plan', '--emulator', '--out', 'plan.json'], { cwd });
