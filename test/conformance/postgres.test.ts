@@ -1,20 +1,18 @@
-import { beforeAll } from 'vitest';
 import type { StateStore } from '../../src/core/state.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
-import { type PostgresServer, postgresServer } from '../support/postgres.ts';
+import { postgresServer } from '../support/postgres.ts';
 import { stateConformance } from './state.ts';
 import type { StateHarness } from './state-checks.ts';
+import { stateEquivalence } from './state-equivalence.ts';
 import { sampleBinding, sampleIntent, web } from './state-samples.ts';
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await postgresServer();
-});
+const server = postgresServer();
 
-stateConformance('postgres', postgresHarness());
+stateConformance('postgres', postgresHarness('one'));
+stateEquivalence('postgres', postgresHarness('any'), 40);
 
 /** Every state has a name of its own in one database. */
-function postgresHarness(): StateHarness {
+function postgresHarness(prefix: string): Required<StateHarness> {
   const stores: StateStore[] = [];
   const names = new Map<StateStore, string>();
   let count = 0;
@@ -26,7 +24,7 @@ function postgresHarness(): StateHarness {
   };
   const newName = () => {
     count += 1;
-    return `state-${count}`;
+    return `${prefix}-${count}`;
   };
   return {
     create: () => open(newName(), 'write'),

@@ -6,6 +6,7 @@ import { memoryState } from '../../src/state/memory.ts';
 import { openSqliteState } from '../../src/state/sqlite.ts';
 import { stateConformance } from './state.ts';
 import type { StateHarness } from './state-checks.ts';
+import { stateEquivalence } from './state-equivalence.ts';
 import { sampleBinding, sampleIntent, web } from './state-samples.ts';
 
 stateConformance('memory', {
@@ -14,8 +15,9 @@ stateConformance('memory', {
 });
 
 stateConformance('sqlite', sqliteHarness());
+stateEquivalence('sqlite', sqliteHarness(), 60);
 
-function sqliteHarness(): StateHarness {
+function sqliteHarness(): Required<StateHarness> {
   const folders: string[] = [];
   const stores: StateStore[] = [];
   const paths = new Map<StateStore, string>();

