@@ -33,11 +33,19 @@ export interface Settings {
   readonly suspend: { readonly reason: string; readonly until?: string | undefined } | null;
 }
 
+/** A place that holds a token: an environment variable's name, or a file's path. */
+export interface TokenPlace {
+  readonly env?: string;
+  readonly file?: string;
+}
+
 /** The spec, validated, with every reference resolved. */
 export interface Desired {
   readonly projectId: number;
   readonly settings: Settings;
   readonly resources: readonly DesiredResource[];
+  /** Where this project's token is, where the file says; no part of what is wanted. */
+  readonly token?: TokenPlace;
   /** `sha256:` over the canonical form: equal files in other words give equal digests. */
   readonly digest: string;
 }

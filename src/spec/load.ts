@@ -1,5 +1,5 @@
 import equal from 'fast-deep-equal';
-import type { Desired, Position, Settings } from '../core/desired.ts';
+import type { Desired, Position, Settings, TokenPlace } from '../core/desired.ts';
 import { type Diagnostic, SpecError } from '../core/errors.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import { digestOf } from './digest.ts';
@@ -30,7 +30,9 @@ export function loadSpec(sources: readonly Source[], environment: Environment): 
   const roots = sources.flatMap(({ file, text }) => readYaml(file, text, environment, report) ?? []);
   for (const root of roots) checkSchema(fileSchema, root, 'the file', report);
 
-  const projectId = agreed(roots, 'project', report).get('id');
+  const project = agreed(roots, 'project', report);
+  const projectId = project.get('id');
+  const token = tokenPlace(project, report);
   const settings = agreed(roots, 'settings', report);
   const [first] = roots;
   if (first?.fields !== undefined && !roots.some(({ fields }) => fields?.has('project'))) {
@@ -50,7 +52,17 @@ export function loadSpec(sources: readonly Source[], environment: Environment): 
     settings: settingsSchema.parse(given) as Settings,
     resources: entries.map(({ resource }) => resource),
   };
-  return { ...wanted, digest: digestOf(wanted) };
+  return { ...wanted, digest: digestOf(wanted), ...(token === undefined ? {} : { token }) };
+}
+
+/** Where the file says that its token is; one place, or there would be a question which one counts. */
+function tokenPlace(project: ReadonlyMap<string, Located>, report: Report): TokenPlace | undefined {
+  const [env, file] = [project.get('token_env'), project.get('token_file')];
+  if (env !== undefined && file !== undefined) {
+    report(file.position, '`project.token_env` and `project.token_file` are both given: leave one out');
+  }
+  if (typeof env?.value === 'string') return { env: env.value };
+  return typeof file?.value === 'string' ? { file: file.value } : undefined;
 }
 
 /** The fields of `project` or `settings`: each may stand in one file, or say the same in several. */

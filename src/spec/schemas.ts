@@ -54,6 +54,16 @@ export const projectSchema = z.strictObject({
     .int()
     .min(1)
     .describe("The project's id. A token of any other project is refused before a single write."),
+  token_env: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'write the name of an environment variable, never the token itself')
+    .optional()
+    .describe("Name of the environment variable that holds this project's token, instead of VDC_TOKEN."),
+  token_file: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("File that holds this project's token, instead of VDC_TOKEN_FILE; read again when it changes."),
 });
 
 /** The outermost fields; the entries of each map are judged one by one. */
