@@ -124,7 +124,7 @@ export function missingCoverage({ hits }: Coverage): readonly string[] {
 /** The write port, with each ending sorted into its row. */
 export function watchedWrites(writes: WritePort, process: Running, coverage: Coverage): WritePort {
   return {
-    room: (signal) => writes.room(signal),
+    ...writes,
     async send(request, key) {
       const result = await writes.send(request, key);
       for (const row of rowsOf(result)) coverage.hit(row, request.name);

@@ -1,7 +1,8 @@
 import { StateError } from '../core/errors.ts';
+import { patched } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Binding, Intent, StateChange, StateStore } from '../core/state.ts';
-import { ended, patched } from '../state/journal.ts';
+import { ended } from '../state/journal.ts';
 import type { Mortal } from './mortal.ts';
 
 /** What of a state is on disk, told from outside: never asked for, only watched. */

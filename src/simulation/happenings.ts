@@ -37,19 +37,24 @@ function strike(stage: Stage, wishes: Wishes, running: Running, what: Happening,
   const { controller, mortal } = running;
   switch (what.do) {
     case 'crash':
-      return crash(stage, running, boundary);
+      crash(stage, running, boundary);
+      return;
     case 'stop':
-      return running.stop.abort(new Error('stop'));
+      running.stop.abort(new Error('stop'));
+      return;
     case 'halt':
-      return running.halt.abort(new Error('halt'));
+      running.halt.abort(new Error('halt'));
+      return;
     case 'disk_full':
       Object.assign(controller.disk, { failing: what.writes, durable: what.durable });
       controller.forgetBudget();
       return;
     case 'lose_state':
-      return afterDeath(controller, mortal.kill, () => controller.box.lose());
+      afterDeath(controller, mortal.kill, () => controller.box.lose());
+      return;
     case 'restore_state':
-      return afterDeath(controller, mortal.kill, () => controller.box.restore(what.back));
+      afterDeath(controller, mortal.kill, () => controller.box.restore(what.back));
+      return;
     case 'set_clock':
       mortal.kill();
       controller.skewMs += what.ms;
@@ -57,16 +62,19 @@ function strike(stage: Stage, wishes: Wishes, running: Running, what: Happening,
       return;
     case 'edit':
       wishes.spec = what.spec;
-      return running.halt.abort(new Error('halt'));
+      running.halt.abort(new Error('halt'));
+      return;
     case 'token':
       (controller as Controller & { tokenName: TokenName }).tokenName = what.to;
       wishes.tokenRuns = what.runs;
       return;
     case 'mutate':
-      return mutate(stage, what.mutation);
+      mutate(stage, what.mutation);
+      return;
     case 'remove':
     case 'open_firewall':
-      return mutateAt(stage, what);
+      mutateAt(stage, what);
+      return;
     case 'second':
       wishes.second = what.token;
       return;

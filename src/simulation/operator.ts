@@ -71,7 +71,10 @@ async function settle(
   const store = await controller.box.open(stage.clock.now());
   const intent = (await store.openIntents()).find((each) => each.key === key);
   await controller.box.release();
-  if (intent === undefined) return stage.fail('I12', `${key} is to be resolved, and there is no open write`);
+  if (intent === undefined) {
+    stage.fail('I12', `${key} is to be resolved, and there is no open write`);
+    return;
+  }
   const resolution = truth(stage, intent);
   const text = resolution.type === 'adopt' ? `--adopt ${resolution.id}` : `--${resolution.type}`;
   const offered = blocked.resolve.includes(text) || blocked.resolve.includes('--adopt ID');

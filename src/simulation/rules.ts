@@ -94,7 +94,10 @@ export function createRules(deps: RulesDeps): Rules {
     const binding = [...running.mirror.bindings.values()].find(
       (each) => each.kind === intent.kind && each.id === id,
     );
-    if (binding === undefined) return fail('I8', `${intent.kind} ${id} is deleted and bound to nothing`);
+    if (binding === undefined) {
+      fail('I8', `${intent.kind} ${id} is deleted and bound to nothing`);
+      return;
+    }
     if (binding.protect) fail('I8', `${binding.key} is protected and deleted`);
     if (birth === undefined) return;
     if (ledger.birthBoundAs(binding)?.number !== birth.number)
@@ -201,7 +204,10 @@ export function createRules(deps: RulesDeps): Rules {
   /** A conclusion from absence needs two looks a minute apart, after the last send had its time. */
   function checkLooked(intent: Intent, what: string): void {
     const { notSeenAt, lastSentAt } = intent;
-    if (notSeenAt === undefined) return fail('I6', `${intent.key} was ${what} without a look`);
+    if (notSeenAt === undefined) {
+      fail('I6', `${intent.key} was ${what} without a look`);
+      return;
+    }
     if (notSeenAt < lastSentAt + minute) fail('I6', `${intent.key} was ${what}, and looked for too soon`);
     if (intent.closedAt !== undefined && intent.closedAt - notSeenAt < absenceGapMs)
       fail('I6', `${intent.key} was ${what} after one look`);

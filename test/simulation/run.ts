@@ -6,7 +6,6 @@ const count = Number(process.argv[3] ?? 20);
 const verbose = process.argv[4] === 'v';
 const started = performance.now();
 let bad = 0;
-const rules = new Map<string, number[]>();
 for (let seed = from; seed < from + count; seed++) {
   const story = drawStory(seed);
   const outcome = await play(story);
