@@ -125,10 +125,15 @@ function newest(backups: readonly Backup[]): Backup | undefined {
     .sort((a, b) => takenAt(b) - takenAt(a))[0];
 }
 
-/** The id is the moment itself, where the stamp cannot be read. @source API §2 */
+/** The id is the moment itself, where the stamp cannot be read; NaN where neither can. @source API §2 */
 function takenAt({ created_at, id }: Backup): number {
-  const stamp = Date.parse(created_at);
-  return Number.isNaN(stamp) ? Date.parse(id) : stamp;
+  const stamp = moment(created_at);
+  return Number.isNaN(stamp) ? moment(id) : stamp;
+}
+
+/** Stricter than `Date.parse` alone, which finds a date in almost anything. */
+function moment(text: string): number {
+  return /^\d{4}-\d\d-\d\d[T ]/.test(text) ? Date.parse(text) : Number.NaN;
 }
 
 /** Each backup is billed, so none is taken beside one that may be about to count. Other statuses are not shown. */

@@ -1,0 +1,112 @@
+import { describe, expect, test } from 'vitest';
+import { documentedProfile } from '../../src/core/profile.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { loadProfile } from '../../src/emulator/profile.ts';
+import { backup } from '../../src/reconcilers/backup.ts';
+import { rig } from '../support/rig.ts';
+import { idsOf, projectOf, sliders, warningsOf } from './support.ts';
+
+const file = (more: string) => `servers: {web: {${sliders}, ${more}}}\n`;
+const daily = file('backup: {max_age: 24h}');
+
+describe('reconcilers/backup', () => {
+  test('is taken when the newest available one is older than max_age', async () => {
+    const { apply, plan, clock, emulator } = rig();
+    await apply(daily);
+    expect((await plan(daily)).operations).toEqual([]);
+
+    await clock.advance(25 * 3_600_000);
+    const report = await apply(daily);
+
+    expect(report.outcome).toBe('converged');
+    expect(projectOf(emulator).backups).toHaveLength(2);
+  });
+
+  test.each([
+    ['2026-01-01T11:59:59Z', 'create'],
+    ['2026-01-01T12:00:00Z', 'unchanged'],
+    ['2026-01-01T14:00:00+02:00', 'unchanged'],
+    ['2027-01-01T00:00:00Z', 'unchanged'],
+  ])('one of %s, seen at the noon of the API after: %s', (created_at, verdict) => {
+    const live = { id: created_at, status: 'available', size_bytes: 1, created_at };
+    const subject = {
+      key: 'servers.web.backup',
+      kind: 'backup',
+      desired: { value: { max_age: 86_400_000 }, managed: true },
+    };
+    const world = { apiNow: Date.parse('2026-01-02T12:00:00Z') };
+
+    const diff = backup.diff(subject as never, { id: live.id, backups: [live] }, world as never);
+
+    expect(diff.verdict.verdict).toBe(verdict);
+  });
+
+  test('while one is being taken no other is', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(daily);
+    const [live] = projectOf(emulator).backups;
+    if (live !== undefined) Object.assign(live, { status: 'creating', readyMs: Number.MAX_SAFE_INTEGER });
+
+    const planned = await plan(daily);
+
+    expect([planned.operations, warningsOf(planned)]).toEqual([[], ['backup_creating']]);
+  });
+
+  test('none is bought beside one whose status is not known', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(daily);
+    emulator.setFaults([faultRule({ path: 'list_backups' }, { do: 'decorate', status: 'verifying' })]);
+
+    const planned = await plan(daily);
+
+    expect([planned.operations, warningsOf(planned)]).toEqual([[], ['backup_unclear']]);
+  });
+
+  test('none is bought beside one whose age cannot be read', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(daily);
+    emulator.setFaults([
+      faultRule({ path: 'list_backups' }, { do: 'decorate', fields: { created_at: 'yesterday', id: 'b-1' } }),
+    ]);
+
+    const planned = await plan(daily);
+
+    expect([planned.operations, warningsOf(planned)]).toEqual([[], ['backup_unclear']]);
+  });
+});
+
+describe('reconcilers/backup_policy', () => {
+  const policy = file('backup_policy: {enabled: true, days: [sun, mon], hour: 3}');
+
+  test('is compared and reported, and never written by the document alone', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(policy);
+
+    const planned = await plan(policy);
+
+    expect(idsOf(planned)).toEqual([]);
+    expect(planned.warnings).toMatchObject([
+      { code: 'backup_policy_differs', message: expect.stringContaining('hour is 0, not 3') },
+    ]);
+    expect(emulator.requests.filter(({ method }) => method === 'PUT')).toEqual([]);
+    expect((await plan(file('backup_policy: {enabled: false}'))).warnings).toEqual([]);
+  });
+
+  test('is written where the profile enables it, whatever the order of its days', async () => {
+    const operations = {
+      update_backup_policy: { method: 'PUT', path: '/servers/{server_id}/backup-policy' },
+    };
+    const { apply, plan, emulator } = rig({
+      profile: { ...documentedProfile, operations },
+      emulator: { profile: loadProfile(JSON.stringify({ operations })) },
+    });
+
+    const planned = await plan(policy);
+    const report = await apply(policy);
+
+    expect(idsOf(planned)).toContain('update:servers.web.backup_policy');
+    expect(report.outcome).toBe('converged');
+    expect(projectOf(emulator).servers[0]?.policy).toMatchObject({ enabled: true, hour: 3, keep: 7 });
+    expect(idsOf(await plan(policy.replace('[sun, mon]', '[mon, sun]')))).toEqual([]);
+  });
+});

@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'vitest';
+import { rig } from '../support/rig.ts';
+import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+
+const ssh = '{direction: in, action: accept, protocol: tcp, destination_port: "22"}';
+const web = '{direction: in, action: accept, protocol: tcp, destination_port: "80,443", description: web}';
+const file = (firewall: string, address = 'public_ipv4: {new: true}, ') =>
+  `servers: {web: {${sliders}, ${address}firewall: {${firewall}}}}\n`;
+
+describe('reconcilers/firewall', () => {
+  test('is replaced as a whole, in its order', async () => {
+    const { apply, plan, emulator } = rig();
+    const planned = await plan(file(`enabled: true, policy_in: drop, rules: [${ssh}, ${web}]`));
+    await apply(file(`enabled: true, policy_in: drop, rules: [${ssh}, ${web}]`));
+
+    const swapped = await plan(file(`enabled: true, policy_in: drop, rules: [${web}, ${ssh}]`));
+    const report = await apply(file(`enabled: true, policy_in: accept, rules: [${web}]`));
+
+    expect(planned.operations.at(-1)).toMatchObject({
+      id: 'create:servers.web.firewall',
+      needs: ['create:servers.web'],
+    });
+    expect(swapped.operations).toMatchObject([
+      { verb: 'update', changes: [{ path: 'rules.0' }, { path: 'rules.1' }], spend: 'none', risk: 'safe' },
+    ]);
+    expect(report.outcome).toBe('converged');
+    expect(projectOf(emulator).servers[0]?.firewall).toMatchObject({
+      enabled: true,
+      policyIn: 'accept',
+      rules: [{ destination_port: '80,443' }],
+    });
+    expect((await plan(file(`policy_in: accept, rules: [${web}]`))).operations).toEqual([]);
+  });
+
+  test('what the file does not declare stays as it is', async () => {
+    const { apply, emulator } = rig();
+    await apply(file(`enabled: true, rules: [${ssh}]`));
+
+    await apply(file('policy_in: accept'));
+
+    expect(projectOf(emulator).servers[0]?.firewall).toMatchObject({
+      enabled: true,
+      policyIn: 'accept',
+      rules: [{ destination_port: '22' }],
+    });
+  });
+
+  test('drift is repaired; reported only, where that is asked, while edits of the file are applied', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(file(`enabled: true, rules: [${ssh}]`));
+    const report = 'settings: {drift: report}\n';
+
+    expect((await plan(report + file(`enabled: true, rules: [${ssh}, ${web}]`))).summary.update).toBe(1);
+    emulator.mutate({ do: 'set_firewall', server_id: 2001, enabled: false });
+
+    const told = await plan(report + file(`enabled: true, rules: [${ssh}]`));
+    expect([told.operations, warningsOf(told)]).toEqual([[], ['drift']]);
+    expect((await apply(file(`enabled: true, rules: [${ssh}]`))).outcome).toBe('converged');
+    expect(projectOf(emulator).servers[0]?.firewall.enabled).toBe(true);
+  });
+
+  test('without a public card enabling is blocked before the server is bought; each way out is one', async () => {
+    const { apply, plan, emulator } = rig();
+
+    const planned = await plan(file('enabled: true', ''));
+    const report = await apply(file('enabled: true', ''));
+
+    expect(codesOf(planned)).toEqual({ 'servers.web.firewall': 'firewall_no_public_iface' });
+    expect(codesOf(report)).toEqual({ 'servers.web.firewall': 'firewall_no_public_iface' });
+    expect(countOf(emulator, 'replace_firewall')).toBe(0);
+    expect((await plan(file('enabled: false', ''))).blocked).toEqual([]);
+    expect((await rig().plan(file('enabled: true'))).blocked).toEqual([]);
+  });
+
+  test.each([
+    'creation',
+    'taskDone',
+  ] as const)('waits for the public card (%s) and a finished server', async (publicCardAt) => {
+    const { apply, emulator } = rig({ emulator: { readings: { publicCardAt, firewallWhileCreating: 409 } } });
+
+    expect((await apply(file('enabled: true'))).outcome).toBe('converged');
+    expect(projectOf(emulator).servers[0]?.firewall.enabled).toBe(true);
+  });
+
+  test('what live rules carry and cannot be sent back blocks a replacement, until it is gone', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(file(`enabled: true, rules: [${ssh}]`));
+    const foreign = { direction: 'in', action: 'accept', enabled: true, source: '10.0.0.0/8' };
+    emulator.mutate({ do: 'set_firewall', server_id: 2001, rules: [foreign] });
+
+    const planned = await plan(file(`enabled: true, rules: [${ssh}]`));
+    expect(codesOf(planned)).toEqual({ 'servers.web.firewall': 'firewall_would_lose' });
+    expect(planned.blocked[0]?.reason).toContain('source: "10.0.0.0/8"');
+
+    emulator.mutate({ do: 'set_firewall', server_id: 2001, rules: [] });
+    expect((await apply(file(`enabled: true, rules: [${ssh}]`))).outcome).toBe('converged');
+  });
+
+  test('a policy_out that a replacement would lose blocks it, also where all else is as it was left', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(file(`enabled: true, rules: [${ssh}]`));
+    emulator.mutate({ do: 'set_firewall', server_id: 2001, policy_out: 'drop' });
+
+    expect((await plan(file(`enabled: true, rules: [${ssh}]`))).blocked).toEqual([]);
+    expect(codesOf(await plan(file('enabled: true, rules: []')))).toEqual({
+      'servers.web.firewall': 'firewall_would_lose',
+    });
+    emulator.mutate({ do: 'set_firewall', server_id: 2001, policy_out: 'accept' });
+    expect((await apply(file('enabled: true, rules: []'))).outcome).toBe('converged');
+  });
+
+  test('decorated rules are ours where our own body is unchanged', async () => {
+    const { apply, plan, emulator } = rig({ emulator: { readings: { ruleDecoration: true } } });
+    await apply(file(`enabled: true, rules: [${ssh}]`));
+
+    expect(idsOf(await plan(file(`enabled: true, rules: [${ssh}]`)))).toEqual([]);
+    expect((await apply(file(`enabled: true, rules: [${ssh}, ${web}]`))).outcome).toBe('converged');
+    expect(projectOf(emulator).servers[0]?.firewall.rules).toHaveLength(2);
+  });
+
+  test('fields that are not shown are passed through; a refusal is put to the file', async () => {
+    const rule = '{direction: in, action: accept, source: 10.0.0.0/8}';
+    const open = rig({ emulator: { readings: { ruleFields: 'any' } } });
+    const strict = rig();
+
+    expect((await open.apply(file(`enabled: true, rules: [${rule}]`))).outcome).toBe('converged');
+    expect(projectOf(open.emulator).servers[0]?.firewall.rules).toMatchObject([{ source: '10.0.0.0/8' }]);
+    const refused = await strict.apply(file(`enabled: true, rules: [${rule}]`));
+    expect(refused.blocked).toMatchObject([
+      {
+        code: 'invalid_request',
+        reason: expect.stringContaining('source'),
+        resolve: expect.stringContaining('vdcsync.yaml:'),
+      },
+    ]);
+    expect((await strict.apply(file(`enabled: true, rules: [${ssh}]`))).outcome).toBe('converged');
+  });
+});

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import { rig } from '../support/rig.ts';
+import { countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+
+const file = (cards: string, more = '') =>
+  `networks: {default: {managed: false}, a: {cidr: 10.1.0.0/24}, b: {cidr: 10.2.0.0/24}}
+servers: {web: {${sliders}, network_interfaces: [${cards}]${more}}}\n`;
+
+describe('reconcilers/network_interface', () => {
+  test('a missing card is added, after the network and the server that it needs', async () => {
+    const { apply, plan, emulator } = rig();
+
+    const planned = await plan(file('a'));
+    await apply(file('a'));
+    const report = await apply(file('a, b'));
+
+    expect(planned.operations.find(({ kind }) => kind === 'network_interface')).toMatchObject({
+      needs: ['create:servers.web', 'create:networks.a'],
+      spend: 'adds',
+    });
+    expect(report.outcome).toBe('converged');
+    const [, a, b] = projectOf(emulator).networks;
+    expect(projectOf(emulator).servers[0]?.cards.map(({ networkId }) => networkId)).toEqual([a?.id, b?.id]);
+  });
+
+  test.each([
+    'allowed',
+    409,
+  ] as const)('a card that is there satisfies the entry (%s)', async (duplicateCards) => {
+    const { apply, plan, emulator } = rig({
+      emulator: { readings: { defaultNetworkCard: true, duplicateCards } },
+    });
+
+    await apply(file('default'));
+
+    expect(countOf(emulator, 'add_network_interface')).toBe(0);
+    expect((await plan(file('default'))).warnings).toEqual([]);
+  });
+
+  test('one too many is reported, and not removed', async () => {
+    const { apply, plan, emulator } = rig({ emulator: { readings: { defaultNetworkCard: true } } });
+    await apply(file('a'));
+
+    const planned = await plan(file('a'));
+
+    expect(warningsOf(planned)).toEqual(['surplus_network_interface']);
+    expect(planned.operations).toEqual([]);
+    expect(projectOf(emulator).servers[0]?.cards).toHaveLength(2);
+    expect(
+      warningsOf(
+        await plan(
+          'servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20}}\n',
+        ),
+      ),
+    ).not.toContain('surplus_network_interface');
+  });
+
+  test('one that somebody took off is put back after a second look; reported only, where drift is', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(file('a'));
+    const [server] = projectOf(emulator).servers;
+    if (server !== undefined) server.cards = [];
+
+    const reported = await plan(`settings: {drift: report}\n${file('a')}`);
+    const planned = await plan(file('a'));
+
+    expect([idsOf(reported), warningsOf(reported)]).toEqual([[], ['drift']]);
+    expect(planned.operations).toMatchObject([{ reason: 'card net0 is not on its server any more' }]);
+    expect((await apply(file('a'))).outcome).toBe('converged');
+    expect(projectOf(emulator).servers[0]?.cards).toHaveLength(1);
+  });
+});
