@@ -1,0 +1,141 @@
+import { describe, expect, test } from 'vitest';
+import { codesOf, countOf, idsOf, projectOf, sliders } from '../reconcilers/support.ts';
+import { rig } from '../support/rig.ts';
+
+const networks = (...names: readonly string[]) =>
+  `networks: {${names.map((name, at) => `${name}: {cidr: 10.${at + 1}.0.0/24}`).join(', ')}}\n`;
+
+describe('plan/guards', () => {
+  test('prune: what has left the file stays, until the file says that it goes', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(networks('a'));
+
+    expect(codesOf(await plan(''))).toEqual({ 'networks.a': 'prune_disabled' });
+    expect((await apply('')).outcome).toBe('blocked');
+    expect((await apply('settings: {prune: true}\n')).outcome).toBe('converged');
+    expect(projectOf(emulator).networks).toHaveLength(1);
+  });
+
+  test('max_deletions: over it all are held, replacements counted, children not', async () => {
+    const { apply, plan } = rig();
+    await apply(`${networks('a', 'b')}servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`);
+    const left = 'networks: {b: {cidr: 10.9.0.0/24}}\n';
+
+    const planned = await plan(`settings: {prune: true}\n${left}`);
+
+    expect(codesOf(planned)).toEqual({
+      'networks.a': 'max_deletions',
+      'networks.b': 'max_deletions',
+      'servers.web': 'max_deletions',
+      'servers.web.public_ipv4': 'max_deletions',
+    });
+    expect(planned.blocked[0]?.resolve).toContain('max_deletions: 3');
+    expect((await plan(`settings: {prune: true, max_deletions: 3}\n${left}`)).blocked).toEqual([]);
+    expect((await apply(`settings: {prune: true, max_deletions: 3}\n${left}`)).outcome).toBe('converged');
+  });
+
+  test('max_deletions holds over all rounds of a run', async () => {
+    const { apply, emulator } = rig();
+    await apply(`${networks('a', 'b', 'c')}servers: {web: {${sliders}, network_interfaces: [c]}}\n`);
+    const [, a] = projectOf(emulator).networks;
+    emulator.mutate({ do: 'delete_network', id: a?.id ?? 0 });
+
+    const report = await apply('settings: {prune: true, max_deletions: 2}\n');
+
+    expect(report.outcome).toBe('blocked');
+    expect(countOf(emulator, 'delete_network') + countOf(emulator, 'delete_server')).toBeLessThanOrEqual(2);
+  });
+
+  test('max_monthly_increase: known prices only; what goes makes room', async () => {
+    const { apply, plan } = rig();
+    const ai = (name: string, key: string) =>
+      `${name}: {server_type: gpu-fixed, image: debian-13, replace: allowed, gpu_package: ${key}}`;
+    const limit = (most: number) => `settings: {prune: true, max_monthly_increase: ${most}}\n`;
+
+    const over = await plan(
+      `${limit(1000)}servers: {${ai('a', 'l40s-1')}, ${ai('b', 'l40s-1')}, web: {${sliders}}}\n`,
+    );
+    expect(codesOf(over)).toEqual({
+      'servers.a': 'max_monthly_increase',
+      'servers.b': 'max_monthly_increase',
+    });
+    expect(over.blocked[0]?.resolve).toContain('max_monthly_increase: 1780');
+    expect(idsOf(over)).toEqual(['create:servers.web']);
+    expect(
+      (await plan(`${limit(1780)}servers: {${ai('a', 'l40s-1')}, ${ai('b', 'l40s-1')}}\n`)).blocked,
+    ).toEqual([]);
+
+    await apply(`servers: {${ai('a', 'l40s-1')}}\n`);
+    expect((await plan(`${limit(0)}servers: {${ai('b', 'l40s-1')}}\n`)).blocked).toEqual([]);
+    expect(codesOf(await plan(`${limit(799)}servers: {${ai('a', 'l40s-2')}}\n`))).toEqual({
+      'servers.a': 'max_monthly_increase',
+    });
+    expect((await plan(`${limit(800)}servers: {${ai('a', 'l40s-2')}}\n`)).blocked).toEqual([]);
+  });
+
+  test('suspend: nothing is changed until the moment has come, or the entry has gone', async () => {
+    const { plan, clock } = rig();
+    const until = 'settings: {suspend: {reason: freeze, until: "2026-01-02T00:00:00Z"}}\n';
+    const text = `${networks('a')}servers: {web: {${sliders}}}\n`;
+
+    const planned = await plan(until + text);
+
+    expect(codesOf(planned)).toEqual({ 'networks.a': 'suspended', 'servers.web': 'suspended' });
+    expect(planned.blocked[0]?.reason).toContain('freeze (until 2026-01-02');
+    await clock.advance(24 * 3_600_000);
+    expect((await plan(until + text)).blocked).toEqual([]);
+    expect((await plan(text)).blocked).toEqual([]);
+  });
+
+  test('protect, replace, prune and suspend: the most fundamental gives the reason', async () => {
+    const { apply, plan } = rig();
+    await apply(`servers: {web: {${sliders}, protect: true}}\n`);
+
+    expect(codesOf(await plan('settings: {suspend: {reason: freeze}}\n'))).toEqual({
+      'servers.web': 'suspended',
+    });
+    expect(codesOf(await plan(''))).toEqual({ 'servers.web': 'protected' });
+  });
+
+  test('what waits for something blocked is blocked with it, down the chain, and resolved with it', async () => {
+    const { plan, emulator } = rig();
+    const net = emulator.mutate({ do: 'add_network', name: 'a', cidr: '10.7.0.0/24' }) as { id: number };
+    const text = `${networks('a', 'b')}servers:
+  web: {server_type: nope, image: debian-13, plan_id: 51, public_ipv4: {new: true}, network_interfaces: [b], firewall: {enabled: true}, backup: {max_age: 24h}}
+  app: {${sliders}, network_interfaces: [a, b]}
+`;
+    const planned = await plan(text);
+
+    expect(codesOf(planned)).toEqual({
+      'networks.a': 'name_exists',
+      'servers.web': 'server_type_not_found',
+      'servers.app.network_interfaces.a': 'dependency_blocked',
+      'servers.web.network_interfaces.b': 'dependency_blocked',
+      'servers.web.firewall': 'dependency_blocked',
+      'servers.web.backup': 'dependency_blocked',
+    });
+    expect(idsOf(planned)).toEqual([
+      'create:networks.b',
+      'create:servers.app',
+      'create:servers.app.network_interfaces.b',
+    ]);
+    emulator.mutate({ do: 'delete_network', id: net.id });
+    expect((await plan(text.replace('server_type: nope', 'server_type: 5'))).blocked).toEqual([]);
+  });
+
+  test('an out-of-order project is told', async () => {
+    const { plan, emulator } = rig();
+    emulator.mutate({ do: 'set_standing', standing: 'suspended' });
+
+    expect((await plan(networks('a'))).warnings).toMatchObject([{ code: 'project_not_active', key: null }]);
+  });
+
+  test("another project's token stops the run before anything is written", async () => {
+    const { apply, emulator } = rig();
+
+    await expect(apply(`version: 1\nproject: {id: 4712}\n${networks('a')}`)).rejects.toMatchObject({
+      name: 'FenceError',
+    });
+    expect(emulator.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
+  });
+});
