@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { TokenPlace } from '../core/desired.ts';
 import { ConfigError } from '../core/errors.ts';
 import { type ApiProfile, documentedProfile } from '../core/profile.ts';
 import { type LogFormat, type LogLevel, logFormats, logLevels } from '../platform/logger.ts';
@@ -30,7 +31,12 @@ export function stateLocation(flags: CommonFlags, io: Io): string {
   const named = flags.state ?? io.env.VDCSYNC_STATE;
   if (named === '') throw new ConfigError('the state needs a path: --state or VDCSYNC_STATE is empty', true);
   const location = named ?? join('.vdcsync', 'state.db');
-  return location === ':memory:' || /^\w+:\/\//.test(location) ? location : resolve(io.cwd, location);
+  return location === ':memory:' || isUrl(location) ? location : resolve(io.cwd, location);
+}
+
+/** Does a state's location name a database and not a file? */
+export function isUrl(location: string): boolean {
+  return /^\w+:\/\//.test(location);
 }
 
 /** The profile that applies, and its text for the emulator, which reads it by itself. */
@@ -55,8 +61,8 @@ export function baseUrlOf(io: Io): string {
  * The token's source: the variable, or the file, which is read again each time, so that a new
  * token is used without a restart. The token itself is never a flag: arguments are world-readable.
  */
-export function tokenSource(io: Io): () => string {
-  const { VDC_TOKEN: value, VDC_TOKEN_FILE: file } = io.env;
+export function tokenSource(io: Io, place?: TokenPlace): () => string {
+  const { value, file } = place === undefined ? usualPlace(io) : namedPlace(place, io);
   if (value && file) throw new ConfigError('VDC_TOKEN and VDC_TOKEN_FILE are both set: unset one', true);
   if (value) {
     const token = checkedToken(value, 'VDC_TOKEN');
@@ -73,6 +79,18 @@ export function tokenSource(io: Io): () => string {
     }
     return last;
   };
+}
+
+function usualPlace({ env }: Io) {
+  return { value: env.VDC_TOKEN, file: env.VDC_TOKEN_FILE };
+}
+
+/** What the spec names comes before the environment: it is this project's alone. */
+function namedPlace({ env: name, file }: TokenPlace, { env }: Io) {
+  if (name === undefined) return { value: undefined, file };
+  const value = env[name];
+  if (value) return { value, file: undefined };
+  throw new ConfigError(`no token: the file names the variable ${name}, and it is not set`, true);
 }
 
 function checkedToken(text: string, source: string): string {

@@ -3,6 +3,7 @@ import { ConfigError } from '../core/errors.ts';
 import type { Transport } from '../core/transport.ts';
 import type { Emulator } from '../emulator/options.ts';
 import { writeWorldFile } from '../emulator/persistence.ts';
+import { isUrl } from './config.ts';
 
 /** The address that an embedded emulator answers at. Nothing listens there: it is only a name. */
 export const embeddedBaseUrl = 'http://127.0.0.1/v1';
@@ -12,8 +13,12 @@ export const embeddedSpeed = 60;
 
 /** Where the world of an embedded emulator is kept: beside the state. */
 export function worldFile(stateLocation: string): string {
-  if (stateLocation === ':memory:' || /^\w+:\/\//.test(stateLocation)) {
-    throw new ConfigError('--emulator keeps its world beside the state: name a file with --state', true);
+  if (stateLocation === ':memory:' || isUrl(stateLocation)) {
+    throw new ConfigError(
+      '--emulator keeps its world in a file beside the state: name a file with --state, ' +
+        'or start `vdcsync emulator` and set VDC_BASE_URL to it',
+      true,
+    );
   }
   return join(dirname(stateLocation), 'emulator.json');
 }

@@ -1,7 +1,7 @@
 import { StateError } from '../core/errors.ts';
 import type { StateStore } from '../core/state.ts';
 import { memoryState } from './memory.ts';
-import { isPostgresUrl } from './postgres-url.ts';
+import { isPostgresUrl, parsePostgresUrl } from './postgres-url.ts';
 import { type OpenSqliteOptions, openSqliteState } from './sqlite.ts';
 
 export type OpenStateOptions = OpenSqliteOptions;
@@ -29,4 +29,9 @@ export async function openState(location: string, options: OpenStateOptions): Pr
     throw new StateError('The state needs a path. Name a file with --state or VDCSYNC_STATE.');
   }
   return openSqliteState(location, options);
+}
+
+/** A location as it may be shown: of a URL without user, password and settings. */
+export function shownLocation(location: string): string {
+  return isPostgresUrl(location) ? parsePostgresUrl(location).label : location;
 }

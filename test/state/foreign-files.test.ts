@@ -102,9 +102,9 @@ describe('state/sqlite refuses and leaves as it is', () => {
     await expectRefused(path, /is missing, but .*-wal holds changes/);
   });
 
-  test('a location of PostgreSQL, without repeating its password', async () => {
-    const opened = openState('postgres://me:secret@db/state', { ...options, mode: 'write' });
-    await expect(opened).rejects.toThrow(/PostgreSQL is not available/);
+  test('a URL of another database, without repeating its password, and an empty path', async () => {
+    const opened = openState('mysql://me:secret@db/state', { ...options, mode: 'write' });
+    await expect(opened).rejects.toThrow(/a path or a postgres:\/\/ URL/);
     await expect(opened).rejects.not.toThrow(/secret/);
     await expect(openState(' ', { ...options, mode: 'read' })).rejects.toThrow(/needs a path/);
   });

@@ -6,8 +6,9 @@ import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../../core/state.ts';
 import { TransportError } from '../../core/transport.ts';
 import { systemClock } from '../../platform/system-clock.ts';
+import { shownLocation } from '../../state/open.ts';
 import { openSession, openStore } from '../compose.ts';
-import { type CommonFlags, stateLocation } from '../config.ts';
+import { type CommonFlags, isUrl, stateLocation } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { statusText } from '../render/status-text.ts';
 import { readSpec } from '../spec-source.ts';
@@ -33,8 +34,9 @@ export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
   const desired = await specIfAny(flags, io);
   const live = await lookLive(flags, io, desired, known.info.projectId);
   const facts: StatusFacts = {
-    location,
-    exists: location === ':memory:' || existsSync(location),
+    location: shownLocation(location),
+    // In a database it was born with its first change.
+    exists: isUrl(location) ? known.info.serial > 0 : location === ':memory:' || existsSync(location),
     ...known,
     ...(typeof live === 'string' ? { offline: live } : live),
   };
@@ -88,7 +90,7 @@ async function lookLive(
   if (flags.emulator !== true && !io.env.VDC_BASE_URL) return 'VDC_BASE_URL is not set';
   const projectId = desired?.projectId ?? recorded;
   if (projectId === null) return 'no project is known: there is neither a spec nor a state';
-  const session = await openSession(flags, io, { mode: 'read', projectId });
+  const session = await openSession(flags, io, { mode: 'read', projectId, token: desired?.token });
   try {
     const project = await soon(session.reads.project());
     if (project.id !== projectId) {
