@@ -1,8 +1,9 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { readOnlyMemory, type UseMemory } from '../api/budget.ts';
 import { createClient, defaultTimeoutMs, parseBaseUrl } from '../api/client.ts';
 import { type ApiLogger, silent } from '../api/logging.ts';
 import { type Clock, scaledClock } from '../core/clock.ts';
+import type { TokenPlace } from '../core/desired.ts';
 import { ConfigError, StateError } from '../core/errors.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
@@ -12,13 +13,14 @@ import type { Transport } from '../core/transport.ts';
 import { createEmulator } from '../emulator/emulator.ts';
 import { readWorldFile } from '../emulator/persistence.ts';
 import { loadProfile as loadEmulatorProfile } from '../emulator/profile.ts';
-import { createEngine, type Engine } from '../engine/engine.ts';
+import { createEngine, type Engine, type EngineDeps } from '../engine/engine.ts';
 import { createLogger } from '../platform/logger.ts';
 import { systemClock } from '../platform/system-clock.ts';
 import { systemRandom } from '../platform/system-random.ts';
 import { undiciTransport } from '../platform/undici-transport.ts';
 import { kinds } from '../reconcilers/registry.ts';
 import { openState } from '../state/open.ts';
+import type { Holder } from '../state/owner-lock.ts';
 import { baseUrlOf, type CommonFlags, logSettings, profileOf, stateLocation, tokenSource } from './config.ts';
 import { embeddedBaseUrl, embeddedSpeed, keptTransport, worldFile } from './embedded.ts';
 import type { Io } from './terminal.ts';
@@ -32,6 +34,11 @@ export interface Session {
   readonly clock: Clock;
   /** How many times faster than real time `clock` runs. */
   readonly timeScale: number;
+  /** Reads at another urgency than `reads`, which yield to everything. */
+  readonly readsAs: EngineDeps['reads'];
+  readonly profile: ApiProfile;
+  /** Changes when the token does, and tells nothing about it. */
+  readonly tokenMark: () => string;
   readonly counts: () => RequestCounts;
   close(): Promise<void>;
 }
@@ -43,6 +50,12 @@ export interface SessionOptions {
   readonly onEvent?: (event: ProgressEvent) => void;
   /** Where log lines go; standard error where left out. */
   readonly writeLog?: (line: string) => void;
+  /** Takes the place of the log that the environment asks for. */
+  readonly logger?: ApiLogger;
+  /** Where the spec says that its token is. */
+  readonly token?: TokenPlace | undefined;
+  /** Wait for a state that another process owns, instead of refusing. Told once who that is. */
+  readonly onWait?: (holder: string) => void;
 }
 
 /** The other side: the API, or the emulator that stands in for it. */
@@ -61,7 +74,7 @@ const serviceNote = 'service';
 export async function openSession(flags: CommonFlags, io: Io, options: SessionOptions): Promise<Session> {
   const service = openService(flags, io, options);
   try {
-    const store = await openStore(flags, io, options.mode);
+    const store = await openStore(flags, io, options.mode, options.onWait);
     try {
       await checkService(store, service.name, options.mode);
       return await assemble(service, store, io, options);
@@ -76,8 +89,27 @@ export async function openSession(flags: CommonFlags, io: Io, options: SessionOp
 }
 
 /** The state alone, for commands that do not talk to the API. */
-export function openStore(flags: CommonFlags, io: Io, mode: 'read' | 'write'): Promise<StateStore> {
-  return openState(stateLocation(flags, io), { mode, now: systemClock.now(), lineage: randomUUID() });
+export function openStore(
+  flags: CommonFlags,
+  io: Io,
+  mode: 'read' | 'write',
+  onWait?: (holder: string) => void,
+): Promise<StateStore> {
+  const waiting =
+    onWait === undefined
+      ? {}
+      : {
+          waitMs: Number.POSITIVE_INFINITY,
+          clock: systemClock,
+          onWait: (holder: Holder | undefined) =>
+            onWait(holder === undefined ? 'another process' : `process ${holder.pid} on ${holder.host}`),
+        };
+  return openState(stateLocation(flags, io), {
+    mode,
+    now: systemClock.now(),
+    lineage: randomUUID(),
+    ...waiting,
+  });
 }
 
 async function assemble(
@@ -125,6 +157,9 @@ async function assemble(
     reads: client.reads('refresh'),
     clock,
     timeScale: profile.timeScale,
+    readsAs: client.reads,
+    profile,
+    tokenMark: () => createHash('sha256').update(token()).digest('hex').slice(0, 16),
     counts,
     close: async () => {
       await transport.close();
@@ -134,12 +169,12 @@ async function assemble(
 }
 
 function openService(flags: CommonFlags, io: Io, options: SessionOptions): Service {
-  return flags.emulator === true ? embeddedService(flags, io, options) : remoteService(flags, io);
+  return flags.emulator === true ? embeddedService(flags, io, options) : remoteService(flags, io, options);
 }
 
-function remoteService(flags: CommonFlags, io: Io): Service {
+function remoteService(flags: CommonFlags, io: Io, { token: place }: SessionOptions): Service {
   const baseUrl = parseBaseUrl(baseUrlOf(io));
-  const token = tokenSource(io);
+  const token = tokenSource(io, place);
   const { profile } = profileOf(flags, io);
   return { name: 'api', baseUrl, token, profile, transport: undiciTransport() };
 }
@@ -196,7 +231,8 @@ function memoryOf(store: StateStore, mode: 'read' | 'write'): UseMemory {
   return mode === 'write' ? memory : readOnlyMemory(memory);
 }
 
-function loggerOf(io: Io, { writeLog }: SessionOptions): ApiLogger {
+function loggerOf(io: Io, { writeLog, logger }: SessionOptions): ApiLogger {
+  if (logger !== undefined) return logger;
   const { level, format } = logSettings(io);
   if (level === 'silent') return silent;
   return createLogger({ level, format, write: writeLog ?? ((line) => void io.stderr.write(line)) });

@@ -41,6 +41,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
     session = await openSession(flags, io, {
       mode: 'write',
       projectId: desired.projectId,
+      token: desired.token,
       onEvent: (event) => view.event(event),
       writeLog: (line) => view.line(line),
     });

@@ -16,7 +16,8 @@ export interface PlanFlags extends CommonFlags {
 /** Reads, compares, prints; changes nothing, the local state included. */
 export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<ExitCode> {
   const desired = await readSpec(flags, io);
-  const session = await openSession(flags, io, { mode: 'read', projectId: desired.projectId });
+  const { projectId, token } = desired;
+  const session = await openSession(flags, io, { mode: 'read', projectId, token });
   const done = new AbortController();
   try {
     // Nothing is written, so there is nothing to settle before the end.

@@ -33,7 +33,8 @@ async function settle(
   work: (session: Session, desired: Desired) => Promise<string>,
 ): Promise<ExitCode> {
   const desired = await readSpec(flags, io);
-  const session = await openSession(flags, io, { mode: 'write', projectId: desired.projectId });
+  const { projectId, token } = desired;
+  const session = await openSession(flags, io, { mode: 'write', projectId, token });
   try {
     io.stdout.write(`${printable(await work(session, desired))}\n`);
     return exitCodes.done;
