@@ -1,7 +1,7 @@
 /**
  * Owns a state in a process of its own, until it is killed or its standard input ends.
  *
- *     node owner-process.ts PATH hold|write
+ *     node owner-process.ts PATH|URL hold|write
  *
  * Says `ready` once it has it. `write` then records one intent after the other, and says
  * the number of each when it is acknowledged.
@@ -10,11 +10,11 @@ import { writeSync } from 'node:fs';
 import { argv, stdin } from 'node:process';
 import { setImmediate } from 'node:timers/promises';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import { openSqliteState } from '../../src/state/sqlite.ts';
+import { openState } from '../../src/state/open.ts';
 import { sampleBinding, sampleIntent } from '../conformance/state-samples.ts';
 
 const [, , path = '', job = 'hold'] = argv;
-const state = await openSqliteState(path, { mode: 'write', now: 1_700_000_000_000, lineage: 'child' });
+const state = await openState(path, { mode: 'write', now: 1_700_000_000_000, lineage: 'child' });
 writeSync(1, 'ready\n');
 
 let ended = false;

@@ -1,0 +1,432 @@
+import pg from 'pg';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Clock } from '../../src/core/clock.ts';
+import { StateError } from '../../src/core/errors.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import type { StateStore } from '../../src/core/state.ts';
+import { openState, shownLocation } from '../../src/state/open.ts';
+import type { Holder } from '../../src/state/owner-lock.ts';
+import { type OpenPostgresOptions, openPostgresState } from '../../src/state/postgres.ts';
+import { expectReplayed, seen } from '../conformance/state-checks.ts';
+import { sampleBinding, sampleIntent, web } from '../conformance/state-samples.ts';
+import { postgresServer } from '../support/postgres.ts';
+import { type OwnerProcess, spawnOwner } from './processes.ts';
+
+const server = postgresServer();
+const write = { mode: 'write', now: 1_700_000_000_000, lineage: 'test' } as const;
+const read = { mode: 'read', now: 2, lineage: 'nobody' } as const;
+
+const stores: StateStore[] = [];
+const owners: OwnerProcess[] = [];
+afterEach(async () => {
+  for (const owner of owners.splice(0)) await owner.kill();
+  for (const store of stores.splice(0)) await store.close();
+});
+
+let count = 0;
+/** A URL of a state that does not exist yet. */
+function newUrl(): string {
+  count += 1;
+  return `${server.url()}?state=state-${count}`;
+}
+
+async function open(url: string, options: OpenPostgresOptions = write): Promise<StateStore> {
+  const store = await openPostgresState(url, options);
+  stores.push(store);
+  return store;
+}
+
+async function ownedElsewhere(url: string, job: 'hold' | 'write' = 'hold'): Promise<OwnerProcess> {
+  const owner = spawnOwner(url, job);
+  owners.push(owner);
+  await owner.said('ready');
+  return owner;
+}
+
+/** One statement by somebody else. */
+async function sql(text: string, database = 'postgres'): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(server.url(database));
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Ends every connection that vdcsync has, as an administrator or a failing network would. */
+async function cutConnections(): Promise<void> {
+  await sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'vdcsync'");
+}
+
+/** A clock for which waiting takes no time; `passed` sees how much has. */
+function quickClock(passed: (ms: number) => Promise<unknown>): Clock {
+  let slept = 0;
+  return {
+    now: () => 0,
+    monotonic: () => slept,
+    async sleep(ms) {
+      slept += ms;
+      await passed(slept);
+    },
+  };
+}
+
+describe('state/postgres: names', () => {
+  test('one database holds several states that know nothing of each other', async () => {
+    const [shop, lab] = [await open(newUrl()), await open(newUrl(), { ...write, lineage: 'other' })];
+    await shop.claimProject(1);
+    await lab.claimProject(2);
+    await shop.beginIntent(sampleIntent('a', web));
+    expect(await lab.openIntents()).toEqual([]);
+    await lab.beginIntent(sampleIntent('a', web, { attempt: 7 }));
+    expect(await shop.lastAttempt(web, 'create', '0')).toBe(0);
+    expect(await lab.info()).toMatchObject({ lineage: 'other', projectId: 2, serial: 2 });
+    expect(await shop.journal({ limit: 9 })).toHaveLength(1);
+  });
+
+  test("the URL names the state, else the option does, else it is 'default'", async () => {
+    const url = newUrl();
+    const name = url.slice(url.lastIndexOf('=') + 1);
+    await (await open(url)).putNote('n', 1);
+    expect(await (await open(url, { ...read, name: 'other' })).note('n')).toBe(1);
+    expect(await (await open(server.url(), { ...read, name })).note('n')).toBe(1);
+    await (await open(server.url())).putNote('n', 2);
+    expect(await (await open(`${server.url()}?state=default`, read)).note('n')).toBe(2);
+  });
+
+  test('openState takes the URL', async () => {
+    const url = newUrl();
+    const store = await openState(url.replace('postgres:', 'postgresql:'), write);
+    stores.push(store);
+    await store.putNote('n', 1);
+    expect(await (await open(url, read)).note('n')).toBe(1);
+  });
+
+  test('a location is shown without user, password and settings', () => {
+    expect(shownLocation('postgres://me:secret@db:6543/vdc?state=shop&sslmode=require')).toBe(
+      'postgres://db:6543/vdc?state=shop',
+    );
+    expect(shownLocation('postgresql://me:secret@/vdc?host=/run/pg&password=secret')).toBe(
+      'postgres:///vdc?host=/run/pg',
+    );
+    expect(shownLocation('state.db')).toBe('state.db');
+  });
+
+  test.each([
+    ['postgres://me:secret/1@db/vdc', /cannot be read/],
+    ['postgres://me:12/secret@db/vdc', /%2F/],
+    ['postgres://me:12#secret@db/vdc', /cannot be read/],
+    ['postgres://me:12?secret@db/vdc', /cannot be read/],
+    ['postgres://me:secret@db/vdc?state=a%20b', /name in the PostgreSQL URL/],
+    ['postgres://me:secret@db/vdc?state=', /name in the PostgreSQL URL/],
+  ])('%s is refused without repeating it', async (url, message) => {
+    const error = await openPostgresState(url, write).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(StateError);
+    expect(String(error)).toMatch(message);
+    expect(String(error)).not.toMatch(/secret/);
+  });
+});
+
+describe('state/postgres: reading', () => {
+  test('what does not exist is an empty state, and nothing is created', async () => {
+    await sql('CREATE DATABASE untouched');
+    const store = await open(server.url('untouched'), read);
+    expect(await store.info()).toEqual({ lineage: 'nobody', serial: 0, createdAt: 2, projectId: null });
+    await expect(store.putNote('n', 1)).rejects.toThrow(/reading only/);
+    expect(await sql("SELECT 1 FROM pg_namespace WHERE nspname = 'vdcsync'", 'untouched')).toEqual([]);
+    const owner = await open(newUrl());
+    await owner.putNote('n', 1);
+    expect(await (await open(newUrl(), read)).note('n')).toBeUndefined();
+  });
+
+  test('works beside a writer in another process and sees what it has written', async () => {
+    const url = newUrl();
+    const owner = await ownedElsewhere(url, 'write');
+    await owner.said('3');
+    const reader = await open(url, read);
+    expect((await reader.bindings()).length).toBeGreaterThanOrEqual(3);
+    const { serial } = await reader.info();
+    await owner.said(String(owner.lines().length + 5));
+    expect((await reader.info()).serial).toBeGreaterThan(serial);
+  });
+});
+
+describe('state/postgres: one owner', () => {
+  test("another process's state is refused, naming the process, since when, and what to do", async () => {
+    const url = newUrl();
+    const owner = await ownedElsewhere(url);
+    const opened = openPostgresState(url, write);
+    await expect(opened).rejects.toThrow(StateError);
+    await expect(opened).rejects.toThrow(
+      new RegExp(`in use by process ${owner.pid} on .+ since 2023-11-14T22:13:20.000Z\\. Wait until`),
+    );
+    await expect(opened).rejects.not.toThrow(/canary/);
+  });
+
+  test('kill -9 frees it', async () => {
+    const url = newUrl();
+    const owner = await ownedElsewhere(url);
+    await owner.kill();
+    // The server sees the end of the connection a moment later.
+    const clock = quickClock(() => sql('SELECT pg_sleep(0.05)'));
+    const store = await open(url, { ...write, waitMs: 10_000, clock });
+    expect((await store.info()).lineage).toBe('child');
+  });
+
+  test('who waits is told once for whom, and goes on when the other has ended', async () => {
+    const url = newUrl();
+    const owner = await ownedElsewhere(url);
+    const told: (Holder | undefined)[] = [];
+    const clock = quickClock(async (slept) => slept > 1_000 && owner.end());
+    const onWait = (holder: Holder | undefined) => void told.push(holder);
+    await open(url, { ...write, waitMs: 60_000, clock, onWait });
+    expect(told).toEqual([{ pid: owner.pid, host: expect.any(String), since: write.now }]);
+  });
+
+  test('who has waited long enough is refused', async () => {
+    const url = newUrl();
+    await ownedElsewhere(url);
+    let waited = 0;
+    const clock = quickClock(async (slept) => {
+      waited = slept;
+    });
+    await expect(openPostgresState(url, { ...write, waitMs: 1_100, clock })).rejects.toThrow(/in use by/);
+    expect(waited).toBe(1_100);
+  });
+
+  test('it holds within one process too, until the close, and for that state alone', async () => {
+    const url = newUrl();
+    const first = await open(url);
+    await expect(openPostgresState(url, write)).rejects.toThrow(/in use by process/);
+    await open(newUrl());
+    await first.putNote('n', 1);
+    await first.close();
+    expect(await (await open(url)).note('n')).toBe(1);
+    expect(await sql("SELECT 1 FROM pg_stat_activity WHERE state = 'idle in transaction'")).toEqual([]);
+  });
+
+  test('of many that start on an empty database at once one becomes the owner', async () => {
+    await sql('CREATE DATABASE race');
+    const opened = await Promise.allSettled(Array.from({ length: 6 }, () => open(server.url('race'), write)));
+    const refused = opened.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));
+    expect(refused).toHaveLength(5);
+    for (const message of refused) expect(message).toMatch(/in use by/);
+  });
+
+  test('a serial moved by another is refused, and nothing of the change is kept', async () => {
+    const url = newUrl();
+    const store = await open(url);
+    await store.claimProject(1);
+    const name = url.slice(url.lastIndexOf('=') + 1);
+    await sql(`UPDATE vdcsync.states SET serial = serial + 1 WHERE name = '${name}'`);
+    const before = await seen(store);
+    await expect(store.beginIntent(sampleIntent('a', web))).rejects.toThrow(/written by another process/);
+    await expect(store.putNote('n', 1)).rejects.toThrow(StateError);
+    expect(await seen(store)).toEqual(before);
+  });
+
+  test('an owner is fenced off by a later version of the schema, and by the removal of its state', async () => {
+    await sql('CREATE DATABASE fenced');
+    const store = await open(server.url('fenced'));
+    await store.putNote('n', 1);
+    await sql('UPDATE vdcsync.schema_version SET version = version + 1', 'fenced');
+    await expect(store.putNote('n', 2)).rejects.toThrow(/later version/);
+    await sql('UPDATE vdcsync.schema_version SET version = version - 1', 'fenced');
+    await store.putNote('n', 3);
+    await sql('TRUNCATE vdcsync.states CASCADE', 'fenced');
+    await expect(store.putNote('n', 4)).rejects.toThrow(StateError);
+  });
+});
+
+describe('state/postgres: a lost connection', () => {
+  test('while idle: every further call is rejected, and a new owner goes on', async () => {
+    const url = newUrl();
+    const store = await open(url);
+    await store.putNote('n', 1);
+    await cutConnections();
+    for (let tries = 0; tries < 2; tries += 1) {
+      const put = store.putNote('n', 2);
+      await expect(put).rejects.toThrow(StateError);
+      await expect(put).rejects.toThrow(/nothing more is recorded; start again/);
+    }
+    await expect(store.bindings()).rejects.toThrow(StateError);
+    await store.close();
+    const next = await open(url);
+    expect(await next.note('n')).toBe(1);
+    await next.putNote('n', 3);
+  });
+
+  test('in mid-transaction: nothing half-written, and the old owner never writes again', async () => {
+    const url = newUrl();
+    const store = await open(url);
+    await store.beginIntent(sampleIntent('a', web));
+    const name = url.slice(url.lastIndexOf('=') + 1);
+    // Somebody locks the journal, so that the transaction stands still when half of it is done.
+    const blocker = new pg.Client(server.url());
+    await blocker.connect();
+    await blocker.query('BEGIN; LOCK TABLE vdcsync.journal IN EXCLUSIVE MODE');
+    const closing = store.closeIntent('a', 'done', '', [{ type: 'bind', binding: sampleBinding(web) }], 5);
+    const after = store.putNote('n', 1);
+    const rejected = [
+      expect(closing).rejects.toThrow(/lock is gone with the connection|server is stopping/),
+      expect(after).rejects.toThrow(StateError),
+    ];
+    const stuck = `SELECT count(*)::int AS count FROM pg_stat_activity
+      WHERE application_name = 'vdcsync' AND wait_event_type = 'Lock'`;
+    while ((await sql(stuck))[0]?.count !== 1) await sql('SELECT pg_sleep(0.01)');
+    await cutConnections();
+    await Promise.all(rejected);
+    await blocker.query('ROLLBACK');
+    await blocker.end();
+
+    const next = await open(url);
+    expect(await next.info()).toMatchObject({ serial: 1 });
+    expect(await next.openIntents()).toEqual([sampleIntent('a', web)]);
+    expect(await next.bindings()).toEqual([]);
+    expect(await next.note('n')).toBeUndefined();
+    await expectReplayed(next);
+    await next.closeIntent('a', 'done', '', [], 6);
+    await expect(store.putNote('n', 1)).rejects.toThrow(StateError);
+    expect(await sql(`SELECT serial::int FROM vdcsync.states WHERE name = '${name}'`)).toEqual([
+      { serial: 2 },
+    ]);
+  });
+
+  test.each([
+    'fast',
+    'crash',
+  ] as const)('a server that is restarted (%s) keeps all that was acknowledged', async (how) => {
+    const url = newUrl();
+    const store = await open(url);
+    const reader = await open(url, read);
+    for (let n = 1; n <= 20; n += 1)
+      await store.beginIntent(sampleIntent(`i${n}`, `networks.n${n}` as ResourceKey));
+    await server.stop(how);
+    await expect(store.putNote('n', 1)).rejects.toThrow(StateError);
+    await expect(reader.info()).rejects.toThrow(StateError);
+    await expect(openPostgresState(url, write)).rejects.toThrow(/cannot be reached/);
+    await server.start();
+    await expect(store.putNote('n', 1)).rejects.toThrow(StateError);
+    const next = await open(url);
+    expect(await next.openIntents()).toHaveLength(20);
+    await next.putNote('n', 2);
+  });
+
+  test('kill -9 in mid-writing keeps every change that was acknowledged, and each whole', async () => {
+    for (const lifeMs of [0, 20, 50, 90]) {
+      const url = newUrl();
+      const owner = await ownedElsewhere(url, 'write');
+      await owner.said('1');
+      await sql(`SELECT pg_sleep(${lifeMs / 1_000})`);
+      await owner.kill();
+      const acknowledged = owner.lines().length - 1;
+
+      const clock = quickClock(() => sql('SELECT pg_sleep(0.05)'));
+      const store = await open(url, { ...write, waitMs: 10_000, clock });
+      // One more may have become durable without the word of it getting out.
+      expect([acknowledged, acknowledged + 1]).toContain((await store.bindings()).length);
+      expect((await store.openIntents()).length).toBeLessThanOrEqual(1);
+      await expectReplayed(store);
+    }
+  });
+});
+
+describe('state/postgres: what cannot be used', () => {
+  async function refusal(url: string, options: OpenPostgresOptions = write): Promise<string> {
+    const error = await openPostgresState(url, options).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(StateError);
+    const everything = JSON.stringify([
+      String(error),
+      (error as StateError).stack,
+      String((error as Error).cause),
+    ]);
+    expect(everything).not.toMatch(/canary|hunter2/);
+    return String(error);
+  }
+
+  test('a server that is not there', async () => {
+    expect(await refusal('postgres://me:hunter2@127.0.0.1:1/vdc')).toMatch(
+      /postgres:\/\/127\.0\.0\.1:1\/vdc could not be opened: the server cannot be reached.*Check host and port/,
+    );
+    expect(await refusal('postgres://me:hunter2@no-such-host.invalid/vdc', read)).toMatch(
+      /cannot be reached/,
+    );
+  });
+
+  test('a wrong password, none, and a database that is not there', async () => {
+    const wrong = server.url().replace(encodeURIComponent(server.password), 'hunter2');
+    expect(await refusal(wrong)).toMatch(/refuses user or password/);
+    expect(await refusal(wrong.replace(':hunter2', ''))).toMatch(/asks for a password/);
+    expect(await refusal(server.url('none'))).toMatch(/no such database.*Create it first/);
+  });
+
+  test('TLS is asked for and the server has none', async () => {
+    expect(await refusal(`${server.url()}?sslmode=require`)).toMatch(/no trusted TLS connection.*sslmode/);
+  });
+
+  test('a schema of that name that is not ours, and one of a later release: both are left as they are', async () => {
+    await sql('CREATE DATABASE foreigner');
+    await sql('CREATE SCHEMA vdcsync; CREATE TABLE vdcsync.theirs (x int)', 'foreigner');
+    for (const options of [write, read]) {
+      expect(await refusal(server.url('foreigner'), options)).toMatch(
+        /has a schema vdcsync that is not ours/,
+      );
+    }
+    await sql('CREATE DATABASE future');
+    await (await open(server.url('future'))).close();
+    await sql('UPDATE vdcsync.schema_version SET version = 99', 'future');
+    for (const options of [write, read]) {
+      expect(await refusal(server.url('future'), options)).toMatch(/has version 99; .* It was not touched/);
+    }
+  });
+
+  test('a user who may create nothing; with a schema of its own it works', async () => {
+    await sql('CREATE DATABASE narrow');
+    await sql("CREATE ROLE guest LOGIN PASSWORD 'hunter2'", 'narrow');
+    const url = server.url('narrow').replace(/\/\/.*@/, '//guest:hunter2@');
+    expect(await refusal(url)).toMatch(/lacks a right/);
+    await sql('CREATE SCHEMA vdcsync AUTHORIZATION guest', 'narrow');
+    await (await open(url)).putNote('n', 1);
+    expect(await (await open(url, read)).note('n')).toBe(1);
+  });
+
+  test('a database that is not in UTF8', async () => {
+    await sql("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0");
+    expect(await refusal(server.url('latin'))).toMatch(/a database in UTF8, not LATIN1/);
+  });
+});
+
+describe('state/postgres: settings', () => {
+  beforeAll(async () => {
+    await sql('CREATE DATABASE odd');
+    for (const setting of [
+      'synchronous_commit = off',
+      'default_transaction_read_only = on',
+      "default_transaction_isolation = 'serializable'",
+      "idle_session_timeout = '50ms'",
+      'extra_float_digits = -15',
+    ]) {
+      await sql(`ALTER DATABASE odd SET ${setting}`);
+    }
+  });
+
+  test("the database's own defaults change neither durability nor what is recorded", async () => {
+    const url = server.url('odd');
+    const store = await open(url);
+    await store.change([{ type: 'bind', binding: sampleBinding(web) }], 1_700_000_000_000.125);
+    await sql('SELECT pg_sleep(0.2)');
+    expect((await store.journal({ limit: 1 }))[0]?.at).toBe(1_700_000_000_000.125);
+    await store.recordUse('writes', 0.1 + 0.2);
+    expect(await (await open(url, read)).recentUse('writes', 0)).toEqual([0.1 + 0.2]);
+  });
+
+  test('what JSON allows comes back as it was', async () => {
+    const store = await open(newUrl());
+    const odd = { nul: 'a\u0000b', half: '\ud800', order: { b: 1, a: 2 }, big: 1e300, '': [] };
+    await store.putNote('n', odd);
+    expect(await store.note('n')).toEqual(odd);
+    await store.beginIntent(sampleIntent('a', web, { preimage: odd }));
+    expect((await store.openIntents())[0]?.preimage).toEqual(odd);
+  });
+});
