@@ -35,6 +35,7 @@ function drawReadings(dice: Chance, calm: boolean): Partial<Readings> {
     readings[name] = value === 'number' ? numberFor(name, dice) : value;
   }
   if (calm || dice.happens(0.8)) delete readings.pageSize;
+  if (calm) delete readings.bodilessContentType;
   return readings as Partial<Readings>;
 }
 
@@ -145,7 +146,7 @@ function editSpec(dice: Chance, spec: SpecModel): SpecModel {
     }
     case 'add':
       copy.ips[`ip-${dice.between(5, 9)}`] = {};
-      copy.networks[`net-${dice.between(5, 9)}`] = { cidr: '10.99.0.0/24' };
+      if (copy.networks['net-9'] === undefined) copy.networks['net-9'] = { cidr: '10.99.0.0/24' };
       break;
     case 'resize':
       for (const name of servers)

@@ -45,6 +45,10 @@ export function createLedger(emulator: Emulator, projectId: number): Ledger {
   const living = new Map<string, Birth>();
   const boundBirths = new Map<string, Birth>();
   const excused = new Set<Execution>();
+  /** What each creation made; creations that have nothing to show yet wait in `unborn`. */
+  const madeBirths = new Map<Execution, number>();
+  const unborn = new Set<Execution>();
+  let executionsSeen = 0;
   const letGo = new Set<number>();
   let births = 0;
 
@@ -72,6 +76,14 @@ export function createLedger(emulator: Emulator, projectId: number): Ledger {
           if (!living.has(name)) living.set(name, { number: births++, sort, id, stranger });
         }
       }
+      const all = emulator.world.executions;
+      for (; executionsSeen < all.length; executionsSeen++) unborn.add(all[executionsSeen] as Execution);
+      for (const each of unborn) {
+        if (each.id === null) continue;
+        unborn.delete(each);
+        const birth = living.get(`${each.kind} ${each.id}`);
+        if (birth !== undefined) madeBirths.set(each, birth.number);
+      }
     },
     birthOf: (sort, id) => living.get(`${sort} ${id}`),
     bound(binding) {
@@ -84,7 +96,13 @@ export function createLedger(emulator: Emulator, projectId: number): Ledger {
         ({ idempotencyKey }) => idempotencyKey !== null && writes.get(idempotencyKey)?.key === key,
       ),
     executionsUnder: (name) => executions().filter(({ idempotencyKey }) => idempotencyKey === name),
-    isLive: (execution) => isLive(project(), execution),
+    isLive(execution) {
+      const { kind, id } = execution;
+      if (kind === 'card' || kind === 'backup' || kind === 'image') return isPartLive(project(), execution);
+      if (id === null) return isPending(project(), emulator.world.executions.indexOf(execution));
+      const birth = living.get(`${kind} ${id}`);
+      return birth !== undefined && madeBirths.get(execution) === birth.number;
+    },
     letGo(key, id) {
       for (const each of ledger.executionsOf(key)) if (id === undefined || each.id === id) excused.add(each);
       const intent = [...writes.values()].find((each) => each.key === key);
@@ -113,27 +131,20 @@ function nameOf({ key, id, boundAt }: Binding): string {
   return `${key} ${id} ${boundAt}`;
 }
 
-/** Is what this creation made still there? A network whose task has not ended counts. */
-function isLive(project: Project, { kind, id, requestId }: Execution): boolean {
+/** A network that is being created has no id yet. */
+function isPending(project: Project, execution: number): boolean {
+  return project.tasks.some(
+    ({ done, effect }) => !done && effect.kind === 'create_network' && effect.execution === execution,
+  );
+}
+
+function isPartLive(project: Project, { kind, id }: Execution): boolean {
   const [server, part] = (id ?? '').split('/');
-  switch (kind) {
-    case 'server':
-      return project.servers.some((each) => String(each.id) === id);
-    case 'ip':
-      return project.ips.some((each) => String(each.id) === id);
-    case 'iso':
-      return project.isos.some((each) => each.id === id);
-    case 'network':
-      return id === null
-        ? project.tasks.some((task) => !task.done && task.effect.kind === 'create_network')
-        : project.networks.some((each) => String(each.id) === id);
-    case 'card':
-      return project.servers.some(
-        (each) => String(each.id) === server && each.cards.some((card) => card.id === part),
-      );
-    case 'backup':
-      return project.backups.some((each) => String(each.serverId) === server && each.id === part);
-    case 'image':
-      return requestId !== '' && project.images.some((each) => each.id === id);
+  if (kind === 'image') return project.images.some((each) => each.id === id);
+  if (kind === 'backup') {
+    return project.backups.some((each) => String(each.serverId) === server && each.id === part);
   }
+  return project.servers.some(
+    (each) => String(each.id) === server && each.cards.some((card) => card.id === part),
+  );
 }

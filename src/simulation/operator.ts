@@ -91,7 +91,10 @@ function truth(stage: Stage, intent: Intent): Resolution {
       isSort(intent.kind) && stage.ledger.birthOf(intent.kind, String(intent.request.path.id)) === undefined;
     return gone ? { type: 'absent' } : { type: 'abandon' };
   }
-  const made = stage.ledger.executionsUnder(intent.idempotencyKey).find((each) => stage.ledger.isLive(each));
+  const { ledger } = stage;
+  const made =
+    ledger.executionsUnder(intent.idempotencyKey).find((each) => ledger.isLive(each)) ??
+    ledger.executionsOf(intent.key).findLast((each) => intent.kind !== 'backup' && ledger.isLive(each));
   const id = made?.id?.split('/').at(-1);
   return id === undefined ? { type: 'absent' } : { type: 'adopt', id };
 }

@@ -42,6 +42,9 @@ export function createRules(deps: RulesDeps): Rules {
   const sentAs = new Map<string, string>();
   const firstSent = new Map<string, number>();
   const inFlight = new Map<string, number>();
+  /** By intent: when a look first missed its effect, and when it was last sent. */
+  const looks = new Map<string, number>();
+  const lastSent = new Map<string, number>();
   let executionsSeen = 0;
 
   function checkBudget(running: Running, token: string, write: boolean): void {
@@ -186,10 +189,17 @@ export function createRules(deps: RulesDeps): Rules {
     watch: (running) => ({
       began(intent) {
         checkNewKey(running.controller, intent);
+        lastSent.set(intent.id, elapsed());
         ledger.recordWrite(intent);
       },
       updated(before, after) {
-        if (after.phase === 'sending' && before.ambiguous) checkLooked(before, 'sent again');
+        if (after.notSeenAt !== undefined && before.notSeenAt === undefined) looks.set(after.id, elapsed());
+        const concludes = before.phase === 'unknown' && after.phase === 'waiting';
+        if (before.ambiguous && (concludes || after.phase === 'sending')) checkLooked(before, 'sent again');
+        if (after.phase === 'sending') {
+          looks.delete(after.id);
+          lastSent.set(after.id, elapsed());
+        }
       },
       closed(intent) {
         running.controller.endings.set(`${intent.key} ${intent.verb}`, intent);
@@ -202,15 +212,14 @@ export function createRules(deps: RulesDeps): Rules {
   };
 
   /** A conclusion from absence needs two looks a minute apart, after the last send had its time. */
-  function checkLooked(intent: Intent, what: string): void {
-    const { notSeenAt, lastSentAt } = intent;
-    if (notSeenAt === undefined) {
-      fail('I6', `${intent.key} was ${what} without a look`);
+  function checkLooked({ id, key }: Intent, what: string): void {
+    const first = looks.get(id);
+    if (first === undefined) {
+      fail('I6', `${key} was ${what} without a look`);
       return;
     }
-    if (notSeenAt < lastSentAt + minute) fail('I6', `${intent.key} was ${what}, and looked for too soon`);
-    if (intent.closedAt !== undefined && intent.closedAt - notSeenAt < absenceGapMs)
-      fail('I6', `${intent.key} was ${what} after one look`);
+    if (first < (lastSent.get(id) ?? 0) + minute) fail('I6', `${key} was ${what}, and looked for too soon`);
+    if (elapsed() - first < absenceGapMs) fail('I6', `${key} was ${what} after one look`);
   }
 
   /** A higher attempt is a new key: never while it is not known what became of the last one. */
