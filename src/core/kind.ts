@@ -185,6 +185,8 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   readonly freshKeys?: true;
   /** Every creation is another resource, so each is an incarnation. */
   readonly repeats?: true;
+  /** The kind whose list its creation shows in, where that is not its own. */
+  readonly seenAmong?: KindName;
   /** Higher goes first where several writes are ready: what closes a gap, then what others wait for longest. */
   readonly urgency: number;
 

@@ -1,4 +1,4 @@
-import type { ResourceKey } from '../core/keys.ts';
+import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { Subject } from '../core/kind.ts';
 import type { Operation } from '../core/plan.ts';
 import { isOvertaken } from '../plan/build.ts';
@@ -58,11 +58,12 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   return send(run, intent, token);
 }
 
-/** Two unresolved creations of one kind could not be told apart afterwards. */
+/** Two unresolved creations that show in one list could not be told apart afterwards. */
 function unresolvedCreate(run: Run, operation: Operation): Turn | undefined {
   if (operation.verb !== 'create') return undefined;
+  const listOf = (name: KindName) => run.kindOf(name).seenAmong ?? name;
   const other = [...run.intents.values()].find(
-    (intent) => intent.kind === operation.kind && intent.verb === 'create' && intent.ambiguous,
+    ({ kind, verb, ambiguous }) => verb === 'create' && ambiguous && listOf(kind) === listOf(operation.kind),
   );
   if (other === undefined) return undefined;
   if (other.phase !== 'blocked') return { now: 'again', afterMs: 5_000 };

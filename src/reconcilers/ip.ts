@@ -126,7 +126,10 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
         : { verdict: 'done', id: String(live.id), certain: true, facts: { address: live.address } };
     }
     const before = recordedIds(intent.preimage, 'ips');
-    const fresh = (await read.ips()).filter(({ id }) => !before.has(String(id)) && !known.has(String(id)));
+    // One that a server holds came with that server: what is allocated is free.
+    const fresh = (await read.ips()).filter(
+      ({ id, server_id }) => server_id === null && !before.has(String(id)) && !known.has(String(id)),
+    );
     const [one, another] = fresh;
     if (one === undefined) return { verdict: 'not_done' };
     if (another === undefined) {
@@ -171,13 +174,12 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
   };
 }
 
-/** The one address of an adopted server whose entry says `{new: true}` is that server's own, and goes with it. */
+/** The one address of a server whose entry says `{new: true}` is that server's own, adopted or not seen at first. */
 function diffUnbound({ parent, desired }: Subject<IpEntry>, world: World): Diff {
   const server = parent === undefined ? undefined : world.subjects.get(parent);
   const wanted = member(server?.desired?.value, 'public_ipv4');
   const id = server?.binding?.id ?? server?.desired?.id;
-  const made = member(server?.binding?.applied, 'body') != null;
-  if (desired === undefined || id === undefined || made || member(wanted, 'new') !== true) return unchanged;
+  if (desired === undefined || id === undefined || member(wanted, 'new') !== true) return unchanged;
   const [own, another] = world.ipsOf(id).filter((each) => world.keyOf('ip', String(each.id)) === undefined);
   if (own === undefined || another !== undefined) return unchanged;
   return {

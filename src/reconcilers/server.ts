@@ -28,6 +28,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
   neededToCreate: ['server_type', 'image'],
   billed: true,
   deadlineMs: 30 * 60_000,
+  seenAmong: 'ip',
   urgency: 4,
 
   check: checkSizing,
