@@ -253,13 +253,20 @@ function costOf(drafts: readonly Draft[]): Cost {
   };
 }
 
-/** Reads that one operation takes beside the pass's own: its look before, its polls, its check after. */
-const readsPerOperation = 4;
-
+/**
+ * What carrying the plan out takes at least: one look at everything before and one after,
+ * and for each operation a poll or a check; a deletion is checked against more lists.
+ */
 function effortOf(operations: readonly Operation[], { world }: PlanInput): Effort {
   const { limits } = world.profile;
-  const writes = operations.filter(({ verb }) => verb !== 'adopt').length;
-  const reads = writes * readsPerOperation;
-  const windows = Math.max(Math.ceil(writes / limits.writes) - 1, Math.ceil(reads / limits.reads) - 1, 0);
-  return { writes, reads, seconds_at_least: (windows * limits.windowMs) / 1000 };
+  const writes = operations.filter(({ verb }) => verb !== 'adopt');
+  if (writes.length === 0) return { writes: 0, reads: 0, seconds_at_least: 0 };
+  const servers = [...world.subjects.values()].filter(({ kind }) => kind === 'server').length;
+  const deletions = writes.filter(({ verb }) => verb === 'delete').length;
+  const reads =
+    2 * readsOf.collections + readsOf.server * servers + writes.length + readsOf.deletion * deletions;
+  const windows = Math.max(Math.ceil(writes.length / limits.writes), Math.ceil(reads / limits.reads)) - 1;
+  return { writes: writes.length, reads, seconds_at_least: (windows * limits.windowMs) / 1000 };
 }
+
+const readsOf = { collections: 3, server: 2, deletion: 1 };

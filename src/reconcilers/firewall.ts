@@ -98,13 +98,13 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     const entry = desired.value;
     if (observed === undefined) {
       return entry.enabled === true && !willBePublic(subject, world)
-        ? noPublicCard(subject)
+        ? noPublicCard(subject, world)
         : { verdict: { verdict: 'create', changes: fromNothing({ ...entry }) } };
     }
     const { live } = observed;
     const changes = diffDeclared(entry, live);
     if (changes.length === 0) return unchanged;
-    if (entry.enabled === true && !observed.publicCard) return noPublicCard(subject);
+    if (entry.enabled === true && !observed.publicCard) return noPublicCard(subject, world);
     const lost = lostByReplacing(entry, live, binding?.applied);
     if (lost !== undefined) return lost;
     const pristine = binding === undefined && !live.enabled && live.rules.length === 0;
@@ -153,12 +153,15 @@ function willBePublic(subject: Subject, world: World): boolean {
 }
 
 /** @source API §3.4 */
-function noPublicCard({ parent }: Subject): Diff {
+function noPublicCard(subject: Subject, world: World): Diff {
+  const { parent } = subject;
   return blocked(
     'update',
     'firewall_no_public_iface',
     'a firewall filters the public card alone, and the server has none, so enabling it is refused',
-    `give ${parent} a public_ipv4, or write \`enabled: false\``,
+    willBePublic(subject, world)
+      ? `settle ${parent} first, which has not got the public_ipv4 of its entry, or write \`enabled: false\``
+      : `give ${parent} a public_ipv4, or write \`enabled: false\``,
   );
 }
 

@@ -15,7 +15,10 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
     const addresses = addressesOf(intent.resourceId);
     if (cards === undefined && addresses.length === 0)
       return { verdict: 'not_done', strays: strayAddresses(intent, ips, known) } as const;
-    return { verdict: 'done', id: intent.resourceId, certain: true, facts: { addresses } } as const;
+    // Its address is billed and has to be bound with it, so a list that does not show it yet is no end.
+    return asksForAddress(intent) && addresses.length === 0
+      ? ({ verdict: 'pending', id: intent.resourceId } as const)
+      : ({ verdict: 'done', id: intent.resourceId, certain: true, facts: { addresses } } as const);
   }
   const before = recordedIds(intent.preimage, 'servers');
   const strangers = [
@@ -29,9 +32,13 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
   if (one !== undefined) {
     return { verdict: 'done', id: one, certain: false, facts: { addresses: addressesOf(one) } } as const;
   }
-  if (member(intent.request.body, 'public_ipv4') !== undefined) return { verdict: 'not_done' } as const;
+  if (asksForAddress(intent)) return { verdict: 'not_done' } as const;
   const reason = 'a server without a public address leaves no trace in the documented reads';
   return { verdict: 'unclear', reason, candidates: [] } as const;
+}
+
+function asksForAddress({ request }: Intent): boolean {
+  return member(request.body, 'public_ipv4') !== undefined;
 }
 
 /** Addresses that came with a creation that failed, or at the same time. @assumption A40 */

@@ -97,6 +97,7 @@ describe('plan: properties', () => {
             'dependency_blocked',
             'ip_in_use',
             'network_in_use',
+            'firewall_no_public_iface',
           ];
           expect(codes.filter((code) => !known.includes(code))).toEqual([]);
           if (report.blocked.length === 0) {
