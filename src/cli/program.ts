@@ -6,6 +6,7 @@ import { type EmulatorFlags, emulator } from './commands/emulator.ts';
 import { type HistoryFlags, history } from './commands/history.ts';
 import { planFormats } from './commands/output.ts';
 import { type PlanFlags, plan } from './commands/plan.ts';
+import { type RunFlags, run } from './commands/run.ts';
 import { adopt, type ResolveFlags, resolve } from './commands/settle.ts';
 import { type StatusFlags, status } from './commands/status.ts';
 import { validate } from './commands/validate.ts';
@@ -31,9 +32,14 @@ export async function main(args: readonly string[], io: Io): Promise<ExitCode> {
 /** `vdcsync --dry-run …` and `vdcsync apply --dry-run …` are `vdcsync plan …`, with all of its flags. */
 function withCommand(args: readonly string[]): string[] {
   const [first = '', ...rest] = args;
-  if (!args.includes('--dry-run')) return [...args];
+  if (!args.includes('--dry-run')) return isBareRun(args) ? ['run', ...args] : [...args];
   if (first.startsWith('-')) return ['plan', ...args];
   return first === 'apply' ? ['plan', ...rest] : [...args];
+}
+
+/** `vdcsync` and `vdcsync -f FILE` are `vdcsync run`. */
+function isBareRun([first]: readonly string[]): boolean {
+  return first === undefined || (first.startsWith('-') && !/^(-h|--help|-V|--version)$/.test(first));
 }
 
 /** Every command and flag. `end` is given the exit code of the one that ran. */
@@ -70,6 +76,10 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
   withChanges(command('destroy', 'delete everything that is managed')).action(async (flags: ApplyFlags) =>
     end(await apply(flags, io, true)),
   );
+
+  withRun(
+    command('run', 'the daemon, and the default: watch the file or a branch, and keep the project so'),
+  ).action(async (flags: RunFlags) => end(await run(flags, io)));
 
   withApi(command('adopt', 'bind a key of the file to a live resource'))
     .argument('<key>', 'such as servers.web-1')
@@ -156,6 +166,21 @@ function withChanges(command: Command): Command {
     .option('-y, --yes', 'do not ask')
     .option('--dry-run', 'only show the plan; changes nothing')
     .addOption(textOrJson());
+}
+
+function withRun(command: Command): Command {
+  return withApi(command)
+    .option('--interval <duration>', 'how often everything is looked at again, jittered (default: 5m)')
+    .option(
+      '--listen <host:port>',
+      'where health, metrics and the status page are (default: 127.0.0.1:9464); off',
+    )
+    .addOption(new Option('--mode <mode>', 'observe only looks and reports').choices(['correct', 'observe']))
+    .option('--git-url <url>', 'take the spec from this Git repository (https or ssh) instead of a file')
+    .option('--git-ref <ref>', 'branch or tag to follow (default: main)')
+    .option('--git-path <path>', 'file or folder in the repository (default: vdcsync.yaml)')
+    .option('--git-interval <duration>', 'how often the repository is asked (default: 1m)')
+    .option('--git-allow-insecure', 'for trials: also file:// and http:// of this machine');
 }
 
 function textOrJson(): Option {

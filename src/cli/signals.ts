@@ -51,3 +51,41 @@ export function untilSignal(done: AbortSignal): Promise<void> {
     });
   });
 }
+
+/** What a daemon is told by signals. */
+export interface DaemonSignals {
+  readonly stop: AbortSignal;
+  dispose(): void;
+}
+
+/** SIGTERM and SIGINT end it in an orderly way, a second one at once; SIGHUP has it look again. */
+export function listenForDaemonSignals(
+  log: { info(fields: object, message: string): void; fatal?(fields: object, message: string): void },
+  onHangup: () => void,
+): DaemonSignals {
+  const stop = new AbortController();
+  const onStop = (signal: NodeJS.Signals) => {
+    log.info({ signal }, stop.signal.aborted ? 'stopping at once' : 'stopping');
+    // What is in flight stands in the state: the next start settles it, as after a kill.
+    if (stop.signal.aborted) process.exit(1);
+    stop.abort(new Error('told to stop'));
+  };
+  const onHup = (signal: NodeJS.Signals) => {
+    log.info({ signal }, 'looking at everything again');
+    onHangup();
+  };
+  // Nobody knows what a half-failed process still does right: it ends, and its next start recovers.
+  const onCrash = (error: unknown) => {
+    log.fatal?.({ error, detail: error instanceof Error ? error.stack : undefined }, 'vdcsync has crashed');
+    process.exit(1);
+  };
+  process.on('SIGTERM', onStop).on('SIGINT', onStop).on('SIGHUP', onHup);
+  process.on('uncaughtException', onCrash).on('unhandledRejection', onCrash);
+  return {
+    stop: stop.signal,
+    dispose: () => {
+      process.off('SIGTERM', onStop).off('SIGINT', onStop).off('SIGHUP', onHup);
+      process.off('uncaughtException', onCrash).off('unhandledRejection', onCrash);
+    },
+  };
+}

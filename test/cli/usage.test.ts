@@ -4,7 +4,7 @@ import { folderWith, inProcess, oneNetwork, vdcsync } from './run.ts';
 
 describe('cli: wrong usage', () => {
   const misuse: readonly (readonly [string, readonly string[], RegExp])[] = [
-    ['no command', [], /Usage: vdcsync/],
+    ['no command, and nothing to run on', [], /^vdcsync: no API/],
     ['an unknown command is answered with a near one', ['plann'], /unknown command 'plann'[\s\S]*plan\?/],
     [
       'an unknown flag is answered with a near one',

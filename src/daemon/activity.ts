@@ -1,0 +1,105 @@
+import type { ResourceKey } from '../core/keys.ts';
+import type { Verb } from '../core/plan.ts';
+import type { OperationResult, ProgressEvent, Step } from '../core/progress.ts';
+import type { DaemonLogger } from './ports.ts';
+
+/** An operation that is being carried out, and what it is at. */
+export interface InFlight {
+  readonly key: ResourceKey;
+  readonly verb: Verb;
+  readonly step: Step;
+  readonly detail: string;
+  /** Wall times in ms of the project's clock. */
+  readonly since: number;
+  readonly at: number;
+  readonly until?: number;
+}
+
+/** Follows what passes tell: what is in flight, and how long nothing has moved. */
+export class Activity {
+  readonly #log: DaemonLogger;
+  readonly #inFlight = new Map<ResourceKey, InFlight>();
+  /** Answers to what others ask of it. */
+  readonly #listeners = new Set<(event: ProgressEvent) => void>();
+  #movedAt = 0;
+
+  constructor(log: DaemonLogger) {
+    this.#log = log;
+  }
+
+  onEvent(listener: (event: ProgressEvent) => void): void {
+    this.#listeners.add(listener);
+  }
+
+  take(event: ProgressEvent): void {
+    this.#follow(event);
+    for (const listener of this.#listeners) listener(event);
+  }
+
+  /** A pass has ended: what it left open shows in the state, not here. */
+  settle(): void {
+    this.#inFlight.clear();
+  }
+
+  list(): readonly InFlight[] {
+    return [...this.#inFlight.values()];
+  }
+
+  /** Whether all that is in flight has only waited since `time`: cutting the pass short then loses nothing. */
+  isQuietSince(time: number): boolean {
+    if (this.#movedAt > time) return false;
+    return [...this.#inFlight.values()].every(({ step }) => step !== 'sent' && step !== 'queued');
+  }
+
+  #follow(event: ProgressEvent): void {
+    switch (event.type) {
+      case 'planned':
+        this.#movedAt = event.at;
+        return;
+      case 'started': {
+        const { key, verb, id } = event.operation;
+        this.#movedAt = event.at;
+        this.#inFlight.set(key, { key, verb, step: 'queued', detail: '', since: event.at, at: event.at });
+        this.#log.info({ key, verb, operationId: id }, 'operation started');
+        return;
+      }
+      case 'progress': {
+        const { key, verb, step, detail, at, untilMs } = event;
+        const before = this.#inFlight.get(key);
+        if (before?.step !== step) this.#movedAt = at;
+        this.#inFlight.set(key, {
+          ...{ key, verb, step, detail, at, since: before?.since ?? at },
+          ...(untilMs === undefined ? {} : { until: untilMs }),
+        });
+        this.#log.debug({ key, verb, phase: step, detail }, 'operation goes on');
+        return;
+      }
+      case 'ended':
+        this.#movedAt = event.at;
+        this.#inFlight.delete(event.result.key);
+        this.#logEnd(event.result);
+        return;
+      case 'warning':
+        this.#log.warn(
+          { key: event.warning.key, code: event.warning.code, reason: event.warning.message },
+          'a warning from the engine',
+        );
+        return;
+    }
+  }
+
+  #logEnd(result: OperationResult): void {
+    const { key, verb, outcome, durationMs, requestId, code, detail } = result;
+    const fields = {
+      key,
+      verb,
+      outcome,
+      durationMs: Math.round(durationMs),
+      requestId,
+      code,
+      reason: detail,
+    };
+    if (outcome === 'done' || outcome === 'unresolved') this.#log.info(fields, 'operation ended');
+    else this.#log.warn(fields, 'operation ended');
+  }
+}

@@ -1,0 +1,170 @@
+import type { TokenPlace } from '../core/desired.ts';
+import type { Diagnostic } from '../core/errors.ts';
+import type { ProgressEvent } from '../core/progress.ts';
+import type { Offer, PassRecord } from './facts.ts';
+import type { Taken } from './intake.ts';
+import type { Notice } from './notice.ts';
+import type { DaemonDeps, Mode, Trigger } from './ports.ts';
+import { Project } from './project.ts';
+import type { SpecSource } from './sources/source.ts';
+import { SpecDesk } from './spec-desk.ts';
+
+/** How long the exchange in flight may take to end after the daemon was told to, in real ms. */
+const graceMs = 8_000;
+/** Before a project whose state could not be used is opened again, where others go on beside it. Real ms. */
+const reopenMs = 60_000;
+
+export interface DaemonOptions {
+  readonly deps: DaemonDeps;
+  readonly source: SpecSource;
+  /** `one`: all files are one project's. `many`: each file is a project of its own. */
+  readonly projects: 'one' | 'many';
+  readonly mode: Mode;
+  readonly intervalMs: number;
+  readonly onNotice: (notice: Notice) => void;
+  readonly onChange: () => void;
+  readonly onEvent: (project: number, event: ProgressEvent) => void;
+  readonly onPass: (project: number, pass: PassRecord) => void;
+}
+
+/** What the outside may ask of a running daemon. */
+export class Daemon {
+  readonly desk: SpecDesk;
+  readonly #options: DaemonOptions;
+  readonly #projects = new Map<number, Project>();
+  /** Which project a spec was of when it last could be used. */
+  readonly #owners = new Map<string, number>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #broken = new Map<string, string>();
+  #fail: (error: unknown) => void = () => {};
+  #stop: AbortSignal = new AbortController().signal;
+
+  constructor(options: DaemonOptions) {
+    this.#options = options;
+    this.desk = new SpecDesk({
+      deps: options.deps,
+      source: options.source,
+      deliver: (taken, trigger) => this.#deliver(taken, trigger),
+      onNotice: (notice) => options.onNotice({ ...notice, project: this.projects()[0]?.id ?? 0 }),
+      onChange: options.onChange,
+    });
+  }
+
+  projects(): readonly Project[] {
+    return [...this.#projects.values()].sort((a, b) => a.id - b.id);
+  }
+
+  /** Looks at everything again: the source, and every project. */
+  nudge(trigger: Trigger): void {
+    this.desk.hint(trigger);
+    for (const project of this.#projects.values()) project.nudge(trigger);
+  }
+
+  /** Every project has been looked at, and the source has been read; else why not. */
+  notReady(): readonly string[] {
+    const { readAt, error } = this.desk.state();
+    const projects = this.projects();
+    return [
+      ...(readAt === undefined ? ['the source has not been read yet'] : []),
+      ...(error === undefined ? [] : [`the source cannot be read: ${error}`]),
+      ...(readAt !== undefined && projects.length === 0 ? ['no spec can be used'] : []),
+      ...projects.flatMap((project) =>
+        project.isReady() ? [] : [`project ${project.id} is ${project.condition}`],
+      ),
+    ];
+  }
+
+  /** Runs until `stop` aborts; rejects with what no part of it can go on after. */
+  async run(stop: AbortSignal): Promise<void> {
+    const { deps } = this.#options;
+    this.#stop = stop;
+    const failed = new Promise<never>((_resolve, reject) => {
+      this.#fail = reject;
+    });
+    await Promise.race([this.desk.run(stop), failed]);
+    const late = new AbortController();
+    const all = Promise.all(this.#running).then(() => true);
+    const grace = deps.clock.sleep(graceMs, late.signal).then(
+      () => false,
+      () => true,
+    );
+    if (!(await Promise.race([all, grace, failed]))) {
+      deps.log.warn({ waitMs: graceMs }, 'an exchange is still in flight: the next start settles it');
+    }
+    late.abort();
+  }
+
+  #deliver(taken: readonly Taken[], trigger: Trigger): void {
+    const orphans: { name: string; problem: readonly Diagnostic[] }[] = [];
+    for (const spec of taken) {
+      const owner = this.#projects.get(this.#owners.get(spec.name) ?? Number.NaN);
+      if ('offer' in spec) this.#offer(spec.name, spec.offer, owner, trigger);
+      else if (owner !== undefined) owner.reject(spec.problem);
+      else orphans.push(spec);
+    }
+    this.#tellVanished(taken);
+    this.#tellOrphans(orphans);
+  }
+
+  #offer(name: string, offer: Offer, owner: Project | undefined, trigger: Trigger): void {
+    const { projectId } = offer.desired;
+    if (owner !== undefined && owner.id !== projectId) {
+      const message = `project.id was ${owner.id} and is ${projectId} now: the state is project ${owner.id}'s. Start another vdcsync for it.`;
+      owner.reject([{ position: { file: name, line: 1, column: 1 }, message }]);
+      return;
+    }
+    const project = this.#projects.get(projectId) ?? this.#open(projectId, offer.desired.token);
+    this.#owners.set(name, projectId);
+    project.offer(offer, trigger);
+  }
+
+  /** A spec that is gone says nothing about what is to be: its project stays as it was last asked to be. */
+  #tellVanished(taken: readonly Taken[]): void {
+    const names = new Set(taken.map(({ name }) => name));
+    for (const [name, id] of this.#owners) {
+      if (names.has(name)) continue;
+      const message = 'the file is gone; its last content stays in force, and nothing is deleted for it';
+      this.#projects.get(id)?.reject([{ position: { file: name, line: 1, column: 1 }, message }]);
+    }
+  }
+
+  #tellOrphans(orphans: readonly { readonly name: string; readonly problem: readonly Diagnostic[] }[]): void {
+    this.desk.setOrphans(orphans);
+    const now = new Map(orphans.map(({ name, problem }) => [name, JSON.stringify(problem)]));
+    for (const { name, problem } of orphans) {
+      if (this.#broken.get(name) === now.get(name)) continue;
+      for (const { position, message } of problem) {
+        this.#options.deps.log.error({ ...position, reason: message }, 'the spec is broken');
+      }
+    }
+    this.#broken.clear();
+    for (const [name, problem] of now) this.#broken.set(name, problem);
+  }
+
+  #open(id: number, token: TokenPlace | undefined): Project {
+    const { deps, mode, intervalMs, onNotice, onChange, onEvent, onPass } = this.#options;
+    const project = new Project({
+      ...{ deps, id, mode, intervalMs, token, onNotice, onChange },
+      onEvent: (event) => onEvent(id, event),
+      onPass: (pass) => onPass(id, pass),
+    });
+    this.#projects.set(id, project);
+    const running = this.#keepRunning(project).catch((error: unknown) => this.#fail(error));
+    this.#running.add(running);
+    return project;
+  }
+
+  /** One project alone ends the daemon with what it cannot go on after; among many, the others go on. */
+  async #keepRunning(project: Project): Promise<void> {
+    const { deps, projects } = this.#options;
+    while (!this.#stop.aborted) {
+      try {
+        return await project.run(this.#stop);
+      } catch (error) {
+        if (projects === 'one') throw error;
+        project.fail(error);
+        await deps.clock.sleep(reopenMs, this.#stop).catch(() => undefined);
+      }
+    }
+  }
+}

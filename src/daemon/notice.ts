@@ -1,0 +1,54 @@
+import type { Plan } from '../core/plan.ts';
+import type { Condition } from './condition.ts';
+
+/** Something that a person may want to be told of, once. */
+export type Notice =
+  | {
+      readonly project: number;
+      readonly event: 'condition';
+      readonly condition: Condition;
+      readonly detail: string;
+      /** The commands or edits that settle it. */
+      readonly resolve: readonly string[];
+    }
+  | {
+      readonly project: number;
+      readonly event: 'drift' | 'capacity_found' | 'spec_broken' | 'source';
+      readonly detail: string;
+    };
+
+/** What belongs into a notice beside the condition's own word. */
+export function told(
+  condition: Condition,
+  plan: Plan | undefined,
+  error: unknown,
+): { readonly detail: string; readonly resolve: readonly string[] } {
+  const blocked = plan?.blocked ?? [];
+  const planned = (plan?.operations ?? []).map(({ verb, key }) => `${verb} ${key}`);
+  switch (condition) {
+    case 'blocked':
+    case 'held':
+    case 'suspended':
+      return {
+        detail: blocked.map(({ key, reason }) => `${key}: ${reason}`).join('\n'),
+        resolve: [...new Set(blocked.map(({ resolve }) => resolve))],
+      };
+    case 'drifting': {
+      const moved = (plan?.warnings ?? []).filter(({ code }) => code === 'drift');
+      return {
+        detail: [...moved.map(({ key, message }) => `${key}: ${message}`), ...planned].join('\n'),
+        resolve: [],
+      };
+    }
+    case 'converging':
+      return { detail: planned.join('\n'), resolve: [] };
+    case 'converged':
+    case 'starting':
+      return { detail: '', resolve: [] };
+    case 'fenced':
+    case 'unauthorized':
+    case 'unreachable':
+    case 'failing':
+      return { detail: error instanceof Error ? error.message : String(error), resolve: [] };
+  }
+}

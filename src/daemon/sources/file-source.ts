@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { watch as watchPaths } from 'chokidar';
+import type { Clock } from '../../core/clock.ts';
+import type { DaemonLogger } from '../ports.ts';
+import { readSpecFile } from './read-file.ts';
+import { type Snapshot, SourceError, type SpecSource, type SpecText } from './source.ts';
+
+/** A burst of events is one hint, once nothing has moved for so long. Real ms. */
+const stillMs = 150;
+/**
+ * Between two readings without any event. A ConfigMap swap that leaves the old folder in
+ * place raises none, and neither do most network file systems. Real ms.
+ */
+const rereadMs = 5_000;
+
+export interface FileSourceOptions {
+  /** Absolute paths and what messages call them. */
+  readonly files: readonly { readonly path: string; readonly name: string }[];
+  /** The one path is a folder: every YAML file in it is a project of its own. */
+  readonly folder: boolean;
+  /** Real time. */
+  readonly clock: Clock;
+  readonly log: DaemonLogger;
+  /** Default 5 s. */
+  readonly rereadMs?: number;
+}
+
+/**
+ * Specs in files on this machine. Saves by rename, symlinks that are swapped, files that
+ * vanish and return: the *folders* are watched, not the files, so that none of it ends the
+ * watching, and the contents are compared now and then, whatever the events say.
+ */
+export function fileSource(options: FileSourceOptions): SpecSource {
+  const { files, folder, clock, log } = options;
+  const name = files.map((each) => each.name).join(', ');
+
+  async function read(): Promise<Snapshot> {
+    if (folder) return { specs: await readFolder(files[0]?.path ?? '', files[0]?.name ?? '') };
+    const read = await Promise.all(files.map(({ path, name }) => readSpecFile(path, name)));
+    const problems = read.flatMap((each) => ('text' in each ? [] : each));
+    if (problems.length > 0) return { specs: [{ name, problem: problems }] };
+    return { specs: [{ name, sources: read.flatMap((each) => ('text' in each ? [each] : [])) }] };
+  }
+
+  async function watch(hint: (trigger: 'file') => void, signal: AbortSignal): Promise<void> {
+    const folders = [...new Set(files.map(({ path }) => (folder ? path : dirname(path))))];
+    let movedAt = Number.NEGATIVE_INFINITY;
+    let waiting = false;
+    let seen: string | undefined;
+
+    async function compare(): Promise<void> {
+      const now = await contents(read);
+      const before = seen;
+      seen = now;
+      if (before !== undefined && now !== before) hint('file');
+    }
+
+    /** Waits until nothing has moved for a moment; events meanwhile only prolong the wait. */
+    async function onEvent(): Promise<void> {
+      movedAt = clock.monotonic();
+      if (waiting) return;
+      waiting = true;
+      try {
+        for (let left = stillMs; left > 0; left = movedAt + stillMs - clock.monotonic()) {
+          await clock.sleep(left, signal);
+        }
+      } finally {
+        waiting = false;
+      }
+      await compare();
+    }
+
+    const watcher = watchPaths(folders, { ignoreInitial: true, depth: 0, ignorePermissionErrors: true });
+    const settled = (work: Promise<void>) =>
+      void work.catch((error: unknown) => {
+        if (!signal.aborted) log.warn({ source: name, error }, 'the files could not be compared');
+      });
+    watcher.on('all', () => settled(onEvent()));
+    watcher.on('error', (error) =>
+      log.warn({ source: name, error }, 'watching files: only re-reading is left'),
+    );
+    try {
+      seen = await contents(read);
+      // What changed between the caller's own reading and here would raise no event.
+      hint('file');
+      for (;;) {
+        await clock.sleep(options.rereadMs ?? rereadMs, signal);
+        await compare();
+      }
+    } finally {
+      await watcher.close();
+    }
+  }
+
+  return { name, read, watch };
+}
+
+async function readFolder(path: string, name: string): Promise<readonly SpecText[]> {
+  const names = await readdir(path).catch((error: Error) => {
+    throw new SourceError(`the folder ${name} cannot be read: ${error.message}`);
+  });
+  const specs = names.filter((each) => /\.ya?ml$/.test(each) && !each.startsWith('.')).sort();
+  return Promise.all(
+    specs.map(async (each) => {
+      const shown = join(name, each);
+      const file = await readSpecFile(join(path, each), shown);
+      return 'text' in file ? { name: shown, sources: [file] } : { name: shown, problem: file };
+    }),
+  );
+}
+
+async function contents(read: () => Promise<Snapshot>): Promise<string> {
+  const seen = await read().catch((error: unknown) => String(error));
+  return createHash('sha256').update(JSON.stringify(seen)).digest('hex');
+}

@@ -1,0 +1,127 @@
+import type { Daemon } from './daemon.ts';
+import type { ProjectFacts } from './facts.ts';
+import type { Commit } from './sources/source.ts';
+
+/** The public JSON of `GET /status`. Names only get added. */
+export async function statusOf(
+  daemon: Daemon,
+  version: string,
+  now: number,
+): Promise<Record<string, unknown>> {
+  const source = daemon.desk.state();
+  const facts = await Promise.all(daemon.projects().map((project) => project.facts()));
+  const notReady = daemon.notReady();
+  return {
+    format_version: 1,
+    version,
+    at: time(now),
+    ready: notReady.length === 0,
+    not_ready: notReady,
+    source: {
+      name: source.name,
+      read_at: time(source.readAt),
+      error: source.error ?? null,
+      commit: commitJson(source.commit),
+      broken: source.orphans.flatMap(({ problem }) => problem.map(diagnosticJson)),
+    },
+    projects: facts.map(projectJson),
+  };
+}
+
+/** One project, in the words of the plan and of `vdcsync status`. */
+export function projectJson(facts: ProjectFacts): Record<string, unknown> {
+  const { known, plan, offer, lastPass } = facts;
+  return {
+    id: facts.id,
+    name: plan?.project.name ?? null,
+    status: plan?.project.status ?? null,
+    mode: facts.mode,
+    condition: facts.condition,
+    condition_since: time(facts.conditionSince),
+    converged: facts.condition === 'converged',
+    error: facts.error === undefined ? null : String((facts.error as Error).message ?? facts.error),
+    waiting_for: facts.waitingFor ?? null,
+    spec: {
+      files: offer?.files ?? [],
+      digest: offer?.desired.digest ?? null,
+      commit: commitJson(offer?.commit),
+      broken: facts.problem.map(diagnosticJson),
+      suspend: offer?.desired.settings.suspend ?? null,
+      drift: offer?.desired.settings.drift ?? null,
+    },
+    passing: facts.passing,
+    passes: facts.passes,
+    last_pass:
+      lastPass === undefined
+        ? null
+        : {
+            triggers: lastPass.triggers,
+            started_at: time(lastPass.startedAt),
+            ended_at: time(lastPass.endedAt),
+            outcome: lastPass.outcome,
+            operations: lastPass.operations,
+            commit: lastPass.commit ?? null,
+          },
+    next_pass_at: time(facts.nextPassAt),
+    differs_since: time(facts.differsSince),
+    observed_at: time(facts.lookedAt),
+    oldest_read_seconds: Math.round((known?.oldestReadMs ?? 0) / 1000),
+    summary: plan?.summary ?? null,
+    operations: (plan?.operations ?? []).map(({ id, key, verb }) => ({ id, key, verb })),
+    blocked: plan?.blocked ?? [],
+    drift: (plan?.warnings ?? []).filter(({ code }) => code === 'drift'),
+    warnings: (plan?.warnings ?? []).filter(({ code }) => code !== 'drift'),
+    in_flight: facts.inFlight.map(({ since, at, until, ...rest }) => ({
+      ...rest,
+      since: time(since),
+      at: time(at),
+      until: time(until),
+    })),
+    open_writes: (known?.intents ?? []).map(({ key, verb, phase, createdAt, taskId, requestId }) => ({
+      ...{ key, verb, phase, since: time(createdAt) },
+      ...{ task_id: taskId ?? null, request_id: requestId ?? null },
+    })),
+    holds: facts.holds.map(({ scope, code, reason, since, probeAt }) => ({
+      ...{ scope, code, reason, since: time(since), probe_at: time(probeAt ?? undefined) },
+    })),
+    back_off: (known?.backOff ?? []).map(({ until, ...rest }) => ({ ...rest, until: time(until) })),
+    resources: (known?.bindings ?? []).map(({ key, kind, id, identity, protect, tainted }) => ({
+      ...{ key, kind, id, identity, protect, tainted: tainted ?? null },
+    })),
+    idle: idleAddresses(facts).map(({ id, address, key }) => ({ id: String(id), address, key })),
+    left_billed: plan?.cost.left_billed ?? [],
+    requests:
+      known === undefined
+        ? null
+        : {
+            window_seconds: known.limits.windowMs / 1000,
+            reads: { used: known.used.reads, limit: known.limits.reads },
+            writes: { used: known.used.writes, limit: known.limits.writes },
+            polls: known.counts.polls,
+            throttled: known.counts.throttled,
+          },
+  };
+}
+
+/** Addresses that are billed and attached to nothing. */
+export function idleAddresses({ world }: ProjectFacts) {
+  return (world?.freeIps() ?? []).map((ip) => ({
+    id: ip.id,
+    address: ip.address,
+    key: world?.keyOf('ip', String(ip.id)) ?? null,
+  }));
+}
+
+function commitJson(commit: Commit | undefined) {
+  return commit === undefined
+    ? null
+    : { id: commit.id, ref: commit.ref, subject: commit.subject, committed_at: time(commit.at) };
+}
+
+function diagnosticJson({ position, message }: ProjectFacts['problem'][number]) {
+  return { ...position, message };
+}
+
+export function time(ms: number | undefined): string | null {
+  return ms === undefined || !Number.isFinite(ms) ? null : new Date(ms).toISOString();
+}
