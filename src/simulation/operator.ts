@@ -139,6 +139,8 @@ function edit(stage: Stage, file: SpecModel, { key, code, resolve }: Blocked): S
     stage.trace.add('op', `edits settings.${settings[1]}: ${value}`);
     return { ...file, settings: { ...file.settings, [settings[1]]: value } };
   }
+  if (resolve.includes('use {reuse: true}')) return withEntry({ public_ipv4: { reuse: true } });
+  if (resolve.includes('name another address')) return withEntry({ public_ipv4: { new: true } });
   if (resolve.includes('`replace: allowed`')) return withEntry({ replace: 'allowed' });
   if (code === 'protected' && section[name] !== undefined) return withEntry({ protect: false });
   const before = stage.story.specs.findLast(

@@ -29,7 +29,11 @@ export interface Rules {
   /** Before the service sees a request. */
   arrives(running: Running, request: HttpRequest): void;
   /** After it was handled; `retryAfterMs` of a 429 that reached the client. */
-  handled(running: Running, request: HttpRequest, answer: { status?: number; retryAfterMs?: number }): void;
+  handled(
+    running: Running,
+    request: HttpRequest,
+    answer: { status?: number; retryAfterMs?: number; refused: boolean },
+  ): void;
   /** After anything else changed the world. */
   stepped(): void;
   watch(running: Running): StateWatch;
@@ -54,9 +58,17 @@ export function createRules(deps: RulesDeps): Rules {
     const recent = [...(arrivals.get(bucket) ?? []).filter((at) => at > now - minute), now];
     arrivals.set(bucket, recent);
     if (controller.budgetUnknown()) return;
-    const limit = write ? 20 : 60;
-    if (recent.length > limit) fail('I9', `${recent.length} ${write ? 'writes' : 'reads'} within 60 s`);
     if (now < (closedUntil.get(bucket) ?? 0)) fail('I9', `a request before Retry-After has passed`);
+  }
+
+  /** Counted once it is known to have arrived: a refused connection is no request. */
+  function checkWindow({ controller }: Running, token: string, write: boolean, refused: boolean): void {
+    const bucket = `${token} ${write ? 'writes' : 'reads'}`;
+    const recent = arrivals.get(bucket) ?? [];
+    if (refused) recent.splice(recent.lastIndexOf(elapsed()), 1);
+    const limit = write ? 20 : 60;
+    if (recent.length > limit && !controller.budgetUnknown())
+      fail('I9', `${recent.length} ${write ? 'writes' : 'reads'} within 60 s`);
   }
 
   function checkKey(running: Running, request: HttpRequest, path: string): Intent | undefined {
@@ -171,10 +183,11 @@ export function createRules(deps: RulesDeps): Rules {
       checkDeletion(running, intent);
     },
 
-    handled(running, request, { status, retryAfterMs }) {
+    handled(running, request, { status, retryAfterMs, refused }) {
       const write = request.method !== 'GET';
       const token = deps.tokenName(request.headers.authorization?.slice('Bearer '.length) ?? '');
       if (write) inFlight.set(running.name, (inFlight.get(running.name) ?? 1) - 1);
+      checkWindow(running, token, write, refused);
       if (retryAfterMs !== undefined) {
         const bucket = `${token} ${write ? 'writes' : 'reads'}`;
         closedUntil.set(bucket, Math.max(closedUntil.get(bucket) ?? 0, elapsed() + retryAfterMs));
@@ -195,7 +208,8 @@ export function createRules(deps: RulesDeps): Rules {
       updated(before, after) {
         if (after.notSeenAt !== undefined && before.notSeenAt === undefined) looks.set(after.id, elapsed());
         const concludes = before.phase === 'unknown' && after.phase === 'waiting';
-        if (before.ambiguous && (concludes || after.phase === 'sending')) checkLooked(before, 'sent again');
+        if (before.ambiguous && before.verb === 'create' && (concludes || after.phase === 'sending'))
+          checkLooked(before, 'sent again');
         if (after.phase === 'sending') {
           looks.delete(after.id);
           lastSent.set(after.id, elapsed());
@@ -203,7 +217,11 @@ export function createRules(deps: RulesDeps): Rules {
       },
       closed(intent) {
         running.controller.endings.set(`${intent.key} ${intent.verb}`, intent);
-        const guessed = intent.ambiguous && (intent.outcome === 'absent' || intent.outcome === 'void');
+        if (intent.verb === 'delete' && intent.outcome === 'done') checkGone(running, intent);
+        const guessed =
+          intent.ambiguous &&
+          intent.verb === 'create' &&
+          (intent.outcome === 'absent' || intent.outcome === 'void');
         if (guessed && !running.byPerson) checkLooked(intent, `closed as ${intent.outcome}`);
         if (intent.outcome === 'abandoned' && intent.verb === 'create') ledger.letGo(intent.key, undefined);
       },
@@ -222,6 +240,22 @@ export function createRules(deps: RulesDeps): Rules {
     if (elapsed() - first < absenceGapMs) fail('I6', `${key} was ${what} after one look`);
   }
 
+  /** What is taken as deleted, or as gone, is not there any more. */
+  function checkGone(running: Running, { kind, key, request }: Intent): void {
+    const id = String(request.path.id);
+    if (!isSort(kind) || running.byPerson || listsAreCut()) return;
+    const bound = running.mirror.bindings.get(key);
+    const birth = ledger.birthOf(kind, id);
+    if (birth === undefined || bound === undefined) return;
+    if (ledger.birthBoundAs(bound)?.number === birth.number)
+      fail('I1', `${kind} ${id} was taken as deleted, and is there`);
+  }
+
+  /** Under such a reading a list proves nothing, and some kinds have nothing but their list. */
+  function listsAreCut(): boolean {
+    return emulator.readings.pageSize !== null;
+  }
+
   /** A higher attempt is a new key: never while it is not known what became of the last one. */
   function checkNewKey({ endings }: Controller, intent: Intent): void {
     const last = endings.get(`${intent.key} ${intent.verb}`);
@@ -234,6 +268,11 @@ export function createRules(deps: RulesDeps): Rules {
     if (change.type === 'release') {
       const old = running.mirror.bindings.get(change.key);
       if (!change.gone && old !== undefined) ledger.letGo(change.key, old.id);
+      if (change.gone && old !== undefined && isSort(old.kind) && !running.byPerson && !listsAreCut()) {
+        const birth = ledger.birthOf(old.kind, old.id);
+        if (birth !== undefined && ledger.birthBoundAs(old)?.number === birth.number)
+          fail('I1', `${old.kind} ${old.id} was taken as gone, and is there`);
+      }
       return;
     }
     if (change.type !== 'bind') return;

@@ -3,7 +3,7 @@ import { type Client, createClient } from '../api/client.ts';
 import type { Desired } from '../core/desired.ts';
 import { documentedProfile } from '../core/profile.ts';
 import type { ProgressEvent } from '../core/progress.ts';
-import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts';
+import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
 import { createEmulator } from '../emulator/emulator.ts';
 import type { Emulator } from '../emulator/options.ts';
 import { createEngine, type Engine } from '../engine/engine.ts';
@@ -113,14 +113,19 @@ export function createStage(story: Story, coverage: Coverage): Stage {
           if (violation !== undefined) throw new Error('the scenario is over');
           const sentAt = clock.monotonic();
           let response: HttpResponse | undefined;
+          let refused = false;
           try {
             response = await inner.send(request, options);
             return response;
+          } catch (error) {
+            refused = error instanceof TransportError && error.effect === 'none';
+            throw error;
           } finally {
             const retryAfter = response?.status === 429 ? response.headers['retry-after'] : undefined;
             if (response !== undefined) process.answered.add(request.headers['idempotency-key'] ?? '');
             const fresh = response?.headers['idempotency-replayed'] === undefined;
             rules.handled(process, request, {
+              refused,
               ...(response === undefined || !fresh ? {} : { status: response.status }),
               ...(retryAfter === undefined || !fresh || clock.monotonic() > sentAt
                 ? {}
