@@ -113,6 +113,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     return { verdict: { verdict: 'update', changes, cause } };
   },
 
+  /** `policy_out` is never sent; rules go as they are written. @assumption A45 @assumption A46 */
   write({ subject, observed, world }) {
     const entry = subject.desired?.value ?? {};
     return {

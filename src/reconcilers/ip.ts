@@ -88,7 +88,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
         };
   },
 
-  /** The address leaves its server inside the task that deletes that. @source API §3.2 */
+  /** The address leaves its server inside the task that deletes that. @source API §3.2 @assumption A33 */
   heldBy({ key }, world) {
     const server = world.ip(world.idOf(key) ?? '')?.server_id ?? null;
     const holder = server === null ? undefined : world.keyOf('server', String(server));

@@ -108,6 +108,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
 
   preimage: async (_context, read) => ({ isos: (await read.isos()).map(({ id }) => id) }),
 
+  /** The id comes at once, in either form of the answer. @assumption A23 */
   accept: (answer) => {
     const id = idIn(answer.data);
     return id === undefined ? {} : { id };

@@ -98,6 +98,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         },
       };
     }
+    // @assumption A16 Nothing says that the API would refuse a second one, which evidence could not tell apart.
     if (taken !== undefined) {
       return blocked(
         'create',
@@ -109,6 +110,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     return { verdict: { verdict: 'create', changes: wanted } };
   },
 
+  /** Refused while servers are on it, with whatever code. @source API §3.1 @assumption A11 */
   heldBy: ({ key }, world) => world.serversIn(world.idOf(key) ?? ''),
 
   write: ({ subject, operation }) =>
@@ -122,7 +124,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
 
   preimage: async (_context, read) => ({ networks: (await read.networks()).map(({ id }) => id) }),
 
-  /** Creation may be answered with `data` null. @source API §3.5 */
+  /** Creation may be answered with `data` null, and then the list tells. @source API §3.5 @assumption A13 */
   accept: (answer) => {
     const id = idIn(answer.data);
     return id === undefined ? {} : { id };
@@ -209,6 +211,7 @@ function diffLive(entry: NetworkEntry, live: Network) {
 }
 
 function diffLeaving(live: Network, world: World): Diff {
+  // @assumption A26
   if (live.is_default) {
     const reason = 'the default network is never deleted';
     return { verdict: { verdict: 'release', gone: false, reason } };

@@ -112,7 +112,7 @@ function leftBilled({ key }: Subject, live: ServerObserved, world: World): strin
   ];
 }
 
-/** Removing a card is undocumented, so one too many can only be told. */
+/** Removing a card is undocumented, so one too many can only be told. @assumption A15 */
 function surplusCards(subject: Subject<ServerEntry>, live: ServerObserved, world: World): Warning[] {
   const declared = world
     .childrenOf(subject.key)

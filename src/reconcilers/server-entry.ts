@@ -59,7 +59,7 @@ export const serverSchema = z.strictObject({
   }),
 });
 
-/** Exactly one of the three sizing modes, and nothing that packaged types refuse. @source API §4 */
+/** Exactly one of the three sizing modes, and nothing that packaged types refuse. @source API §4 @assumption A31 */
 export function checkSizing(entry: ServerEntry): readonly EntryIssue[] {
   const sliders = (['cores', 'memory_mb', 'disk_gb'] as const).filter((field) => entry[field] !== undefined);
   const modes = [

@@ -17,7 +17,7 @@ import { evidenceOfCreation, evidenceOfDeletion } from './server-evidence.ts';
  */
 export interface ServerObserved extends SeenServer {
   readonly addresses: readonly Ip[];
-  /** How many; read only where the server is about to go. */
+  /** How many; read only where the server is about to go, as afterwards it may be too late. @assumption A42 */
   readonly backups: number | undefined;
 }
 
@@ -94,6 +94,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     };
   },
 
+  /** `billable_ips` is recorded as it came. @assumption A18 */
   accept(answer): Accepted {
     const id = idIn(answer.data) ?? (member(answer.data, 'server_id') as number | undefined)?.toString();
     const billable = member(answer.data, 'billable_ips');

@@ -350,6 +350,18 @@ describe('reconcilers/server: deletion', () => {
     expect(emulator.billed()).toEqual([]);
   });
 
+  test.each([
+    0, 50_000,
+  ])('an address that lists show late is bound and released all the same (%i ms)', async (staleReadsMs) => {
+    const { apply, emulator } = rig({ emulator: { readings: { staleReadsMs, omitTaskField: true } } });
+    await apply(servers({ web: `${sliders}, public_ipv4: {new: true}` }));
+    await apply(servers({ web: `${sliders}, public_ipv4: {new: true}` }));
+
+    await apply(prune);
+    expect((await apply(prune)).outcome).toBe('converged');
+    expect(emulator.billed()).toEqual([]);
+  });
+
   test('one that is gone is made again with what is inside it; reported only, where drift is', async () => {
     const { apply, plan, emulator } = rig();
     const text = servers({ web: `${sliders}, public_ipv4: {new: true}, firewall: {enabled: true}` });
