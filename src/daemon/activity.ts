@@ -19,21 +19,10 @@ export interface InFlight {
 export class Activity {
   readonly #log: DaemonLogger;
   readonly #inFlight = new Map<ResourceKey, InFlight>();
-  /** Answers to what others ask of it. */
-  readonly #listeners = new Set<(event: ProgressEvent) => void>();
   #movedAt = 0;
 
   constructor(log: DaemonLogger) {
     this.#log = log;
-  }
-
-  onEvent(listener: (event: ProgressEvent) => void): void {
-    this.#listeners.add(listener);
-  }
-
-  take(event: ProgressEvent): void {
-    this.#follow(event);
-    for (const listener of this.#listeners) listener(event);
   }
 
   /** A pass has ended: what it left open shows in the state, not here. */
@@ -51,7 +40,7 @@ export class Activity {
     return [...this.#inFlight.values()].every(({ step }) => step !== 'sent' && step !== 'queued');
   }
 
-  #follow(event: ProgressEvent): void {
+  take(event: ProgressEvent): void {
     switch (event.type) {
       case 'planned':
         this.#movedAt = event.at;

@@ -1,0 +1,107 @@
+import type { ResourceKey } from '../core/keys.ts';
+import type { World } from '../core/kind.ts';
+import type { Plan } from '../core/plan.ts';
+import type { ProgressEvent } from '../core/progress.ts';
+import { type Condition, conditionOf } from './condition.ts';
+import type { PassRecord } from './facts.ts';
+import type { ShownHold } from './holds.ts';
+import { type Notice, told } from './notice.ts';
+import type { DaemonLogger } from './ports.ts';
+
+export interface LedgerOptions {
+  readonly project: number;
+  readonly observing: boolean;
+  readonly log: DaemonLogger;
+  readonly onNotice: (notice: Notice) => void;
+}
+
+/** What the passes of a project have come to so far: how it stands, since when, and what is to be told of it. */
+export class Ledger {
+  plan: Plan | undefined;
+  world: World | undefined;
+  /** Wall ms of the project's clock. */
+  lookedAt: number | undefined;
+  /** What the last pass died of. */
+  error: unknown;
+  /** Passes that died, in a row. */
+  failures = 0;
+  passes = 0;
+  lastPass: PassRecord | undefined;
+  differsSince: number | undefined;
+  condition: Condition = 'starting';
+  conditionSince: number | undefined;
+  readonly #options: LedgerOptions;
+  /** Of the spec that the project was last seen to equal. */
+  #convergedDigest: string | undefined;
+  /** Keys that wait for a graphics card. */
+  readonly #scarce = new Set<ResourceKey>();
+
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+  }
+
+  look(world: World, at: number): void {
+    this.world = world;
+    this.lookedAt = at;
+  }
+
+  follow(event: ProgressEvent, digest: string | undefined): void {
+    const { project, onNotice } = this.#options;
+    if (event.type === 'planned') this.#planned(event.plan, digest);
+    if (event.type === 'progress' && event.step === 'waiting' && event.detail.includes('no_gpu_capacity')) {
+      this.#scarce.add(event.key);
+    }
+    if (event.type === 'ended' && event.result.outcome === 'done' && this.#scarce.delete(event.result.key)) {
+      onNotice({ project, event: 'capacity_found', detail: event.result.key });
+    }
+  }
+
+  /** Differences although the file is the one that was converged on: the world has moved. */
+  #planned(plan: Plan, digest: string | undefined): void {
+    this.plan = plan;
+    if (plan.operations.length === 0 || digest === undefined || digest !== this.#convergedDigest) return;
+    this.#convergedDigest = undefined;
+    const { project, log, onNotice } = this.#options;
+    log.warn({ project, drift: plan.operations.map(({ key }) => key) }, 'drift found');
+    const detail = plan.operations.map(({ verb, key }) => `${verb} ${key}`).join('\n');
+    onNotice({ project, event: 'drift', detail });
+  }
+
+  fail(error: unknown): void {
+    this.error = error;
+    this.failures += 1;
+  }
+
+  succeed(plan: Plan | undefined): void {
+    this.plan = plan ?? this.plan;
+    this.error = undefined;
+    this.failures = 0;
+  }
+
+  close(pass: PassRecord, digest: string, holds: readonly ShownHold[]): void {
+    this.passes += 1;
+    this.lastPass = pass;
+    const { plan } = this;
+    if (pass.outcome !== 'stopped' && pass.outcome !== 'error' && plan !== undefined) {
+      const drifts = plan.warnings.some(({ code }) => code === 'drift');
+      const differs = plan.operations.length + plan.blocked.length > 0 || drifts;
+      this.differsSince = differs ? (this.differsSince ?? pass.endedAt) : undefined;
+      if (!differs) this.#convergedDigest = digest;
+    }
+    // A pass that was cut short says nothing yet.
+    if (pass.outcome !== 'stopped') this.judge(holds, pass.endedAt);
+  }
+
+  /** Finds the condition anew, and tells of it. Telling the same twice is the listener's to avoid. */
+  judge(holds: readonly ShownHold[], at: number): void {
+    const { project, observing, log, onNotice } = this.#options;
+    const { plan, error } = this;
+    const condition = conditionOf({ plan, error, observing, holds });
+    if (condition !== this.condition || this.conditionSince === undefined) {
+      this.conditionSince = at;
+      log.info({ project, phase: condition, reason: this.condition }, 'the condition changed');
+    }
+    this.condition = condition;
+    onNotice({ project, event: 'condition', condition, ...told(condition, plan, error) });
+  }
+}
