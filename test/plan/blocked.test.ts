@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { codesOf, idsOf, projectOf, sliders } from '../reconcilers/support.ts';
+import { load, rig } from '../support/rig.ts';
+import { catalogue, planOf, worldOf } from './support.ts';
+
+const web = `servers: {web: {${sliders}, public_ipv4: {new: true}, firewall: {enabled: true}}}\n`;
+
+/** A rig in which the creation of a server failed and left the server. */
+async function tainted() {
+  const world = rig();
+  world.emulator.setFaults([
+    faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'fail', leaves: 'everything' }),
+  ]);
+  await world.apply(web);
+  return world;
+}
+
+describe('plan: what needs a person', () => {
+  test('what a failed task left is tainted: its address is not lost, and nothing is put into it', async () => {
+    const { plan } = await tainted();
+
+    const planned = await plan(web);
+
+    expect(idsOf(planned)).toEqual(['adopt:servers.web.public_ipv4']);
+    expect(codesOf(planned)).toEqual({
+      'servers.web': 'tainted',
+      'servers.web.firewall': 'dependency_blocked',
+    });
+    expect(planned.blocked[0]?.resolve).toBe(
+      'vdcsync adopt servers.web 2001 (if it is of use), or delete it in the client area',
+    );
+  });
+
+  test('adopting it goes on with it', async () => {
+    const { apply, clock, engine, emulator } = await tainted();
+
+    await clock.run(engine.adopt(load(web), 'servers.web' as ResourceKey, '2001'));
+
+    expect((await apply(web)).outcome).toBe('converged');
+    expect(projectOf(emulator).servers).toHaveLength(1);
+    expect((await apply('settings: {prune: true}\n')).outcome).toBe('converged');
+    expect(emulator.billed()).toEqual([]);
+  });
+
+  test('deleting it in the client area has another one made', async () => {
+    const { apply, emulator } = await tainted();
+    emulator.mutate({ do: 'delete_server', id: 2001 });
+
+    expect((await apply(web)).outcome).toBe('converged');
+    expect(projectOf(emulator).servers).toHaveLength(1);
+  });
+
+  test('taking it out of the file deletes it', async () => {
+    const { apply, emulator } = await tainted();
+
+    expect((await apply('settings: {prune: true}\n')).outcome).toBe('converged');
+    expect(projectOf(emulator).servers).toEqual([]);
+  });
+
+  test('a resource that is another one now is bound again by the command', async () => {
+    const { apply, plan, clock, engine, emulator } = rig();
+    const text = 'networks: {a: {cidr: 10.1.0.0/24}}\n';
+    await apply(text);
+    const [, live] = projectOf(emulator).networks;
+    if (live !== undefined) live.cidr = '10.2.0.0/24';
+
+    const planned = await plan(text);
+    expect(planned.blocked).toMatchObject([
+      { code: 'identity_changed', resolve: `vdcsync adopt networks.a ${live?.id}` },
+    ]);
+    await clock.run(engine.adopt(load(text), 'networks.a' as ResourceKey, String(live?.id)));
+
+    expect((await plan(text)).summary).toMatchObject({ replace: 1, blocked: 0 });
+    expect((await apply(text)).outcome).toBe('converged');
+  });
+
+  test('an image name that several have is told with the ids', () => {
+    const desired = load(`servers: {web: {${sliders}}}\n`);
+    const twice = [1, 2].map((id) => ({ id: `os-${id}`, name: 'ubuntu-24.04', type: 'os' }));
+    const images = new Map([[3, twice]]);
+
+    const plan = planOf(worldOf(desired, { catalogue: { ...catalogue, images } }));
+
+    expect(plan.blocked).toMatchObject([{ code: 'image_ambiguous', resolve: 'write the id: os-1 or os-2' }]);
+    const chosen = load(`servers: {web: {${sliders.replace('ubuntu-24.04', 'os-2')}}}\n`);
+    expect(idsOf(planOf(worldOf(chosen, { catalogue: { ...catalogue, images } })))).toEqual([
+      'create:servers.web',
+    ]);
+  });
+
+  test('every entry says what to do, and stands beside no operation of its key', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(`networks: {a: {cidr: 10.1.0.0/24}, b: {cidr: 10.2.0.0/24}}\nips: {x: {}}\n${web}`);
+    emulator.mutate({ do: 'add_network', name: 'c', cidr: '10.3.0.0/24' });
+    emulator.mutate({ do: 'add_ip' });
+    const texts = [
+      '',
+      'settings: {prune: true, max_deletions: 0}\n',
+      `networks: {c: {cidr: 10.3.0.0/24}, d: {managed: false}}\nips: {y: {}}\n${web.replace('cores: 1', 'cores: 2')}`,
+      `settings: {suspend: {reason: x}}\nips: {x: {server_type_id: 3}}\nservers: {new: {${sliders}, public_ipv4: {ip: x}}}\n`,
+      `ips: {x: {}}\nservers: {new: {${sliders}, public_ipv4: {ip: x}}, other: {id: 9, managed: false}}\n`,
+    ];
+    for (const text of texts) {
+      const { blocked, operations } = await plan(text);
+      expect(blocked.length).toBeGreaterThan(0);
+      for (const { key, code, reason, resolve } of blocked) {
+        expect(code).toMatch(/^[a-z_]+$/);
+        expect(Math.min(reason.length, resolve.length), code).toBeGreaterThan(10);
+        expect(operations.filter((each) => each.key === key)).toEqual([]);
+      }
+    }
+  });
+});
