@@ -3,7 +3,7 @@ import { PlanStaleError } from '../core/errors.ts';
 import { digestOf } from '../core/json.ts';
 import { type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
-import type { StateChange } from '../core/state.ts';
+import type { Intent, StateChange } from '../core/state.ts';
 import { isOvertaken, type Planned, type Release } from '../plan/build.ts';
 import { drain } from './drain.ts';
 import { block, close } from './endings.ts';
@@ -41,6 +41,8 @@ export async function apply(
   /** What the last drain read after its writes is as good as read again. */
   let lookSince: number | undefined;
   let planned: Planned | undefined;
+  /** Of earlier runs. */
+  const unsettled: OperationResult[] = [];
 
   const report = (outcome: ApplyReport['outcome'], plan: Plan): ApplyReport => ({
     outcome,
@@ -53,6 +55,10 @@ export async function apply(
 
   async function rounds(): Promise<ApplyReport> {
     for (let round = 1; ; round++) {
+      if (round === 1 && run.intents.size > 0) {
+        unsettled.push(...(await settleOpen(run)));
+        lookSince = deps.clock.monotonic();
+      }
       planned = await nextPlan(run, options, lookSince, deletions(results));
       const { plan } = planned;
       deps.onEvent?.({ type: 'planned', at: deps.clock.now(), round, plan });
@@ -73,13 +79,16 @@ export async function apply(
           .filter((id) => approved.has(id) && tries(results, id) < mostTries),
       );
       if (may.size === 0 || round === mostRounds)
-        return report(ending(plan, results, run), withFindings(plan, results));
+        return report(ending(plan, results, run), withFindings(run, plan, [...unsettled, ...results]));
       lookSince = deps.clock.monotonic();
       const done = await drain(run, plan, may);
       results.push(...done);
       if (!run.stop.aborted && !done.some(isProgress)) {
         const { plan: rest } = await nextPlan(run, options, lookSince, deletions(results));
-        return report(done.some(hasFailed) ? 'failed' : 'blocked', withFindings(rest, results));
+        return report(
+          done.some(hasFailed) ? 'failed' : 'blocked',
+          withFindings(run, rest, [...unsettled, ...results]),
+        );
       }
     }
   }
@@ -108,22 +117,14 @@ function tries(results: readonly OperationResult[], id: OperationId): number {
     .length;
 }
 
-/** Settles what is open and looks, so that the plan is made of what is. */
+/** The plan of what is there now; the run's first look counts as now where nothing has been settled since. */
 async function nextPlan(
   run: Run,
   options: ApplyOptions,
   lookSince: number | undefined,
   deleted: number,
 ): Promise<Planned> {
-  if (lookSince === undefined) {
-    if (run.intents.size > 0) {
-      await settleOpen(run);
-      if (!run.halt.aborted && run.repeating !== undefined) {
-        run.cache.forgetLists();
-        await run.look(0);
-      } else if (!run.halt.aborted) await run.look();
-    }
-  } else if (!run.halt.aborted) {
+  if (!run.halt.aborted && lookSince !== undefined) {
     run.cache.forgetLists();
     await run.look(run.repeating === undefined ? lookSince : 0);
   }
@@ -231,17 +232,25 @@ function ending(plan: Plan, results: readonly OperationResult[], run: Run): Appl
 }
 
 /** What this run found in the way belongs into its last plan, also where a fresh look does not show it. */
-function withFindings(plan: Plan, results: readonly OperationResult[]): Plan {
-  const told = new Set(plan.blocked.map(({ key }) => key));
-  const further = results
-    .filter(({ outcome, key }) => outcome === 'blocked' && !told.has(key))
-    .map(({ key, verb, code, detail }) => ({
-      key,
-      verb,
-      code: code ?? 'blocked',
-      reason: detail ?? '',
-      resolve: 'vdcsync apply (once the cause is gone)',
-    }));
-  const blocked = [...plan.blocked, ...further];
+function withFindings(run: Run, plan: Plan, results: readonly OperationResult[]): Plan {
+  const found = new Map(results.map((result) => [result.key, result]));
+  const planned = new Map(plan.blocked.map((each) => [each.key, each]));
+  const further = [...found.values()].flatMap(({ key, verb, outcome, code = 'blocked', detail = '' }) => {
+    const open = run.intents.get(key);
+    // Of what is under way a diff knows nothing: what it did already looks like somebody else's.
+    const better = open === undefined || open.phase === 'blocked' ? planned.get(key) : undefined;
+    if (outcome !== 'blocked' || better !== undefined) return [];
+    return [{ key, verb, code, reason: detail, resolve: wayOut(open) }];
+  });
+  const told = new Set(further.map(({ key }) => key));
+  const blocked = [...plan.blocked.filter(({ key }) => !told.has(key)), ...further];
   return { ...plan, blocked, summary: { ...plan.summary, blocked: blocked.length } };
+}
+
+function wayOut(open: Intent | undefined): string {
+  const again = 'vdcsync apply (once the cause is gone)';
+  if (open === undefined || open.phase === 'waiting') return again;
+  const adopt =
+    open.verb === 'create' ? [`vdcsync resolve ${open.key} --adopt ${open.resourceId ?? 'ID'}`] : [];
+  return [again, ...adopt, `vdcsync resolve ${open.key} --abandon`].join(' | ');
 }

@@ -1,4 +1,5 @@
 import type { ResourceKey } from '../core/keys.ts';
+import type { OperationResult } from '../core/progress.ts';
 import type { Intent } from '../core/state.ts';
 import { createWorkQueue, type Next } from '../queue/work-queue.ts';
 import type { Progress } from './endings.ts';
@@ -9,15 +10,16 @@ import { advance } from './settle.ts';
 /**
  * Brings every intent that an earlier run left open to its end, or to a person, before
  * anything new is planned: what it made is then bound and not made again. What had no
- * effect yet is not sent from here: the plan says whether it is still wanted.
+ * effect yet is not sent from here: the plan says whether it is still wanted. Gives what
+ * has to be waited for still, or needs a person.
  */
-export async function settleOpen(run: Run): Promise<void> {
+export async function settleOpen(run: Run): Promise<readonly OperationResult[]> {
   if (run.repeating !== undefined) return settleFor(run, run.repeating.settleMs);
   return settleUntil(run);
 }
 
 /** What takes longer goes on beside the plan: whoever comes to its key takes it up. */
-async function settleFor(run: Run, patienceMs: number): Promise<void> {
+async function settleFor(run: Run, patienceMs: number): Promise<readonly OperationResult[]> {
   const late = new AbortController();
   const early = new AbortController();
   const alarm = run.deps.clock.sleep(patienceMs, early.signal).then(
@@ -26,17 +28,19 @@ async function settleFor(run: Run, patienceMs: number): Promise<void> {
   );
   const halt = AbortSignal.any([run.halt, late.signal]);
   // The same run, but for how long its waits last.
-  await settleUntil(Object.create(run, { halt: { value: halt } }) as Run);
+  const left = await settleUntil(Object.create(run, { halt: { value: halt } }) as Run);
   early.abort();
   await alarm;
+  return left;
 }
 
-async function settleUntil(run: Run): Promise<void> {
+async function settleUntil(run: Run): Promise<readonly OperationResult[]> {
+  const left: OperationResult[] = [];
   const queue = createWorkQueue<ResourceKey>({
     clock: run.deps.clock,
     concurrency: 64,
     stop: run.halt,
-    work: (key) => settleOne(run, key),
+    work: (key) => settleOne(run, key, (result) => left.push(result)),
   });
   const wake = () => queue.wake();
   run.stop.addEventListener('abort', wake, { once: true });
@@ -46,16 +50,23 @@ async function settleUntil(run: Run): Promise<void> {
   } finally {
     run.stop.removeEventListener('abort', wake);
   }
+  return left;
 }
 
-async function settleOne(run: Run, key: ResourceKey): Promise<Next> {
+async function settleOne(
+  run: Run,
+  key: ResourceKey,
+  leave: (result: OperationResult) => void,
+): Promise<Next> {
   const intent = run.intents.get(key);
   if (intent === undefined) return { next: 'done' };
   if (intent.phase === 'waiting') return { next: 'done' };
   try {
     const progress = await advance(run, intent);
-    if (progress.now !== 'again') tellEnd(run, intent, progress);
-    else if (!isIdle(run, key)) return { next: 'again', afterMs: progress.afterMs };
+    if (progress.now !== 'again') {
+      const result = tellEnd(run, intent, progress);
+      if (result.outcome === 'blocked') leave(result);
+    } else if (!isIdle(run, key)) return { next: 'again', afterMs: progress.afterMs };
   } catch (error) {
     // What cannot be read now is left open, and looked at again when its operation comes.
     interruption(run, error);
@@ -63,13 +74,13 @@ async function settleOne(run: Run, key: ResourceKey): Promise<Next> {
   return { next: 'done' };
 }
 
-function tellEnd(run: Run, intent: Intent, progress: Exclude<Progress, { now: 'again' }>): void {
+function tellEnd(run: Run, intent: Intent, progress: Exclude<Progress, { now: 'again' }>): OperationResult {
   const { clock, onEvent } = run.deps;
   const { key, verb, requestId } = intent;
   const base = {
     key,
     verb,
-    durationMs: clock.now() - intent.firstSentAt,
+    durationMs: Math.max(0, clock.now() - intent.firstSentAt),
     ...(requestId === undefined ? {} : { requestId }),
   };
   const result =
@@ -81,4 +92,5 @@ function tellEnd(run: Run, intent: Intent, progress: Exclude<Progress, { now: 'a
           detail: `sent by an earlier run: ${progress.outcome}`,
         } as const);
   onEvent?.({ type: 'ended', at: clock.now(), result });
+  return result;
 }

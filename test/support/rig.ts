@@ -5,7 +5,7 @@ import type { ApiProfile } from '../../src/core/profile.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
 import type { ApplyReport, ProgressEvent } from '../../src/core/progress.ts';
 import type { StateStore } from '../../src/core/state.ts';
-import type { Transport } from '../../src/core/transport.ts';
+import { type Transport, TransportError } from '../../src/core/transport.ts';
 import { createEmulator } from '../../src/emulator/emulator.ts';
 import type { Emulator, EmulatorOptions } from '../../src/emulator/options.ts';
 import { type ApplyOptions, createEngine, type Engine } from '../../src/engine/engine.ts';
@@ -20,6 +20,21 @@ export interface RigOptions {
   readonly store?: StateStore;
   /** Stands between client and emulator. */
   readonly wrap?: (transport: Transport) => Transport;
+  /** Asked before every request; the first project's, for reading and writing, by default. */
+  readonly token?: () => string;
+}
+
+/** A request as the client sent it, whatever became of it. */
+export interface Sent {
+  readonly method: string;
+  /** Below the base URL. */
+  readonly path: string;
+  readonly body: string | undefined;
+  readonly key: string | undefined;
+  /** Real time passed, in ms: no clock that jumps. */
+  readonly at: number;
+  /** Not a byte of it arrived. */
+  unsent: boolean;
 }
 
 /** The real engine, kinds, client and state against the emulator in process, under a virtual clock. */
@@ -28,8 +43,12 @@ export interface Rig {
   readonly emulator: Emulator;
   readonly store: StateStore;
   readonly events: readonly ProgressEvent[];
+  readonly sent: readonly Sent[];
+  /** The writes among them. */
+  writes(): readonly Sent[];
+  /** The one that `plan` and `apply` use. */
   readonly engine: Engine;
-  /** The engine of another process: same state, or another one. */
+  /** The engine of another process, from now on: same state, or another one. */
   restart(store?: StateStore): Engine;
   plan(spec: string): Promise<Plan>;
   apply(spec: string, options?: Partial<ApplyOptions>): Promise<ApplyReport>;
@@ -42,12 +61,32 @@ export function rig(options: RigOptions = {}): Rig {
   const profile = options.profile ?? documentedProfile;
   const events: ProgressEvent[] = [];
   const random = seededRandom(1);
-  const transport = options.wrap?.(emulator.transport()) ?? emulator.transport();
+  const sent: Sent[] = [];
+  const transport = recording(options.wrap?.(emulator.transport()) ?? emulator.transport());
+
+  function recording(inner: Transport): Transport {
+    return {
+      close: () => inner.close(),
+      async send(request, sendOptions) {
+        const { method, body, headers } = request;
+        const path = new URL(request.url).pathname.slice('/v1'.length);
+        const key = headers['idempotency-key'];
+        const entry = { method, path, body, key, at: clock.monotonic(), unsent: false };
+        sent.push(entry);
+        try {
+          return await inner.send(request, sendOptions);
+        } catch (error) {
+          entry.unsent = error instanceof TransportError && error.effect === 'none';
+          throw error;
+        }
+      },
+    };
+  }
 
   function engineOn(state: StateStore): Engine {
     const client = createClient({
       baseUrl: 'http://127.0.0.1/v1',
-      token: () => emulator.tokens().readWrite,
+      token: options.token ?? (() => emulator.tokens().readWrite),
       transport,
       clock,
       random,
@@ -69,14 +108,21 @@ export function rig(options: RigOptions = {}): Rig {
     });
   }
 
-  const engine = engineOn(store);
+  let engine = engineOn(store);
   return {
     clock,
     emulator,
     store,
     events,
-    engine,
-    restart: (other) => engineOn(other ?? store),
+    sent,
+    writes: () => sent.filter(({ method }) => method !== 'GET'),
+    get engine() {
+      return engine;
+    },
+    restart: (other) => {
+      engine = engineOn(other ?? store);
+      return engine;
+    },
     plan: (spec) => clock.run(engine.plan(load(spec))),
     apply: (spec, applyOptions) =>
       clock.run(engine.apply(load(spec), { approve: async () => true, ...applyOptions })),

@@ -1,0 +1,80 @@
+/** One operation of each sort, in the smallest spec that asks for it. */
+export interface Scene {
+  /** The emulator's name of the operation. */
+  readonly operation: string;
+  /** Applied without faults first. */
+  readonly before?: string;
+  readonly spec: string;
+  readonly key: string;
+}
+
+const settings = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
+const network = 'networks:\n  backend: {cidr: 10.20.0.0/24}\n';
+const slider = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const nothing = settings;
+const server = (more = '') =>
+  `${settings}servers:\n  web: {${slider}, public_ipv4: {new: true}${more === '' ? '' : `, ${more}`}}\n`;
+const firewall =
+  'firewall: {enabled: true, policy_in: drop, rules: [{direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22"}]}';
+
+export const scenes: Readonly<Record<string, Scene>> = {
+  'create a network': { operation: 'create_network', spec: settings + network, key: 'networks.backend' },
+  'allocate an address': {
+    operation: 'allocate_ip',
+    spec: `${settings}ips:\n  web: {server_type_id: 3}\n`,
+    key: 'ips.web',
+  },
+  'add an ISO': {
+    operation: 'add_iso',
+    spec: `${settings}isos:\n  rescue: {url: "https://mirror.example.com/rescue.iso"}\n`,
+    key: 'isos.rescue',
+  },
+  'create a slider server': { operation: 'create_server', spec: server(), key: 'servers.web' },
+  'create a plan server': {
+    operation: 'create_server',
+    spec: `${settings}servers:\n  web: {server_type: plans-1, image: debian-13, plan_id: 51, public_ipv4: {reuse: true}}\n`,
+    key: 'servers.web',
+  },
+  'create a GPU server without an address': {
+    operation: 'create_server',
+    spec: `${settings}servers:\n  web: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: [l40s-2, l40s-1]}\n`,
+    key: 'servers.web',
+  },
+  'add a card': {
+    operation: 'add_network_interface',
+    before: server() + network,
+    spec: server('network_interfaces: [backend]') + network,
+    key: 'servers.web.network_interfaces.backend',
+  },
+  'put a firewall': {
+    operation: 'replace_firewall',
+    before: server(),
+    spec: server(firewall),
+    key: 'servers.web.firewall',
+  },
+  'take a backup': {
+    operation: 'take_backup',
+    before: server(),
+    spec: server('backup: {max_age: 24h}'),
+    key: 'servers.web.backup',
+  },
+  'delete a server': { operation: 'delete_server', before: server(), spec: nothing, key: 'servers.web' },
+  'release an address': {
+    operation: 'release_ip',
+    before: `${settings}ips:\n  web: {server_type_id: 3}\n`,
+    spec: nothing,
+    key: 'ips.web',
+  },
+  'delete an ISO': {
+    operation: 'delete_iso',
+    before: `${settings}isos:\n  rescue: {url: "https://mirror.example.com/rescue.iso"}\n`,
+    spec: nothing,
+    key: 'isos.rescue',
+  },
+  'delete a network': {
+    operation: 'delete_network',
+    before: settings + network,
+    spec: nothing,
+    key: 'networks.backend',
+  },
+};
