@@ -60,11 +60,12 @@ function explainNetwork(error: unknown, said: string): string {
   if (/password/i.test(said)) {
     return `the server asks for a password (${said}). Put it into the URL or into PGPASSWORD.`;
   }
+  const call = error instanceof Error && 'syscall' in error ? error.syscall : undefined;
+  if (call === 'open') return `a file that the URL names cannot be read (${said}).`;
   if (/certificate|SSL|TLS|altnames/i.test(said)) {
     return `no trusted TLS connection could be made (${said}). Check sslmode and sslrootcert in the URL.`;
   }
-  const network = error instanceof Error && ('syscall' in error || 'errors' in error);
-  if (network || /timeout|terminated/i.test(said)) {
+  if (call !== undefined || error instanceof AggregateError || /timeout|terminated/i.test(said)) {
     return `the server cannot be reached, or has gone (${said}). Check host and port, and that it runs.`;
   }
   return `${said}.`;

@@ -361,8 +361,10 @@ describe('state/postgres: what cannot be used', () => {
     expect(await refusal(server.url('none'))).toMatch(/no such database.*Create it first/);
   });
 
-  test('TLS is asked for and the server has none', async () => {
+  test('TLS where the server has none, and a certificate that is not there', async () => {
     expect(await refusal(`${server.url()}?sslmode=require`)).toMatch(/no trusted TLS connection.*sslmode/);
+    const noFile = `${server.url()}?sslmode=require&sslrootcert=missing.pem`;
+    expect(await refusal(noFile)).toMatch(/a file that the URL names cannot be read.*missing\.pem/);
   });
 
   test('a schema of that name that is not ours, and one of a later release: both are left as they are', async () => {
