@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { digestOf } from '../../src/core/json.ts';
+import type { Intent } from '../../src/core/state.ts';
+import { codesOf, idsOf } from '../reconcilers/support.ts';
+import { load } from '../support/rig.ts';
+import { planOf, worldOf } from './support.ts';
+
+const desired = load(
+  'networks: {a: {cidr: 10.1.0.0/24}}\nservers: {web: {server_type: 3, image: ubuntu-24.04, cores: 1, memory_mb: 1, disk_gb: 1, network_interfaces: [a]}}\n',
+);
+const value = desired.resources.find(({ key }) => key === 'networks.a')?.value;
+
+function intent(parts: Partial<Intent>): Intent {
+  return {
+    key: 'networks.a',
+    kind: 'network',
+    verb: 'create',
+    phase: 'blocked',
+    basis: digestOf(value),
+    ...parts,
+  } as Intent;
+}
+
+const unknown = { code: 'outcome_unknown', reason: 'the answer was lost', candidates: ['41', '42'] };
+const refused = { code: 'invalid_request', reason: 'cidr: is taken', candidates: [], until: 'file' } as const;
+
+describe('plan: writes that are not settled', () => {
+  test('a blocked one is told with each way to settle it, and holds what waits for it', () => {
+    const plan = planOf(worldOf(desired), { openIntents: [intent({ blocked: unknown })] });
+
+    expect(idsOf(plan)).toEqual(['create:servers.web']);
+    expect(codesOf(plan)).toEqual({
+      'networks.a': 'outcome_unknown',
+      'servers.web.network_interfaces.a': 'dependency_blocked',
+    });
+    expect(plan.blocked[0]?.resolve).toBe(
+      'vdcsync resolve networks.a --adopt 41 | vdcsync resolve networks.a --adopt 42 | vdcsync resolve networks.a --absent',
+    );
+  });
+
+  test('a refusal names the place in the file, and ends when the entry changes', () => {
+    const held = planOf(worldOf(desired), { openIntents: [intent({ blocked: refused })] });
+    const edited = planOf(worldOf(desired), {
+      openIntents: [intent({ blocked: refused, basis: 'sha256:older' })],
+    });
+
+    expect(held.blocked[0]?.resolve).toMatch(/^correct the entry at vdcsync\.yaml:3:12 \|/);
+    expect(idsOf(edited)).toContain('create:networks.a');
+    expect(edited.blocked).toEqual([]);
+  });
+
+  test('a deletion is settled by absence alone', () => {
+    const plan = planOf(worldOf(desired), { openIntents: [intent({ verb: 'delete', blocked: unknown })] });
+
+    expect(plan.blocked[0]?.resolve).toBe('vdcsync resolve networks.a --absent');
+  });
+
+  test('one under way is a warning', () => {
+    const plan = planOf(worldOf(desired), { openIntents: [intent({ phase: 'accepted' })] });
+
+    expect(plan.warnings).toMatchObject([{ code: 'in_flight', key: 'networks.a' }]);
+    expect(plan.blocked).toEqual([]);
+  });
+});

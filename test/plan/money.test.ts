@@ -1,0 +1,33 @@
+import { describe, expect, test } from 'vitest';
+import { priceChange, sumDecimals, unknownPrice } from '../../src/plan/money.ts';
+
+describe('plan/money', () => {
+  test.each([
+    [[], '0.00'],
+    [['0.10', '-0.2'], '-0.10'],
+    [['0.1', '0.2'], '0.30'],
+    [['9007199254740993', '0.001'], '9007199254740993.001'],
+    [['-0.005', '0.005'], '0.000'],
+    [['890', '-1690'], '-800.00'],
+  ])('%j adds up to %s', (amounts, sum) => {
+    expect(sumDecimals(amounts)).toBe(sum);
+  });
+
+  const changes: never[] = [];
+  const replace = { verdict: 'replace', changes, reason: '', allowed: true } as const;
+
+  test('a replacement is what comes less what goes', () => {
+    expect(priceChange({ verdict: replace, price: { known: '10' }, freed: { known: '12.50' } })).toBe(
+      '-2.50',
+    );
+  });
+
+  test('where either is unknown the change is, and never counted in part', () => {
+    const diff = { verdict: replace, price: { known: '10' }, freed: { unknown: 'not shown' } };
+    expect([priceChange(diff), unknownPrice(diff)]).toEqual([undefined, 'not shown']);
+  });
+
+  test('a price says nothing where nothing is bought', () => {
+    expect(priceChange({ verdict: { verdict: 'unchanged' }, price: { known: '10' } })).toBeUndefined();
+  });
+});
