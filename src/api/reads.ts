@@ -25,6 +25,7 @@ import {
   pricingSchema,
   projectSchema,
   readData,
+  serverSchema,
   serverTypeSchema,
   taskSchema,
 } from './wire.ts';
@@ -49,7 +50,7 @@ export interface Reads extends ReadPort {
 }
 
 /**
- * Every documented read, at one priority.
+ * Every documented read, at one priority; beside them those of servers that the profile enables.
  *
  * What may pass by itself is tried again: no answer, an answer that is not the API's own, an
  * unreadable one, 5xx, 429. A refusal is final, and so is an answer that reads well but does
@@ -108,7 +109,24 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
   const ofType = <T>(type: number, what: string, schema: z.ZodType<T>) =>
     read(`/server-types/${pathSegment(type)}/${what}`, schema);
 
+  const { list_servers: listing, read_server: reading } = profile.operations;
+  const undocumented: Pick<Reads, 'servers' | 'findServer'> = {
+    ...(listing === undefined
+      ? {}
+      : { servers: () => read(listing.path ?? '/servers', z.array(serverSchema)) }),
+    ...(reading === undefined
+      ? {}
+      : {
+          findServer: (id) =>
+            find(
+              read((reading.path ?? '/servers/{id}').replace(/\{\w+\}/, pathSegment(id)), serverSchema),
+              'server_not_found',
+            ),
+        }),
+  };
+
   return {
+    ...undocumented,
     project: () => read('/project', projectSchema),
     ips: () => read('/ips', z.array(ipSchema)),
     findIp: async (id) => find(read(`/ips/${pathSegment(id)}`, ipSchema)),

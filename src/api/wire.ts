@@ -15,6 +15,7 @@ import type {
   NetworkInterfaceId,
   Project,
   ProjectId,
+  Server,
   ServerId,
   ServerType,
   ServerTypeId,
@@ -56,6 +57,27 @@ export const ipSchema: z.ZodType<Ip> =
     server_id: numberId<ServerId>().nullable(),
     primary: z.boolean(),
   });
+
+/** A size in a form of its own is not understood, so it is not shown. */
+const shownSize = z.int().min(1).optional().catch(undefined);
+
+export const serverSchema: z.ZodType<Server> = z
+  .object({
+    id: numberId<ServerId>(),
+    name: z.string(),
+    status: z.string(),
+    cores: shownSize,
+    memory_mb: shownSize,
+    disk_gb: shownSize,
+    plan_id: shownSize,
+  })
+  .transform(({ cores, memory_mb, disk_gb, plan_id, ...shown }) => ({
+    ...shown,
+    ...(cores === undefined ? {} : { cores }),
+    ...(memory_mb === undefined ? {} : { memory_mb }),
+    ...(disk_gb === undefined ? {} : { disk_gb }),
+    ...(plan_id === undefined ? {} : { plan_id }),
+  }));
 
 export const networkSchema: z.ZodType<Network> = z.object({
   id: numberId<NetworkId>(),

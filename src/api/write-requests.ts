@@ -24,7 +24,7 @@ interface Endpoint {
   readonly id?: true;
 }
 
-type Documented = Exclude<WriteName, 'update_backup_policy' | 'remove_network_interface'>;
+type Documented = Exclude<WriteName, keyof typeof presumed>;
 
 /**
  * Every documented write. The ids that `WriteRequest.path` has to hold stand in braces;
@@ -62,7 +62,7 @@ const writeEndpoints: Readonly<Record<Documented, Endpoint>> = {
  */
 export function buildWrite(request: WriteRequest, profile: ApiProfile): BuiltWrite {
   const { name } = request;
-  if (name === 'update_backup_policy' || name === 'remove_network_interface') {
+  if (isUndocumented(name)) {
     return fromTemplate(request, name, profile.operations[name]);
   }
   const endpoint = writeEndpoints[name];
@@ -89,7 +89,12 @@ const writeMethods: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELE
 const presumed = {
   remove_network_interface: { method: 'DELETE', path: '/servers/{server_id}/network-interfaces/{id}' },
   update_backup_policy: { method: 'PUT', path: '/servers/{server_id}/backup-policy' },
+  resize_server: { method: 'PUT', path: '/servers/{server_id}/resources' },
 } as const;
+
+function isUndocumented(name: WriteName): name is keyof typeof presumed {
+  return name in presumed;
+}
 
 function fromTemplate(
   request: WriteRequest,

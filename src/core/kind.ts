@@ -11,6 +11,7 @@ import type {
   Network,
   NetworkInterface,
   Project,
+  Server,
   ServerType,
   ServerTypePricing,
 } from './resources.ts';
@@ -40,6 +41,8 @@ export interface World {
   readonly catalogue: Catalogue;
   readonly ips: readonly Ip[];
   readonly networks: readonly Network[];
+  /** Every server of the project, where the profile says how to list them. */
+  readonly servers?: readonly Server[];
   readonly subjects: ReadonlyMap<ResourceKey, Subject>;
   /** What each kind saw, by key; absent where nothing was there to look at. */
   readonly observed: ReadonlyMap<ResourceKey, unknown>;

@@ -9,6 +9,7 @@ import type {
   Network,
   NetworkInterface,
   Project,
+  Server,
   ServerId,
   ServerType,
   ServerTypeId,
@@ -40,11 +41,15 @@ export interface ReadPort {
   pricing(type: ServerTypeId): Promise<ServerTypePricing>;
   images(type: ServerTypeId): Promise<readonly ImageEntry[]>;
   findTask(id: TaskId): Promise<Task | undefined>;
+  /** Every server of the project; there only where the profile enables `list_servers`. */
+  readonly servers?: () => Promise<readonly Server[]>;
+  /** There only where the profile enables `read_server`. */
+  readonly findServer?: (id: ServerId) => Promise<Server | undefined>;
   /** The API's clock, from the last answer's `Date` header. @assumption A35 */
   apiNow(): number;
 }
 
-/** Every write that `api.md` documents with its payload. @source API §4 */
+/** Every write that the API documents with its payload, and those that a profile may enable. @source API §4 */
 export type WriteName =
   | 'allocate_ip'
   | 'release_ip'
@@ -58,7 +63,8 @@ export type WriteName =
   | 'put_firewall'
   | 'take_backup'
   | 'update_backup_policy'
-  | 'remove_network_interface';
+  | 'remove_network_interface'
+  | 'resize_server';
 
 /** A write as data: made by a kind, recorded by the state, sent by the client, never changed in between. */
 export interface WriteRequest {

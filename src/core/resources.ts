@@ -31,6 +31,20 @@ export interface Ip {
   readonly primary: boolean;
 }
 
+/**
+ * A server as the API shows it, where the profile says how it is read.
+ * Only name and addresses are documented; sizes are compared where they are shown.
+ */
+export interface Server {
+  readonly id: ServerId;
+  readonly name: string;
+  readonly status: string;
+  readonly cores?: number;
+  readonly memory_mb?: number;
+  readonly disk_gb?: number;
+  readonly plan_id?: number;
+}
+
 export interface Network {
   readonly id: NetworkId;
   readonly name: string;

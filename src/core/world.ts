@@ -5,7 +5,16 @@ import type { Ip } from './resources.ts';
 /** What was looked at; everything else a world answers is worked out from it. */
 export type WorldParts = Pick<
   World,
-  'project' | 'settings' | 'profile' | 'catalogue' | 'ips' | 'networks' | 'subjects' | 'observed' | 'apiNow'
+  | 'project'
+  | 'settings'
+  | 'profile'
+  | 'catalogue'
+  | 'ips'
+  | 'networks'
+  | 'servers'
+  | 'subjects'
+  | 'observed'
+  | 'apiNow'
 >;
 
 /**

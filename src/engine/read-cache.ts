@@ -65,8 +65,19 @@ export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => st
     return answer;
   }
 
+  /** Undocumented reads are there only where the port has them. */
+  const ofServers = (time: number): Pick<ReadPort, 'servers' | 'findServer'> => ({
+    ...(read.servers === undefined
+      ? {}
+      : { servers: () => shared('servers', time, async (port) => (await port.servers?.()) ?? []) }),
+    ...(read.findServer === undefined
+      ? {}
+      : { findServer: (id) => shared(`server ${id} self`, time, async (port) => port.findServer?.(id)) }),
+  });
+
   return {
     since: (time) => ({
+      ...ofServers(time),
       project: () => shared('project', time, (port) => port.project()),
       ips: () => shared('ips', time, (port) => port.ips()),
       findIp: (id) => shared(`ip ${id}`, time, (port) => port.findIp(id)),
@@ -135,9 +146,17 @@ function touches({ name, path, body }: WriteRequest, entry: string): boolean {
     case 'delete_network':
       return entry === 'networks';
     case 'create_server':
+      if (entry === 'servers') return true;
       return entry.startsWith('ip') && JSON.stringify(body).includes('public_ipv4') && !takesNew(body);
     case 'delete_server':
-      return entry.startsWith('ip') || entry === 'networks' || entry.startsWith(`server ${server} `);
+      return (
+        entry.startsWith('ip') ||
+        entry === 'networks' ||
+        entry === 'servers' ||
+        entry.startsWith(`server ${server} `)
+      );
+    case 'resize_server':
+      return entry === 'servers' || entry === `server ${server} self`;
     case 'add_network_interface':
     case 'remove_network_interface':
       return entry === `server ${server} cards`;

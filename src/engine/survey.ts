@@ -24,9 +24,17 @@ export async function survey(input: SurveyInput): Promise<World> {
   const subjects = subjectsOf(input);
   const project = await read.project();
   refuseOtherProject(input.desired, project);
-  const [ips, networks, catalogue] = await Promise.all([read.ips(), read.networks(), readCatalogue(input)]);
+  const [ips, networks, servers, catalogue] = await Promise.all([
+    read.ips(),
+    read.networks(),
+    read.servers?.(),
+    readCatalogue(input),
+  ]);
   const observed = await observe(kinds, read, subjects, [...subjects.values()]);
-  return worldOf(input, { project, ips, networks, catalogue, subjects, observed });
+  return worldOf(input, {
+    ...{ project, ips, networks, catalogue, subjects, observed },
+    ...(servers === undefined ? {} : { servers }),
+  });
 }
 
 /**
@@ -54,13 +62,16 @@ export function refuseOtherProject({ projectId }: Desired, { id, name }: Project
   );
 }
 
-type Parts = Pick<World, 'project' | 'ips' | 'networks' | 'catalogue' | 'subjects' | 'observed'>;
+type Parts = Pick<World, 'project' | 'ips' | 'networks' | 'servers' | 'catalogue' | 'subjects' | 'observed'>;
 
 export function worldOf({ desired, profile, read }: SurveyInput, parts: Parts): World {
-  const { project, ips, networks, catalogue, subjects, observed } = parts;
+  const { project, ips, networks, servers, catalogue, subjects, observed } = parts;
   const { settings } = desired;
   const apiNow = read.apiNow();
-  return createWorld({ project, ips, networks, catalogue, subjects, observed, settings, profile, apiNow });
+  return createWorld({
+    ...{ project, ips, networks, catalogue, subjects, observed, settings, profile, apiNow },
+    ...(servers === undefined ? {} : { servers }),
+  });
 }
 
 /** What is wanted and what is bound, by key; parents before children. */
