@@ -15,8 +15,10 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
     const addresses = addressesOf(intent.resourceId);
     if (cards === undefined && addresses.length === 0)
       return { verdict: 'not_done', strays: strayAddresses(intent, ips, known) } as const;
-    // Its address is billed and has to be bound with it, so a list that does not show it yet is no end.
-    return asksForAddress(intent) && addresses.length === 0
+    // Its address is billed and has to be bound with it, so a list that does not show it yet is no end;
+    // and where no task told of an end, neither is a server without its card. @assumption A28 @assumption A34
+    const carded = intent.taskId !== undefined || cards?.some((card) => card.public);
+    return asksForAddress(intent) && (addresses.length === 0 || !carded)
       ? ({ verdict: 'pending', id: intent.resourceId } as const)
       : ({ verdict: 'done', id: intent.resourceId, certain: true, facts: { addresses } } as const);
   }

@@ -82,6 +82,15 @@ describe('reconcilers/firewall', () => {
     expect(projectOf(emulator).servers[0]?.firewall.enabled).toBe(true);
   });
 
+  test('waits for the public card where no task tells when the server is finished', async () => {
+    const { apply } = rig({ emulator: { readings: { publicCardAt: 'taskDone', omitTaskField: true } } });
+
+    const report = await apply(file('enabled: true'));
+
+    expect(report.outcome).toBe('converged');
+    expect(report.results.every(({ outcome }) => outcome === 'done')).toBe(true);
+  });
+
   test('what live rules carry and cannot be sent back blocks a replacement, until it is gone', async () => {
     const { apply, plan, emulator } = rig();
     await apply(file(`enabled: true, rules: [${ssh}]`));
