@@ -1,4 +1,4 @@
-import type { World } from '../core/kind.ts';
+import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
 import { knownDelta, priceChange } from './money.ts';
@@ -64,7 +64,10 @@ export interface Strangers {
 
 /** Resources that are billed and that neither the file nor the state names. */
 export function findStrangers(world: World): Strangers {
-  const attachedTo = world.ips.flatMap(({ server_id }) => (server_id === null ? [] : [server_id]));
+  const attachedTo: readonly number[] = [
+    ...world.ips.flatMap(({ server_id }) => server_id ?? []),
+    ...(world.servers ?? []).map(({ id }) => id),
+  ];
   const isOurs = (server: number | null) => world.keyOf('server', String(server)) !== undefined;
   return {
     servers: [...new Set(attachedTo)].filter((id) => !isOurs(id)),
@@ -148,13 +151,21 @@ function unmanaged(
     ...(addresses.length === 0 ? [] : [`address ${addresses.join(', ')}`]),
   ].join(' and ');
   const candidate =
-    subject.kind === 'server' ? servers[0] : world.ips.find(({ address }) => address === addresses[0])?.id;
+    subject.kind === 'server'
+      ? (namesake(subject, servers, world) ?? servers[0])
+      : world.ips.find(({ address }) => address === addresses[0])?.id;
   return {
     verb: 'create',
     code: 'unmanaged_resources',
     reason: `the local state is new, and the project already has ${found}, which may be what this file describes`,
     resolve: `vdcsync adopt ${subject.key} ${candidate ?? 'ID'} (for each that is this file's), or write \`settings: {unmanaged: ignore}\``,
   };
+}
+
+/** The one with the same name, where the profile's reads show names. */
+function namesake({ desired }: Subject, servers: readonly number[], { servers: listed }: World) {
+  const { name } = (desired?.value ?? {}) as { readonly name?: string };
+  return listed?.find((each) => each.name.trim() === name && servers.includes(each.id))?.id;
 }
 
 function maxDeletions({ diff }: Draft, { world }: GuardInput, deletions: number): Objection | undefined {

@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import type { ResourceKey } from '../core/keys.ts';
 import { topLevelKey } from '../core/keys.ts';
-import type { ResourceKind } from '../core/kind.ts';
+import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { NetworkInterface, ServerId } from '../core/resources.ts';
-import { fromNothing, idIn, member, recordedIds, unchanged } from './existence.ts';
+import { fromNothing, idIn, member, recordedIds, toNothing, unchanged } from './existence.ts';
 
 /**
  * A server's card in a network. Any card in that network satisfies the entry; a missing
- * one is added, and none is ever removed: the removal is not documented, so a second
- * card would be there for good. @assumption A27
+ * one is added. Removing one is not documented, so a second card would be there for good;
+ * where the profile enables `remove_network_interface`, a card of this file goes once the
+ * file no longer names its network. @assumption A27
  */
 export interface NetworkInterfaceEntry {
   readonly network: ResourceKey;
@@ -51,13 +52,21 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
     return new Map(seen.filter((each) => each !== undefined));
   },
 
-  diff({ binding, desired }, observed, world) {
+  diff(subject, observed, world) {
+    const { binding, desired } = subject;
+    const removable = world.profile.operations.remove_network_interface !== undefined;
+    if (desired === undefined && removable) return diffLeaving(subject, observed, world);
     if (desired === undefined || !desired.managed) return unchanged;
     const networkId = world.idOf(desired.value.network);
-    const there = observed?.cards.some(
+    const there = observed?.cards.find(
       ({ network_id }) => network_id !== null && String(network_id) === networkId,
     );
-    if (there) return unchanged;
+    if (there !== undefined) {
+      // Only what is bound can be removed one day.
+      return binding === undefined && removable
+        ? { verdict: { verdict: 'adopt', target: there.id, reason: `card ${there.id} is in its network` } }
+        : unchanged;
+    }
     const changes = fromNothing({ network: desired.value.network });
     const lost =
       observed === undefined || binding === undefined || observed.id !== undefined
@@ -69,11 +78,14 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
     };
   },
 
-  write: ({ subject, world }) => ({
-    name: 'add_network_interface',
-    path: { server_id: Number(subject.parent && world.idOf(subject.parent)) },
-    body: { network_id: Number(subject.desired && world.idOf(subject.desired.value.network)) },
-  }),
+  write({ subject, world, operation }) {
+    const server_id = Number(subject.parent && world.idOf(subject.parent));
+    if (operation.verb === 'delete') {
+      return { name: 'remove_network_interface', path: { server_id, id: operation.target ?? '' } };
+    }
+    const network_id = Number(subject.desired && world.idOf(subject.desired.value.network));
+    return { name: 'add_network_interface', path: { server_id }, body: { network_id } };
+  },
 
   preimage: async ({ observed }) => ({ cards: (observed?.cards ?? []).map(({ id }) => id) }),
 
@@ -85,6 +97,11 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
   async evidence(intent, read) {
     const server = Number(intent.request.path.server_id) as ServerId;
     const cards = (await read.findNetworkInterfaces(server)) ?? [];
+    if (intent.verb === 'delete') {
+      const id = String(intent.request.path.id);
+      const there = cards.some((card) => card.id === id);
+      return there ? { verdict: 'not_done' } : { verdict: 'done', id, certain: true };
+    }
     const before = recordedIds(intent.preimage, 'cards');
     const network = member(intent.request.body, 'network_id');
     const card = cards.find(
@@ -93,5 +110,30 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
     return card === undefined ? { verdict: 'not_done' } : { verdict: 'done', id: card.id, certain: true };
   },
 
-  bind: () => ({ identity: {}, applied: null, keep: false }),
+  /** Card ids are given again: the network tells one from a later one. */
+  bind({ subject, request, world }) {
+    const network = subject.desired && world.idOf(subject.desired.value.network);
+    const id = member(request?.body, 'network_id') ?? network;
+    return { identity: id === undefined ? {} : { network_id: String(id) }, applied: null, keep: false };
+  },
 };
+
+/** A card that the file added and no longer names. */
+function diffLeaving(
+  { binding }: Subject<NetworkInterfaceEntry>,
+  observed: NetworkInterfaceObserved | undefined,
+  world: World,
+): Diff {
+  if (binding === undefined || observed === undefined) return unchanged;
+  const card = observed.cards.find(({ id }) => id === binding.id);
+  if (card === undefined) {
+    const reason = `card ${binding.id} is not on its server any more`;
+    return { verdict: { verdict: 'release', gone: true, reason } };
+  }
+  if (card.public || String(card.network_id) !== binding.identity.network_id) return unchanged;
+  const name = world.keyOf('network', String(card.network_id)) ?? String(card.network_id);
+  return {
+    verdict: { verdict: 'delete', changes: toNothing({ network: name }) },
+    freed: { unknown: 'the price of a card is not shown' },
+  };
+}

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ResourceKey } from '../core/keys.ts';
-import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import type { Diff, ResourceKind, SeenServer, Subject, World } from '../core/kind.ts';
 import type { Network, NetworkId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { cidrPattern, cidrProblem, normalCidr } from './cidr.ts';
@@ -111,7 +111,10 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
   },
 
   /** Refused while servers are on it, with whatever code. @source API §3.1 @assumption A11 */
-  heldBy: ({ key }, world) => world.serversIn(world.idOf(key) ?? ''),
+  heldBy({ key }, world) {
+    const id = world.idOf(key) ?? '';
+    return world.serversIn(id).flatMap((server) => cardsLeaving(server, id, world) ?? server);
+  },
 
   write: ({ subject, operation }) =>
     operation.verb === 'delete'
@@ -216,7 +219,9 @@ function diffLeaving(live: Network, world: World): Diff {
     const reason = 'the default network is never deleted';
     return { verdict: { verdict: 'release', gone: false, reason } };
   }
-  const leaving = world.serversIn(String(live.id)).filter((key) => isLeaving(key, world)).length;
+  const leaving = world
+    .serversIn(String(live.id))
+    .filter((key) => isLeaving(key, world) || cardsLeaving(key, String(live.id), world) !== undefined).length;
   const staying = (live.server_count ?? 0) - leaving;
   if (staying > 0) {
     return blocked(
@@ -227,6 +232,22 @@ function diffLeaving(live: Network, world: World): Diff {
     );
   }
   return { verdict: { verdict: 'delete', changes: toNothing({ name: live.name, cidr: live.cidr }) } };
+}
+
+/** The cards that take the server out of the network by going, where none of it stays. */
+function cardsLeaving(server: ResourceKey, id: string, world: World): readonly ResourceKey[] | undefined {
+  if (isLeaving(server, world)) return undefined;
+  if (world.profile.operations.remove_network_interface === undefined) return undefined;
+  const seen = world.observed.get(server) as SeenServer | undefined;
+  const inside = (seen?.cards ?? []).filter((card) => String(card.network_id) === id && !card.public);
+  const keys = world
+    .childrenOf(server)
+    .filter(({ kind, desired, binding }) => {
+      const bound = inside.some((card) => card.id === binding?.id);
+      return kind === 'network_interface' && desired === undefined && bound;
+    })
+    .map(({ key }) => key);
+  return keys.length > 0 && keys.length === inside.length ? keys : undefined;
 }
 
 function isLeaving(server: ResourceKey, world: World): boolean {

@@ -6,6 +6,7 @@ import type { ServerObserved } from './server.ts';
 import { addressOf, addressProblem } from './server-address.ts';
 import { diffFields, type Problem, priceApplied, resolveBody } from './server-body.ts';
 import type { ServerEntry } from './server-entry.ts';
+import { diffShown, isResize } from './server-resize.ts';
 
 /** A server that is not there: resolved against the catalogue, or told why it cannot be. */
 export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, world: World): Diff {
@@ -46,12 +47,20 @@ export function diffLive(
   const applied = subject.binding?.applied ?? null;
   const { changes: fields, notes } = diffFields(entry, applied, world);
   warnings.push(...notes.map((message) => ({ code: 'catalogue_changed', key: subject.key, message })));
-  const changes = [...fields, ...diffAddress(entry, live, world, member(applied, 'entry'))];
+  const moved = diffShown(entry, live.shown).filter(({ path }) => !fields.some((each) => each.path === path));
+  const inPlace = isResize([...fields, ...moved], entry, world);
+  warnings.push(...shownOtherwise(subject, entry, live, inPlace ? [] : moved));
+  const address = diffAddress(entry, live, world, member(applied, 'entry'));
+  const changes = [...fields, ...(inPlace ? moved : []), ...address];
   if (changes.length === 0) return { ...unchanged, warnings };
   const resolved = resolveBody(entry, world, []);
   if ('problem' in resolved) return { ...impossible('update', resolved.problem), warnings };
   const problem = addressProblem(subject.key, entry, world);
   if (problem !== undefined) return { ...impossible('update', problem), warnings };
+  if (inPlace && address.length === 0) {
+    const cause = fields.length > 0 ? 'file' : 'drift';
+    return { verdict: { verdict: 'update', changes, cause }, warnings };
+  }
   const reason = `${changes.map(({ path }) => path).join(', ')} cannot be changed in place`;
   return {
     verdict: { verdict: 'replace', changes, reason, allowed: entry.replace === 'allowed' },
@@ -60,6 +69,29 @@ export function diffLive(
     price: resolved.price,
     freed: priceApplied(subject, world),
   };
+}
+
+/** What the API shows of it, and neither the file nor the profile can change. */
+function shownOtherwise(
+  { key, binding }: Subject,
+  entry: ServerEntry,
+  { shown }: ServerObserved,
+  moved: readonly Change[],
+): Warning[] {
+  const warn = (message: string): Warning => ({ code: 'server_differs', key, message });
+  // What somebody else made may be called anything: its entry's name is only what it goes by here.
+  const ours = member(binding?.applied, 'body') != null;
+  const renamed = ours && shown !== undefined && shown.name.trim() !== entry.name.trim();
+  return [
+    ...(renamed
+      ? [warn(`it is named "${shown.name}" in the project; giving it another name is not documented`)]
+      : []),
+    ...moved.map(({ path, from, to }) =>
+      warn(
+        `${path} is ${from}, not ${to}; a resize is not documented, and may be enabled in the API profile`,
+      ),
+    ),
+  ];
 }
 
 /**
@@ -112,7 +144,7 @@ function leftBilled({ key }: Subject, live: ServerObserved, world: World): strin
   ];
 }
 
-/** Removing a card is undocumented, so one too many can only be told. @assumption A15 */
+/** Removing a card is undocumented, so one too many can only be told; even then only what this file added is removed. @assumption A15 */
 function surplusCards(subject: Subject<ServerEntry>, live: ServerObserved, world: World): Warning[] {
   const declared = world
     .childrenOf(subject.key)
@@ -121,12 +153,23 @@ function surplusCards(subject: Subject<ServerEntry>, live: ServerObserved, world
   const wanted = new Set(
     declared.map(({ desired }) => world.idOf((desired?.value as { readonly network: never }).network)),
   );
+  const removable = world.profile.operations.remove_network_interface !== undefined;
+  const leaving = new Set(
+    world
+      .childrenOf(subject.key)
+      .filter(({ kind, desired }) => removable && kind === 'network_interface' && desired === undefined)
+      .map(({ binding }) => binding?.id),
+  );
+  const why = removable
+    ? "nothing says that it is this file's: name its network in the file, apply, and take it out again"
+    : 'removing a card is not documented';
   return (live.cards ?? [])
     .filter((card) => !card.public && card.network_id !== null && !wanted.has(String(card.network_id)))
+    .filter((card) => !leaving.has(card.id))
     .map((card) => ({
       code: 'surplus_network_interface',
       key: subject.key,
-      message: `card ${card.id} is in network ${card.network_id}, which the file does not name; removing a card is not documented`,
+      message: `card ${card.id} is in network ${card.network_id}, which the file does not name; ${why}`,
     }));
 }
 

@@ -3,7 +3,7 @@ import type { Ip, ServerId } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { member, recordedIds } from './existence.ts';
 
-/** A server leaves a trace in the documented reads only by its public address. */
+/** A server leaves a trace in the documented reads only by its public address; the profile may know a list. */
 export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: ReadonlySet<string>) {
   const ips = await read.ips();
   const addressesOf = (id: string) =>
@@ -23,8 +23,13 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
       : ({ verdict: 'done', id: intent.resourceId, certain: true, facts: { addresses } } as const);
   }
   const before = recordedIds(intent.preimage, 'servers');
+  const listed = await read.servers?.();
+  const named = (listed ?? []).filter((each) => each.name.trim() === member(intent.request.body, 'name'));
   const strangers = [
-    ...new Set(ips.flatMap(({ server_id }) => (server_id === null ? [] : [String(server_id)]))),
+    ...new Set([
+      ...ips.flatMap(({ server_id }) => (server_id === null ? [] : [String(server_id)])),
+      ...named.map(({ id }) => String(id)),
+    ]),
   ].filter((id) => !before.has(id) && !known.has(id));
   const [one, another] = strangers;
   if (another !== undefined) {
@@ -34,7 +39,7 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
   if (one !== undefined) {
     return { verdict: 'done', id: one, certain: false, facts: { addresses: addressesOf(one) } } as const;
   }
-  if (asksForAddress(intent)) return { verdict: 'not_done' } as const;
+  if (asksForAddress(intent) || listed !== undefined) return { verdict: 'not_done' } as const;
   const reason = 'a server without a public address leaves no trace in the documented reads';
   return { verdict: 'unclear', reason, candidates: [] } as const;
 }
@@ -56,7 +61,22 @@ export async function evidenceOfDeletion(intent: Intent, read: ReadPort) {
   const id = Number(intent.request.path.id) as ServerId;
   if ((await read.findNetworkInterfaces(id)) !== undefined) return { verdict: 'not_done' } as const;
   const attached = (await read.ips()).some(({ server_id }) => server_id === id);
-  return attached
+  const listed = ((await read.servers?.()) ?? []).some((each) => each.id === id);
+  return attached || listed
     ? ({ verdict: 'not_done' } as const)
     : ({ verdict: 'done', id: String(id), certain: true } as const);
+}
+
+/** Where no read shows the sizes, an accepted resize is believed, and an unanswered one is sent again: it is the same one. */
+export async function evidenceOfResize(intent: Intent, read: ReadPort) {
+  const id = Number(intent.request.path.server_id) as ServerId;
+  const shown = (await read.findServer?.(id)) ?? (await read.servers?.())?.find((each) => each.id === id);
+  const asked = intent.request.body as Readonly<Record<string, number>>;
+  const seen = Object.entries(asked).map(([size, value]) => [member(shown, size), value] as const);
+  const visible = seen.filter(([now]) => now !== undefined);
+  const same = visible.every(([now, value]) => now === value);
+  const done = same && (visible.length === seen.length || intent.phase === 'accepted');
+  return done
+    ? ({ verdict: 'done', id: String(id), certain: true } as const)
+    : ({ verdict: 'not_done' } as const);
 }

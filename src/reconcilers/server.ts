@@ -2,21 +2,25 @@ import type { Json } from '../core/json.ts';
 import { childKey, topLevelKey } from '../core/keys.ts';
 import type { Accepted, ResourceKind, SeenServer, Subject } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
-import type { Ip, ServerId } from '../core/resources.ts';
+import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { diffExistence, idIn, member, recordedIds, unchanged } from './existence.ts';
 import { claimSequence, sentAddress } from './server-address.ts';
 import { resolveBody } from './server-body.ts';
 import { diffCreate, diffLeaving, diffLive } from './server-diff.ts';
 import { checkSizing, type ServerEntry, serverSchema } from './server-entry.ts';
-import { evidenceOfCreation, evidenceOfDeletion } from './server-evidence.ts';
+import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './server-evidence.ts';
+import { rebound, resizeRequest } from './server-resize.ts';
 
 /**
  * There is no documented read of a server: it lives while its cards answer 200 or an
- * address is attached to it, and is gone when both say so.
+ * address is attached to it, and is gone when both say so. Where the profile enables the
+ * undocumented ones, they have a say as well, and show what is compared.
  */
 export interface ServerObserved extends SeenServer {
   readonly addresses: readonly Ip[];
+  /** As the profile's reads show it. */
+  readonly shown: Server | undefined;
   /** How many; read only where the server is about to go, as afterwards it may be too late. @assumption A42 */
   readonly backups: number | undefined;
 }
@@ -42,9 +46,10 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     const known = subjects.filter(({ binding, desired }) => (binding?.id ?? desired?.id) !== undefined);
     if (known.length === 0) return new Map();
     const ipsOf = grouped((await read.ips()).map((each) => [each.server_id, each]));
+    const listed = new Map((await read.servers?.())?.map((each) => [each.id, each]));
     return new Map(
       await Promise.all(
-        known.map(async (subject) => [subject.key, await observeOne(subject, ipsOf, read)] as const),
+        known.map(async (subject) => [subject.key, await observeOne(subject, ipsOf, listed, read)] as const),
       ),
     );
   },
@@ -66,6 +71,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
   sequence: claimSequence,
 
   write({ subject, operation, world, exhausted }) {
+    if (operation.verb === 'update') return resizeRequest(subject, operation);
     if (operation.verb === 'delete') return { name: 'delete_server', path: { id: Number(operation.target) } };
     const entry = subject.desired?.value;
     const resolved = entry && resolveBody(entry, world, exhausted);
@@ -79,11 +85,12 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
 
   async preimage({ operation }, read) {
     const [ips, networks] = [await read.ips(), await read.networks()];
+    const listed = ((await read.servers?.()) ?? []).map(({ id }) => id);
     const target = Number(operation.target);
     const leaving = operation.verb === 'delete' ? await read.findBackups(target as ServerId) : undefined;
     return {
       ips: ips.map(({ id }) => id),
-      servers: ips.flatMap(({ server_id }) => (server_id === null ? [] : [server_id])),
+      servers: [...new Set([...ips.flatMap(({ server_id }) => server_id ?? []), ...listed])],
       networks: networks.map(({ id, server_count }) => [id, server_count]),
       ...(operation.verb === 'delete'
         ? {
@@ -104,10 +111,15 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     };
   },
 
-  evidence: (intent, read, known) =>
-    intent.verb === 'delete' ? evidenceOfDeletion(intent, read) : evidenceOfCreation(intent, read, known),
+  evidence(intent, read, known) {
+    if (intent.verb === 'delete') return evidenceOfDeletion(intent, read);
+    return intent.verb === 'update'
+      ? evidenceOfResize(intent, read)
+      : evidenceOfCreation(intent, read, known);
+  },
 
   bind({ subject, request, facts }) {
+    if (request?.name === 'resize_server') return rebound(subject, request);
     const entry = subject.desired?.value;
     const [first] = (member(facts, 'addresses') ?? []) as readonly { readonly address: string }[];
     return {
@@ -144,6 +156,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
 async function observeOne(
   { binding, desired }: Subject<ServerEntry>,
   ipsOf: ReadonlyMap<number | null, readonly Ip[]>,
+  listed: ReadonlyMap<ServerId, Server>,
   read: ReadPort,
 ): Promise<ServerObserved> {
   const id = Number(binding?.id ?? desired?.id) as ServerId;
@@ -151,8 +164,9 @@ async function observeOne(
   const addresses = ipsOf.get(id) ?? [];
   const leaves = desired === undefined && cards !== undefined;
   const backups = leaves ? (await read.findBackups(id))?.length : undefined;
-  const alive = cards !== undefined || addresses.length > 0;
-  return { id: alive ? String(id) : undefined, cards, addresses, backups };
+  const shown = (await read.findServer?.(id)) ?? listed.get(id);
+  const alive = cards !== undefined || addresses.length > 0 || shown !== undefined;
+  return { id: alive ? String(id) : undefined, cards, addresses, shown, backups };
 }
 
 function isAlive(observed: ServerObserved | undefined): observed is ServerObserved {
