@@ -44,8 +44,8 @@ export class PostgresConnection {
       connectionString,
     });
     // Without a listener an error on an idle connection would end the process.
-    this.client.on('error', (error) => this.lose(error));
-    this.client.on('end', () => this.lose(new Error('it was closed')));
+    this.client.on('error', (error) => void this.lose(error));
+    this.client.on('end', () => void this.lose(new Error('it was closed')));
   }
 
   /**
@@ -96,17 +96,12 @@ export class PostgresConnection {
     }
   }
 
-  /** From now on everything is rejected with `reason`. */
-  private refuse(reason: string): void {
-    this.broken ??= reason;
-  }
-
   /** Waits for what was asked for before. */
   async close(): Promise<void> {
     if (this.ended) return;
     await this.tail;
     this.ended = true;
-    this.refuse(`The connection to the state ${this.label} is closed.`);
+    this.broken ??= `The connection to the state ${this.label} is closed.`;
     await this.client.end().catch(() => undefined);
   }
 
@@ -139,8 +134,8 @@ export class PostgresConnection {
     try {
       return await ask();
     } catch (error) {
-      if (endsConnection(error)) this.lose(error);
-      throw error;
+      if (!endsConnection(error)) throw error;
+      throw new StateError(this.lose(error), { cause: error });
     }
   }
 
@@ -150,10 +145,8 @@ export class PostgresConnection {
       // A transaction that has failed inside ends in ROLLBACK, without an error.
       if (command !== 'COMMIT') throw new Error(`the server answered ${command}`);
     } catch (error) {
-      const failure = postgresFailure(error, this.label, 'be written');
-      this.broken =
-        `${failure.message} Whether the last change was recorded is not known. ` +
-        'Nothing more is recorded; start again to go on from what is there.';
+      const { message } = postgresFailure(error, this.label, 'be written');
+      this.broken = `${message} Whether the last change was recorded is not known: start again to go on from what is there.`;
       throw new StateError(this.broken, { cause: error });
     }
   }
@@ -167,14 +160,14 @@ export class PostgresConnection {
     }
   }
 
-  private lose(error: unknown): void {
-    if (this.broken !== undefined || this.ended) return;
+  /** Gives the reason, the first one where there are several. */
+  private lose(error: unknown): string {
+    if (this.broken !== undefined) return this.broken;
     const { message } = postgresFailure(error, this.label, 'be reached any more');
-    this.refuse(
-      `${message} The lock is gone with the connection, so nothing more is recorded; start again to go on.`,
-    );
+    this.broken = `${message} The lock is gone with the connection, so nothing more is recorded; start again to go on.`;
     // After a time-out the server may still answer: nobody must take that for another question's answer.
     this.client.end().catch(() => undefined);
+    return this.broken;
   }
 }
 

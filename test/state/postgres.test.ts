@@ -10,6 +10,7 @@ import { type OpenPostgresOptions, openPostgresState } from '../../src/state/pos
 import { expectReplayed, seen } from '../conformance/state-checks.ts';
 import { sampleBinding, sampleIntent, web } from '../conformance/state-samples.ts';
 import { postgresServer } from '../support/postgres.ts';
+import { wayTo } from './postgres-way.ts';
 import { type OwnerProcess, spawnOwner } from './processes.ts';
 
 const server = postgresServer();
@@ -70,6 +71,12 @@ function quickClock(passed: (ms: number) => Promise<unknown>): Clock {
       await passed(slept);
     },
   };
+}
+
+/** Opens what somebody else has just lost: the server sees the end of their connection a moment later. */
+function openAfter(url: string): Promise<StateStore> {
+  const clock = quickClock(() => sql('SELECT pg_sleep(0.05)'));
+  return open(url, { ...write, waitMs: 10_000, clock });
 }
 
 describe('state/postgres: names', () => {
@@ -168,9 +175,7 @@ describe('state/postgres: one owner', () => {
     const url = newUrl();
     const owner = await ownedElsewhere(url);
     await owner.kill();
-    // The server sees the end of the connection a moment later.
-    const clock = quickClock(() => sql('SELECT pg_sleep(0.05)'));
-    const store = await open(url, { ...write, waitMs: 10_000, clock });
+    const store = await openAfter(url);
     expect((await store.info()).lineage).toBe('child');
   });
 
@@ -252,7 +257,7 @@ describe('state/postgres: a lost connection', () => {
     }
     await expect(store.bindings()).rejects.toThrow(StateError);
     await store.close();
-    const next = await open(url);
+    const next = await openAfter(url);
     expect(await next.note('n')).toBe(1);
     await next.putNote('n', 3);
   });
@@ -269,7 +274,7 @@ describe('state/postgres: a lost connection', () => {
     const closing = store.closeIntent('a', 'done', '', [{ type: 'bind', binding: sampleBinding(web) }], 5);
     const after = store.putNote('n', 1);
     const rejected = [
-      expect(closing).rejects.toThrow(/lock is gone with the connection|server is stopping/),
+      expect(closing).rejects.toThrow(/lock is gone with the connection/),
       expect(after).rejects.toThrow(StateError),
     ];
     const stuck = `SELECT count(*)::int AS count FROM pg_stat_activity
@@ -280,7 +285,7 @@ describe('state/postgres: a lost connection', () => {
     await blocker.query('ROLLBACK');
     await blocker.end();
 
-    const next = await open(url);
+    const next = await openAfter(url);
     expect(await next.info()).toMatchObject({ serial: 1 });
     expect(await next.openIntents()).toEqual([sampleIntent('a', web)]);
     expect(await next.bindings()).toEqual([]);
@@ -291,6 +296,36 @@ describe('state/postgres: a lost connection', () => {
     expect(await sql(`SELECT serial::int FROM vdcsync.states WHERE name = '${name}'`)).toEqual([
       { serial: 2 },
     ]);
+  });
+
+  test('with the commit sent and its answer lost: rejected, and found when it is opened again', async () => {
+    for (const reached of [true, false]) {
+      const url = newUrl();
+      await using way = await wayTo(server.port);
+      const store = await open(way.url(url));
+      await store.beginIntent(sampleIntent('a', web));
+      way.breakAt('COMMIT', reached ? 'after' : 'before');
+      const bind = { type: 'bind', binding: sampleBinding(web) } as const;
+      await expect(store.closeIntent('a', 'done', '', [bind], 5)).rejects.toThrow(
+        /is not known: start again/,
+      );
+      await expect(store.putNote('n', 1)).rejects.toThrow(/is not known/);
+      const next = await openAfter(url);
+      expect(await next.openIntents()).toHaveLength(reached ? 0 : 1);
+      expect(await next.bindings()).toHaveLength(reached ? 1 : 0);
+      await expectReplayed(next);
+    }
+  });
+
+  test("by silence: given up after the time-out, and the late answer is nobody's", async () => {
+    const url = newUrl();
+    await using way = await wayTo(server.port);
+    const store = await open(`${way.url(url)}&query_timeout=300`);
+    await store.putNote('n', 1);
+    way.fallSilent();
+    await expect(store.putNote('n', 2)).rejects.toThrow(/timeout.*nothing more is recorded/);
+    await expect(store.note('n')).rejects.toThrow(StateError);
+    await store.close();
   });
 
   test.each([
@@ -322,8 +357,7 @@ describe('state/postgres: a lost connection', () => {
       await owner.kill();
       const acknowledged = owner.lines().length - 1;
 
-      const clock = quickClock(() => sql('SELECT pg_sleep(0.05)'));
-      const store = await open(url, { ...write, waitMs: 10_000, clock });
+      const store = await openAfter(url);
       // One more may have become durable without the word of it getting out.
       expect([acknowledged, acknowledged + 1]).toContain((await store.bindings()).length);
       expect((await store.openIntents()).length).toBeLessThanOrEqual(1);
