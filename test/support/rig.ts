@@ -56,7 +56,10 @@ export interface Rig {
 
 export function rig(options: RigOptions = {}): Rig {
   const clock = virtualClock();
-  const emulator = createEmulator({ clock, seed: 1, ...options.emulator });
+  // The API's clock does not jump with ours.
+  const born = clock.now();
+  const apiClock = { ...clock, now: () => born + clock.monotonic() };
+  const emulator = createEmulator({ clock: apiClock, seed: 1, ...options.emulator });
   const store = options.store ?? memoryState({ createdAt: clock.now(), lineage: 'test' });
   const profile = options.profile ?? documentedProfile;
   const events: ProgressEvent[] = [];

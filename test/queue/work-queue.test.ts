@@ -1,0 +1,140 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createWorkQueue } from '../../src/queue/work-queue.ts';
+import { virtualClock } from '../support/virtual-clock.ts';
+
+describe('queue/work-queue', () => {
+  test('whatever is added when: no key twice at once, each addition is followed by work, and it drains', async () => {
+    const additions = fc.array(
+      fc.record({ key: fc.constantFrom('a', 'b', 'c', 'd'), atMs: fc.nat(300), wake: fc.boolean() }),
+      { minLength: 1, maxLength: 30 },
+    );
+    const naps = fc.array(fc.record({ workMs: fc.nat(50), again: fc.nat(3), afterMs: fc.nat(80) }), {
+      minLength: 1,
+      maxLength: 10,
+    });
+    await fc.assert(
+      fc.asyncProperty(additions, naps, fc.integer({ min: 1, max: 4 }), async (added, plans, concurrency) => {
+        const clock = virtualClock(0);
+        const running = new Set<string>();
+        const startedAt = new Map<string, number[]>();
+        const agains = new Map<string, number>();
+        let turns = 0;
+        const queue = createWorkQueue<string>({
+          clock,
+          concurrency,
+          async work(key) {
+            expect(running).not.toContain(key);
+            running.add(key);
+            expect(running.size).toBeLessThanOrEqual(concurrency);
+            startedAt.set(key, [...(startedAt.get(key) ?? []), clock.monotonic()]);
+            const { workMs = 0, again = 0, afterMs = 0 } = plans[turns++ % plans.length] ?? {};
+            await clock.sleep(workMs);
+            running.delete(key);
+            const times = agains.get(key) ?? 0;
+            agains.set(key, times + 1);
+            return times < again ? { next: 'again', afterMs } : { next: 'done' };
+          },
+        });
+        for (const { key, atMs, wake } of added) {
+          void clock.sleep(atMs).then(() => {
+            queue.add(key);
+            if (wake) queue.wake();
+          });
+        }
+        await clock.run(clock.sleep(300).then(() => queue.drained()));
+
+        for (const { key, atMs } of added) {
+          expect(startedAt.get(key)?.some((at) => at >= atMs)).toBe(true);
+        }
+        expect(running.size).toBe(0);
+        expect(clock.sleeping).toBe(0);
+      }),
+      { numRuns: 60, seed: 1 },
+    );
+  });
+
+  test('a key that is ready, and added again, is one entry', async () => {
+    const clock = virtualClock(0);
+    const worked: string[] = [];
+    const queue = createWorkQueue<string>({
+      clock,
+      concurrency: 1,
+      async work(key) {
+        worked.push(key);
+        await clock.sleep(10);
+        return { next: 'done' };
+      },
+    });
+    for (const key of ['a', 'b', 'b', 'b', 'c']) queue.add(key);
+
+    await clock.run(queue.drained());
+
+    expect(worked).toEqual(['a', 'b', 'c']);
+  });
+
+  test('again waits as long as it says; an addition does not wait for it', async () => {
+    const clock = virtualClock(0);
+    const at: number[] = [];
+    const queue = createWorkQueue<string>({
+      clock,
+      concurrency: 1,
+      async work() {
+        at.push(clock.monotonic());
+        return at.length < 3 ? { next: 'again', afterMs: 1_000 } : { next: 'done' };
+      },
+    });
+    queue.add('a');
+    void clock.sleep(1_500).then(() => queue.add('a'));
+
+    await clock.run(queue.drained());
+
+    expect(at).toEqual([0, 1_000, 1_500]);
+  });
+
+  test('the first failure ends it: nothing starts any more, and sleepers are dropped', async () => {
+    const clock = virtualClock(0);
+    const worked: string[] = [];
+    const queue = createWorkQueue<string>({
+      clock,
+      concurrency: 2,
+      async work(key) {
+        worked.push(key);
+        if (key === 'sleeper') return { next: 'again', afterMs: 60_000 };
+        await clock.sleep(10);
+        throw new Error('broken');
+      },
+    });
+    for (const key of ['sleeper', 'broken', 'late']) queue.add(key);
+
+    await expect(clock.run(queue.drained())).rejects.toThrow('broken');
+
+    queue.add('later');
+    expect(worked).toEqual(['sleeper', 'broken', 'late']);
+    expect(clock.monotonic()).toBeLessThan(60_000);
+  });
+
+  test('stopped: what runs ends, and nothing else starts', async () => {
+    const clock = virtualClock(0);
+    const stop = new AbortController();
+    const worked: string[] = [];
+    const queue = createWorkQueue<string>({
+      clock,
+      concurrency: 1,
+      stop: stop.signal,
+      async work(key) {
+        worked.push(key);
+        await clock.sleep(10);
+        return { next: 'again', afterMs: 10 };
+      },
+    });
+    queue.add('a');
+    queue.add('b');
+    void clock.sleep(5).then(() => stop.abort());
+
+    await clock.run(queue.drained());
+
+    expect(worked).toEqual(['a']);
+    expect(clock.monotonic()).toBe(10);
+  });
+});
