@@ -87,6 +87,7 @@ export interface Readings {
   ruleFields: 'shown' | 'any';
   /** `@assumption A47` */
   skippedServerCount: 0 | null;
+  serverFields: 'documented' | 'sizes';
 }
 
 /** The first of each list is the default; `number` stands for any whole number from zero. */
@@ -133,6 +134,7 @@ const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings
   policyOutOnWrite: ['refused', 'accepted'],
   ruleFields: ['shown', 'any'],
   skippedServerCount: [0, null],
+  serverFields: ['documented', 'sizes'],
 };
 
 /** Each reading at its default. */

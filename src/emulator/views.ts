@@ -26,8 +26,8 @@ export function projectView(project: Project, readings: Readings): View {
   return { id: project.id, name: project.name, status };
 }
 
-/** `@source API §2 Server` */
-export function serverView(project: Project, server: Server): View {
+/** `@source API §2 Server` `@assumption A48` */
+export function serverView(project: Project, server: Server, readings: Readings): View {
   const ips = project.ips.filter((ip) => ip.serverId === server.id);
   return {
     id: server.id,
@@ -36,6 +36,9 @@ export function serverView(project: Project, server: Server): View {
     power: server.power,
     ipv4: ips.find((ip) => ip.primary)?.address ?? null,
     ips: ips.map(ipView),
+    ...(readings.serverFields === 'sizes'
+      ? { cores: server.cores, memory_mb: server.memoryMb, disk_gb: server.diskGb, plan_id: server.planId }
+      : {}),
   };
 }
 

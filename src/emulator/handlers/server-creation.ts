@@ -46,7 +46,12 @@ export function createServer(context: Context): Reply {
   recordExecution(context, 'server', String(server.id));
   const newIpId = fresh && ip !== null ? ip.id : null;
   const task = startTask(context, { kind: 'create_server', serverId: server.id, newIpId });
-  return { status: 202, data: serverView(project, server), task, location: `/v1/servers/${server.id}` };
+  return {
+    status: 202,
+    data: serverView(project, server, context.readings),
+    task,
+    location: `/v1/servers/${server.id}`,
+  };
 }
 
 /** `@assumption A28` */

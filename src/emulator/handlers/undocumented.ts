@@ -41,13 +41,13 @@ export function undocumentedRoutes(profile: Profile): Route[] {
 }
 
 const HANDLERS: Readonly<Record<string, Handler>> = {
-  list_servers: ({ project }) => ({
+  list_servers: ({ project, readings }) => ({
     status: 200,
-    data: project.servers.map((server) => serverView(project, server)),
+    data: project.servers.map((server) => serverView(project, server, readings)),
   }),
   read_server: (context, values) => ({
     status: 200,
-    data: serverView(context.project, serverOf(context, values)),
+    data: serverView(context.project, serverOf(context, values), context.readings),
   }),
   remove_network_interface: removeNetworkInterface,
   update_backup_policy: updateBackupPolicy,
@@ -166,5 +166,5 @@ function resizeServer(context: Context, values: Values): Reply {
   server.memoryMb = (body.memory_mb as number | undefined) ?? server.memoryMb;
   server.diskGb = (body.disk_gb as number | undefined) ?? server.diskGb;
   server.planId = (body.plan_id as number | undefined) ?? server.planId;
-  return { status: 200, data: serverView(context.project, server), task: null };
+  return { status: 200, data: serverView(context.project, server, context.readings), task: null };
 }

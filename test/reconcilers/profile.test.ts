@@ -1,0 +1,187 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/cli/profile.ts';
+import type { FaultRule } from '../../src/emulator/faults.ts';
+import type { EmulatorOptions } from '../../src/emulator/options.ts';
+import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
+import { type RigOptions, rig } from '../support/rig.ts';
+import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+
+/** The example that ships: client and emulator read the same text, each with its own code. */
+const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
+
+function profiled(emulator: Partial<EmulatorOptions> = {}, options: RigOptions = {}) {
+  return rig({
+    ...options,
+    profile: loadProfile(text, 'profile.yaml'),
+    emulator: { profile: loadEmulatorProfile(text), ...emulator },
+  });
+}
+
+/** The first answer of an operation is lost. Through JSON: no linter takes it for a promise. */
+function lost(path: string, effect: 'done' | 'none'): FaultRule[] {
+  return JSON.parse(
+    `[{"when": {"path": "${path}", "nth": 1}, "then": {"do": "reset", "effect": "${effect}"}}]`,
+  );
+}
+
+const two = (entry: string) => `settings: {prune: true, max_deletions: 5}
+networks: {a: {cidr: 10.1.0.0/24}, b: {cidr: 10.2.0.0/24}}
+servers: {one: {${sliders}, ${entry}}}
+`;
+
+describe('the API profile: reading servers', () => {
+  test('a server without an address whose answer was lost is found by its name', async () => {
+    const world = profiled({
+      faults: lost('create_server', 'done'),
+    });
+    const spec = `settings: {exclusive: true}\nservers: {one: {${sliders}}}\n`;
+    const report = await world.apply(spec);
+
+    expect(report.outcome).toBe('converged');
+    expect(projectOf(world.emulator).servers).toHaveLength(1);
+    expect(countOf(world.emulator, 'create_server')).toBe(1);
+  });
+
+  test('where others create too, it is offered and not taken', async () => {
+    const world = profiled({
+      faults: lost('create_server', 'done'),
+    });
+    const report = await world.apply(`servers: {one: {${sliders}}}\n`);
+
+    const [server] = projectOf(world.emulator).servers;
+    expect(report.blocked).toMatchObject([
+      { code: 'outcome_unknown', resolve: expect.stringContaining(`--adopt ${server?.id}`) },
+    ]);
+  });
+
+  test('one that never came is made again, once, without asking anybody', async () => {
+    const world = profiled({
+      faults: lost('create_server', 'none'),
+    });
+    const report = await world.apply(`servers: {one: {${sliders}}}\n`);
+
+    expect(report.outcome).toBe('converged');
+    expect(projectOf(world.emulator).servers).toHaveLength(1);
+  });
+
+  test('an empty state sees servers without an address, and names the one with the same name', async () => {
+    const world = profiled();
+    world.emulator.mutate({ do: 'add_server', name: 'other', public: false });
+    const same = world.emulator.mutate({ do: 'add_server', name: 'one', public: false }) as { id: number };
+    const plan = await world.plan(`servers: {one: {${sliders}}}\n`);
+
+    expect(plan.blocked).toMatchObject([
+      {
+        code: 'unmanaged_resources',
+        resolve: expect.stringContaining(`vdcsync adopt servers.one ${same.id}`),
+      },
+    ]);
+  });
+
+  test('a server that somebody renamed or resized is told', async () => {
+    const world = rig({
+      profile: { ...loadProfile('operations: {list_servers: {}}', 'p') },
+      emulator: { profile: loadEmulatorProfile(text), readings: { serverFields: 'sizes' } },
+    });
+    const spec = `servers: {one: {${sliders}}}\n`;
+    await world.apply(spec);
+    const [server] = projectOf(world.emulator).servers;
+    Object.assign(server ?? {}, { name: 'won', cores: 7 });
+    const plan = await world.plan(spec);
+
+    expect(warningsOf(plan)).toEqual(['server_differs', 'server_differs']);
+    expect(plan.operations).toEqual([]);
+  });
+});
+
+describe('the API profile: writing', () => {
+  test('a card goes with its network, and then the network', async () => {
+    const world = profiled();
+    await world.apply(two('network_interfaces: [a, b]'));
+    const without = two('network_interfaces: [a]').replace(', b: {cidr: 10.2.0.0/24}', '');
+    const plan = await world.plan(without);
+    expect(idsOf(plan)).toEqual(['delete:servers.one.network_interfaces.b', 'delete:networks.b']);
+    const report = await world.apply(without);
+
+    expect(report.outcome).toBe('converged');
+    const project = projectOf(world.emulator);
+    expect(project.networks.map(({ name }) => name)).toEqual(['default', 'a']);
+    expect(project.servers[0]?.cards.map(({ networkId }) => networkId)).toEqual([project.networks[1]?.id]);
+    expect((await world.apply(two('network_interfaces: [a, b]'))).outcome).toBe('converged');
+    expect(project.servers[0]?.cards).toHaveLength(2);
+  });
+
+  test('without `prune` it stays, and so does a card that somebody else added', async () => {
+    const world = profiled();
+    await world.apply(two('network_interfaces: [a, b]'));
+    const kept = await world.plan(two('network_interfaces: [a]').replace('prune: true', 'prune: false'));
+    expect(codesOf(kept)).toEqual({ 'servers.one.network_interfaces.b': 'prune_disabled' });
+  });
+
+  test('a removal whose answer was lost is done once', async () => {
+    const world = profiled({
+      faults: lost('remove_network_interface', 'done'),
+    });
+    await world.apply(two('network_interfaces: [a, b]'));
+    expect((await world.apply(two('network_interfaces: [a]'))).outcome).toBe('converged');
+    expect(projectOf(world.emulator).servers[0]?.cards).toHaveLength(1);
+  });
+
+  test('a backup policy is written, and written back when somebody changes it', async () => {
+    const world = profiled();
+    const spec = two('backup_policy: {enabled: true, days: [mon, thu], hour: 3, keep: 4}');
+    expect((await world.apply(spec)).outcome).toBe('converged');
+    const [server] = projectOf(world.emulator).servers;
+    expect(server?.policy).toMatchObject({ enabled: true, days: ['mon', 'thu'], hour: 3, keep: 4 });
+    Object.assign(server?.policy ?? {}, { keep: 1 });
+    expect(idsOf(await world.plan(spec))).toEqual(['update:servers.one.backup_policy']);
+    expect((await world.apply(spec)).outcome).toBe('converged');
+    expect(server?.policy.keep).toBe(4);
+  });
+
+  test.each([
+    'documented',
+    'sizes',
+  ] as const)('a resize is done in place (server fields: %s)', async (serverFields) => {
+    const world = profiled({ readings: { serverFields } });
+    await world.apply(two('public_ipv4: {new: true}'));
+    const bigger = two('public_ipv4: {new: true}').replace('cores: 1', 'cores: 4');
+    expect(idsOf(await world.plan(bigger))).toEqual(['update:servers.one']);
+    expect((await world.apply(bigger)).outcome).toBe('converged');
+    expect(projectOf(world.emulator).servers).toMatchObject([{ cores: 4, memoryMb: 1024 }]);
+    expect((await world.plan(bigger)).operations).toEqual([]);
+    Object.assign(projectOf(world.emulator).servers[0] ?? {}, { cores: 2 });
+    const drifted = idsOf(await world.plan(bigger));
+    expect(drifted).toEqual(serverFields === 'sizes' ? ['update:servers.one'] : []);
+  });
+
+  test('a resize whose answer was lost is found, or sent again', async () => {
+    const world = profiled({
+      faults: lost('resize_server', 'done'),
+    });
+    await world.apply(two('public_ipv4: {new: true}'));
+    const report = await world.apply(two('public_ipv4: {new: true}').replace('cores: 1', 'cores: 4'));
+    expect(report.outcome).toBe('converged');
+    expect(projectOf(world.emulator).servers).toMatchObject([{ cores: 4 }]);
+  });
+
+  test('without the operation a new size asks for a replacement', async () => {
+    const world = rig();
+    await world.apply(two('public_ipv4: {new: true}'));
+    const plan = await world.plan(two('public_ipv4: {new: true}').replace('cores: 1', 'cores: 4'));
+    expect(codesOf(plan)).toEqual({ 'servers.one': 'replace_not_allowed' });
+  });
+
+  test('a named address is taken beside another free one', async () => {
+    const world = profiled();
+    world.emulator.mutate({ do: 'add_ip' });
+    const report = await world.apply(
+      `settings: {unmanaged: ignore}\nips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: {ip: web}}}\n`,
+    );
+    expect(report.outcome).toBe('converged');
+    const { ips, servers } = projectOf(world.emulator);
+    const bound = (await world.store.bindings()).find(({ key }) => key === 'ips.web');
+    expect(ips.find(({ id }) => String(id) === bound?.id)?.serverId).toBe(servers[0]?.id);
+  });
+});
