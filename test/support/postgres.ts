@@ -27,7 +27,8 @@ export interface PostgresServer {
  */
 export function postgresServer(): PostgresServer {
   const server = new TestServer();
-  beforeAll(() => server.create());
+  // As root, its programs may have to be copied first.
+  beforeAll(() => server.create(), 60_000);
   afterAll(() => server.remove());
   return server;
 }
@@ -50,8 +51,15 @@ class TestServer implements PostgresServer {
     if ('uid' in this.user) chownSync(this.folder, this.user.uid, this.user.gid);
     this.programs = programsFor(this.user, this.folder);
     initialise(this.programs, this.folder, this.user, this.password);
-    this.port = await freePort();
-    await this.start();
+    for (let tries = 1; ; tries += 1) {
+      this.port = await freePort();
+      try {
+        return await this.start();
+      } catch (error) {
+        // Somebody else may have taken the port meanwhile.
+        if (tries === 3) throw error;
+      }
+    }
   }
 
   async remove(): Promise<void> {
