@@ -6,11 +6,12 @@ import { type EmulatorFlags, emulator } from './commands/emulator.ts';
 import { type HistoryFlags, history } from './commands/history.ts';
 import { planFormats } from './commands/output.ts';
 import { type PlanFlags, plan } from './commands/plan.ts';
-import { type RunFlags, run } from './commands/run.ts';
+import { run } from './commands/run.ts';
 import { adopt, type ResolveFlags, resolve } from './commands/settle.ts';
 import { type StatusFlags, status } from './commands/status.ts';
 import { validate } from './commands/validate.ts';
 import type { CommonFlags } from './config.ts';
+import type { RunFlags } from './daemon-settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
 import type { Io } from './terminal.ts';
 import { version } from './version.ts';
@@ -180,6 +181,7 @@ function withRun(command: Command): Command {
     .option('--git-ref <ref>', 'branch or tag to follow (default: main)')
     .option('--git-path <path>', 'file or folder in the repository (default: vdcsync.yaml)')
     .option('--git-interval <duration>', 'how often the repository is asked (default: 1m)')
+    .option('--git-allow-rewind', 'follow the branch also where its history was rewritten')
     .option('--git-allow-insecure', 'for trials: also file:// and http:// of this machine');
 }
 
@@ -208,6 +210,9 @@ Environment:
   VDC_TOKEN_FILE       a file that holds it (read again when it changes)
   VDCSYNC_STATE        like --state
   VDCSYNC_API_PROFILE  like --api-profile
+  VDCSYNC_HTTP_TOKEN       asked for by status, metrics and page of run (or …_FILE)
+  VDCSYNC_WEBHOOK_SECRET   of POST /hooks/FORGE; two, separated by a comma, while rotating (or …_FILE)
+  VDCSYNC_GIT_TOKEN        for --git-url over https (or …_FILE); more in docs/operating.md
   LOG_LEVEL            silent, fatal, error, warn, info, debug, trace
   LOG_FORMAT           text, json
   NO_COLOR             no colours

@@ -1,20 +1,29 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { Hono } from 'hono';
+import { streamSSE } from 'hono/streaming';
 import type { Daemon } from '../daemon.ts';
 import type { DaemonDeps } from '../ports.ts';
 import { statusOf } from '../status.ts';
+import type { Changes } from './changes.ts';
+import type { Metrics } from './metrics.ts';
+import { type PageInput, renderBody, renderPage } from './page.ts';
+import { isSame } from './secrets.ts';
+import { webhooks } from './webhooks.ts';
 
 export interface AppOptions {
   readonly daemon: Daemon;
   readonly deps: DaemonDeps;
+  readonly metrics: Metrics;
+  readonly changes: Changes;
   readonly version: string;
   /** Asked of everything but health and webhooks, where there is one. Read anew each time. */
-  readonly token: (() => string | undefined) | undefined;
+  readonly token: (() => string) | undefined;
+  readonly webhookSecret: (() => string) | undefined;
 }
 
 /** Everything the daemon answers over HTTP. Nothing here changes anything but by making it look again. */
 export function createApp(options: AppOptions): Hono {
-  const { daemon, deps, version } = options;
+  const { daemon, deps, metrics, changes, version, token } = options;
   const app = new Hono();
 
   app.use(async (context, next) => {
@@ -34,16 +43,72 @@ export function createApp(options: AppOptions): Hono {
     const reasons = daemon.notReady();
     return context.json({ ready: reasons.length === 0, reasons }, reasons.length === 0 ? 200 : 503);
   });
+  app.route(
+    '/',
+    webhooks({
+      ...{ secret: options.webhookSecret, clock: deps.clock, log: deps.log },
+      onPush: () => daemon.desk.hint('webhook'),
+      onDelivery: (forge, delivery) => metrics.countDelivery(forge, delivery),
+    }),
+  );
 
   app.use(async (context, next) => {
-    const wanted = options.token?.();
-    if (wanted === undefined || carries(context.req.header('authorization'), wanted)) return next();
+    if (token === undefined || carries(context.req.header('authorization'), token())) return next();
     return context.json({ error: 'a bearer token is needed' }, 401, {
       'www-authenticate': 'Bearer realm="vdcsync", Basic realm="vdcsync"',
     });
   });
+  app.get('/metrics', async (context) =>
+    context.body(await metrics.render(daemon), 200, { 'content-type': metrics.registry.contentType }),
+  );
   app.get('/status', async (context) => context.json(await statusOf(daemon, version, deps.clock.now())));
+  app.get('/', async (context) => {
+    const nonce = randomBytes(16).toString('base64');
+    context.header('content-security-policy', policyOf(nonce));
+    return context.html(renderPage(await pageInput(options, context.req.query('project')), nonce));
+  });
+  app.get('/page', async (context) =>
+    context.html(renderBody(await pageInput(options, context.req.query('project')))),
+  );
+  app.get('/events', (context) => {
+    if (changes.isFull()) return context.json({ error: 'too many pages are open' }, 503);
+    return streamSSE(context, async (stream) => {
+      const gone = new AbortController();
+      stream.onAbort(() => gone.abort());
+      await changes.watch(() => stream.writeSSE({ event: 'changed', data: '' }), gone.signal);
+    });
+  });
+  app.notFound((context) => context.json({ error: 'not found' }, 404));
   return app;
+}
+
+async function pageInput(
+  { daemon, deps, version }: AppOptions,
+  wanted: string | undefined,
+): Promise<PageInput> {
+  const projects = daemon.projects();
+  const chosen = projects.find(({ id }) => String(id) === wanted) ?? projects[0];
+  return {
+    facts: await chosen?.facts(),
+    projects,
+    source: daemon.desk.state(),
+    version,
+    now: deps.clock.now(),
+  };
+}
+
+/** Nothing from elsewhere, no script but the page's own, and no page around it. */
+function policyOf(nonce: string): string {
+  return [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    `style-src 'nonce-${nonce}'`,
+    "connect-src 'self'",
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
 }
 
 /** Bearer, or the password of Basic, which is what a browser can send. */
@@ -53,10 +118,4 @@ function carries(header: string | undefined, wanted: string): boolean {
   if (!/^basic$/i.test(scheme)) return false;
   const text = Buffer.from(value, 'base64').toString('utf8');
   return isSame(text.slice(text.indexOf(':') + 1), wanted);
-}
-
-/** In a time that tells nothing, whatever the lengths. */
-export function isSame(given: string, wanted: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(given), digest(wanted));
 }

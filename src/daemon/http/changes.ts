@@ -1,0 +1,50 @@
+import type { Clock } from '../../core/clock.ts';
+
+/** At most two renewals a second, however much happens. Real ms. */
+const calmMs = 500;
+/** Ages on the page go on, and a dead connection shows itself. Real ms. */
+const tickMs = 10_000;
+const mostWatchers = 50;
+
+/** Wakes the pages that watch. */
+export class Changes {
+  readonly #clock: Clock;
+  readonly #watchers = new Set<AbortController>();
+  #waiting = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Something shows differently now. */
+  tell(): void {
+    if (this.#waiting || this.#watchers.size === 0) return;
+    this.#waiting = true;
+    void this.#clock.sleep(calmMs).then(() => {
+      this.#waiting = false;
+      for (const watcher of this.#watchers) watcher.abort();
+    });
+  }
+
+  isFull(): boolean {
+    return this.#watchers.size >= mostWatchers;
+  }
+
+  get watchers(): number {
+    return this.#watchers.size;
+  }
+
+  /** Calls `write` at each change until it fails or the signal aborts. */
+  async watch(write: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await write();
+      const nap = new AbortController();
+      const onAbort = () => nap.abort();
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#watchers.add(nap);
+      await this.#clock.sleep(tickMs, nap.signal).catch(() => undefined);
+      this.#watchers.delete(nap);
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+}

@@ -1,0 +1,185 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { parseKey } from '../../core/keys.ts';
+import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
+import { conditions } from '../condition.ts';
+import type { Daemon } from '../daemon.ts';
+import type { PassRecord, ProjectFacts } from '../facts.ts';
+import { idleAddresses } from '../status.ts';
+import type { Delivery } from './webhooks.ts';
+
+const prefix = 'vdcsync_';
+const durationBuckets = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600];
+
+/** Prometheus metrics: counted as things happen, or taken from the facts when somebody asks. */
+export class Metrics {
+  readonly registry = new Registry();
+  readonly #seen = new Map<number, RequestCounts>();
+  readonly #gauges = new Map<string, Gauge>();
+  readonly #passes = this.#counter('passes_total', 'Passes by how they ended', ['project', 'outcome']);
+  readonly #operations = this.#counter('operations_total', 'Operations by kind, verb and outcome', [
+    'project',
+    'kind',
+    'verb',
+    'outcome',
+  ]);
+  readonly #requests = this.#counter('requests_total', 'Requests sent to the API, by budget', [
+    'project',
+    'budget',
+  ]);
+  readonly #polls = this.#counter('task_polls_total', 'Polls of tasks, which count as reads', ['project']);
+  readonly #throttled = this.#counter('throttled_total', 'Answers 429', ['project']);
+  readonly #deliveries = this.#counter('webhook_deliveries_total', 'Deliveries of webhooks', [
+    'forge',
+    'result',
+  ]);
+  readonly #notifications = this.#counter('notifications_total', 'Notifications by how they ended', [
+    'result',
+  ]);
+  readonly #passSeconds = this.#histogram('pass_duration_seconds', 'How long passes took', ['project']);
+  readonly #operationSeconds = this.#histogram('operation_duration_seconds', 'How long operations took', [
+    'project',
+    'kind',
+    'verb',
+  ]);
+
+  constructor(version: string) {
+    collectDefaultMetrics({ register: this.registry, prefix });
+    this.#set('build_info', 'The running version', { version }, 1);
+  }
+
+  countPass(project: number, { outcome, startedAt, endedAt }: PassRecord): void {
+    this.#passes.inc({ project, outcome });
+    this.#passSeconds.observe({ project }, (endedAt - startedAt) / 1000);
+  }
+
+  countEvent(project: number, event: ProgressEvent): void {
+    if (event.type !== 'ended') return;
+    const { key, verb, outcome, durationMs } = event.result;
+    const kind = parseKey(key)?.kind ?? 'unknown';
+    this.#operations.inc({ project, kind, verb, outcome });
+    if (outcome === 'done') this.#operationSeconds.observe({ project, kind, verb }, durationMs / 1000);
+  }
+
+  countDelivery(forge: string, result: Delivery): void {
+    this.#deliveries.inc({ forge, result });
+  }
+
+  countNotification(result: 'sent' | 'failed'): void {
+    this.#notifications.inc({ result });
+  }
+
+  /** The text that Prometheus reads. */
+  async render(daemon: Daemon): Promise<string> {
+    for (const gauge of this.#gauges.values()) if (gauge !== this.#gauges.get('build_info')) gauge.reset();
+    const source = daemon.desk.state();
+    this.#set('ready', 'Whether /readyz says so', {}, daemon.notReady().length === 0 ? 1 : 0);
+    this.#set(
+      'source_up',
+      'Whether the source could be read the last time',
+      {},
+      source.error === undefined ? 1 : 0,
+    );
+    if (source.readAt !== undefined) {
+      this.#set('source_read_timestamp_seconds', 'When the source was last read', {}, source.readAt / 1000);
+    }
+    if (source.commit !== undefined) {
+      const { id: commit, ref } = source.commit;
+      this.#set('commit_info', 'The commit that is in force', { commit, ref }, 1);
+    }
+    for (const project of daemon.projects()) this.#take(await project.facts());
+    return this.registry.metrics();
+  }
+
+  #take(facts: ProjectFacts): void {
+    const { id: project, known, plan } = facts;
+    const gauge = (name: string, help: string, value: number, labels: Record<string, string> = {}) =>
+      this.#set(name, help, { project: String(project), ...labels }, value);
+    for (const condition of conditions) {
+      gauge(
+        'condition',
+        'How the project stands: 1 for what applies',
+        facts.condition === condition ? 1 : 0,
+        {
+          condition,
+        },
+      );
+    }
+    gauge('converged', 'Whether the project is as its file says', facts.condition === 'converged' ? 1 : 0);
+    gauge('spec_valid', 'Whether the newest spec can be used', facts.problem.length === 0 ? 1 : 0);
+    gauge('blocked', 'Operations that need a person', plan?.blocked.length ?? 0);
+    gauge('in_flight', 'Operations that are being carried out', facts.inFlight.length);
+    for (const verb of ['create', 'update', 'delete', 'adopt'] as const) {
+      const count = plan?.operations.filter((each) => each.verb === verb).length ?? 0;
+      gauge('pending_operations', 'Operations that the last look asks for', count, { verb });
+    }
+    gauge('held_scopes', 'Classes of writes that the API refuses for now', facts.holds.length);
+    if (facts.lastPass !== undefined) {
+      gauge('last_pass_timestamp_seconds', 'When the last pass ended', facts.lastPass.endedAt / 1000);
+    }
+    this.#takeBill(facts, gauge);
+    if (known === undefined) return;
+    const drift = facts.differsSince === undefined ? 0 : (known.now - facts.differsSince) / 1000;
+    gauge('drift_age_seconds', 'Since when the project has not been as its file says', drift);
+    gauge('oldest_read_age_seconds', 'Age of the oldest answer in use', known.oldestReadMs / 1000);
+    gauge('open_writes', 'Writes whose end is not known yet', known.intents.length);
+    gauge('backed_off_keys', 'Keys that are left alone for a while after failures', known.backOff.length);
+    for (const budget of ['reads', 'writes'] as const) {
+      const labels = { budget };
+      gauge('budget_limit', 'Requests that one window allows', known.limits[budget], labels);
+      gauge('budget_used', 'Requests in the last window', known.used[budget], labels);
+    }
+    this.#countRequests(project, known.counts);
+  }
+
+  /** What costs money: of the file, beside it, and what of it is of no use. */
+  #takeBill(
+    facts: ProjectFacts,
+    gauge: (name: string, help: string, value: number, labels?: Record<string, string>) => void,
+  ): void {
+    const { known, world } = facts;
+    for (const kind of ['server', 'ip'] as const) {
+      const managed = known?.bindings.filter((each) => each.kind === kind).length ?? 0;
+      gauge('billed_resources', 'Billed resources that are managed', managed, { kind });
+    }
+    if (world === undefined) return;
+    gauge('billed_addresses', 'Addresses in the project, all of them billed', world.ips.length);
+    gauge('idle_addresses', 'Addresses that are billed and attached to nothing', idleAddresses(facts).length);
+    const strange = world.ips.filter(({ id }) => world.keyOf('ip', String(id)) === undefined);
+    gauge('unmanaged_addresses', 'Addresses that no key stands for', strange.length);
+  }
+
+  /** The client counts from its start; Prometheus wants sums that survive a reopened state. */
+  #countRequests(project: number, now: RequestCounts): void {
+    const before = this.#seen.get(project);
+    const grown = (name: keyof RequestCounts) =>
+      before === undefined || now[name] < before[name] ? now[name] : now[name] - before[name];
+    this.#requests.inc({ project, budget: 'reads' }, grown('reads'));
+    this.#requests.inc({ project, budget: 'writes' }, grown('writes'));
+    this.#polls.inc({ project }, grown('polls'));
+    this.#throttled.inc({ project }, grown('throttled'));
+    this.#seen.set(project, now);
+  }
+
+  #set(name: string, help: string, labels: Record<string, string>, value: number): void {
+    let gauge = this.#gauges.get(name);
+    if (gauge === undefined) {
+      gauge = new Gauge({
+        name: `${prefix}${name}`,
+        help,
+        labelNames: Object.keys(labels),
+        registers: [this.registry],
+      });
+      this.#gauges.set(name, gauge);
+    }
+    gauge.set(labels, value);
+  }
+
+  #counter(name: string, help: string, labelNames: string[]): Counter {
+    return new Counter({ name: `${prefix}${name}`, help, labelNames, registers: [this.registry] });
+  }
+
+  #histogram(name: string, help: string, labelNames: string[]): Histogram {
+    const buckets = durationBuckets;
+    return new Histogram({ name: `${prefix}${name}`, help, labelNames, buckets, registers: [this.registry] });
+  }
+}

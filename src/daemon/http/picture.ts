@@ -1,0 +1,61 @@
+import { html } from 'hono/html';
+import type { Box, Picture } from '../view.ts';
+
+const size = { width: 760, box: 200, height: 46, gap: 14, top: 30 } as const;
+const columns = { networks: 0, servers: 280, addresses: 560 } as const;
+/** A box holds about so many characters of its title and note. */
+const most = { title: 24, note: 31 } as const;
+
+interface Placed {
+  readonly box: Box;
+  readonly x: number;
+  readonly y: number;
+}
+
+/** The project drawn: networks, servers and addresses in columns, what belongs together joined by lines. */
+export function drawPicture({ networks, servers, addresses, links }: Picture) {
+  const placed = new Map<string, Placed>();
+  const height = (count: number) => count * (size.height + size.gap);
+  const tallest = Math.max(height(networks.length), height(servers.length), height(addresses.length), 60);
+  for (const [boxes, x] of [
+    [networks, columns.networks],
+    [servers, columns.servers],
+    [addresses, columns.addresses],
+  ] as const) {
+    const offset = size.top + (tallest - height(boxes.length)) / 2;
+    boxes.forEach((box, index) => {
+      placed.set(box.id, { box, x, y: offset + height(index) });
+    });
+  }
+  const total = tallest + size.top + size.gap;
+  const titles = { networks: 'Networks', servers: 'Servers', addresses: 'Addresses' } as const;
+  return html`<svg viewBox="0 0 ${size.width} ${total}" role="img" aria-label="${networks.length} networks, ${servers.length} servers, ${addresses.length} addresses and how they hang together">
+${Object.entries(titles).map(
+  ([name, title]) =>
+    html`<text class="column" x="${columns[name as keyof typeof columns] + size.box / 2}" y="16">${title}</text>`,
+)}
+${links.map(([a, b]) => drawLink(placed.get(a), placed.get(b)))}
+${[...placed.values()].map(drawBox)}
+</svg>`;
+}
+
+function drawLink(from: Placed | undefined, to: Placed | undefined) {
+  if (from === undefined || to === undefined) return '';
+  const [x1, y1] = [from.x + size.box, from.y + size.height / 2];
+  const [x2, y2] = [to.x, to.y + size.height / 2];
+  const bend = (x2 - x1) / 2;
+  return html`<path class="link" d="M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}"/>`;
+}
+
+function drawBox({ box, x, y }: Placed) {
+  const { title, note, standing, idle } = box;
+  return html`<g class="box ${standing}${idle ? ' idle' : ''}"><title>${title}: ${standing.replace('_', ' ')}${note === '' ? '' : `, ${note}`}</title>
+<rect x="${x + 0.5}" y="${y + 0.5}" width="${size.box - 1}" height="${size.height}" rx="7"/>
+<circle cx="${x + 15}" cy="${y + 17}" r="4.5"/>
+<text class="name" x="${x + 27}" y="${y + 21}">${cut(title, most.title)}</text>
+<text class="note" x="${x + 27}" y="${y + 37}">${cut(note, most.note)}</text></g>`;
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}

@@ -1,0 +1,49 @@
+import { SourceError } from './source.ts';
+
+/** A repository's address, checked; `shown` is for people. */
+export interface GitUrl {
+  readonly text: string;
+  readonly shown: string;
+  readonly protocol: 'https' | 'ssh' | 'http' | 'file';
+  /** Scheme, host and port of http and https, for a credential that goes nowhere else. */
+  readonly origin: string | undefined;
+}
+
+/**
+ * Takes https and ssh, `git@host:path` included; with `allowInsecure` also `file://` and
+ * http of this machine, for trials.
+ *
+ * @throws SourceError for anything else, and for credentials in the address: it stands in
+ * argv, which every user of the machine can read.
+ */
+export function parseGitUrl(text: string, allowInsecure: boolean): GitUrl {
+  if (/^[A-Za-z0-9_.-]+@[A-Za-z0-9.-]+:(?!\/\/)[^\s]+$/.test(text)) {
+    return { text, shown: text, protocol: 'ssh', origin: undefined };
+  }
+  const url = URL.parse(text);
+  if (url === null || text.startsWith('-')) throw new SourceError('the Git URL is no URL');
+  const protocol = url.protocol.slice(0, -1);
+  const shown = `${url.protocol}//${url.host}${url.pathname}`;
+  if (url.password !== '' || (url.username !== '' && protocol !== 'ssh')) {
+    throw new SourceError(
+      `the Git URL ${shown} holds credentials: use VDCSYNC_GIT_TOKEN_FILE, or ssh with a key of its own`,
+    );
+  }
+  if (protocol === 'https') return { text, shown, protocol, origin: url.origin };
+  if (protocol === 'ssh') return { text, shown, protocol, origin: undefined };
+  const local = protocol === 'file' || (protocol === 'http' && isThisMachine(url.hostname));
+  if (local && allowInsecure) {
+    return {
+      text,
+      shown,
+      protocol: protocol === 'file' ? 'file' : 'http',
+      origin: protocol === 'file' ? undefined : url.origin,
+    };
+  }
+  const hint = local ? ' (for a trial on this machine: --git-allow-insecure)' : '';
+  throw new SourceError(`the Git URL ${shown} is neither https nor ssh${hint}`);
+}
+
+function isThisMachine(host: string): boolean {
+  return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
