@@ -10,7 +10,7 @@ const hour = 60 * minute;
 export function drawStory(seed: number): Story {
   const dice = chance(seed);
   const kind = dice.pick(['calm', 'faults', 'incidents', 'both', 'both', 'both', 'edits'] as const);
-  const specs = drawSpecs(dice.fork(), kind === 'calm' || dice.happens(0.5) ? 1 : dice.between(2, 3));
+  const specs = drawSpecs(dice.fork(), dice.happens(0.5) ? 1 : dice.between(2, 3));
   const faults = kind === 'calm' || kind === 'incidents' || kind === 'edits' ? [] : drawFaults(dice.fork());
   const incidents = kind === 'calm' || kind === 'faults' ? [] : drawIncidents(dice.fork(), specs.length);
   return {

@@ -290,8 +290,11 @@ export function createRules(deps: RulesDeps): Rules {
       fail('I2', `${binding.kind} ${binding.id} is bound to ${other.key} and ${binding.key}`);
   }
 
-  function remember({ holds }: Running, request: HttpRequest, status: number): void {
-    const name = ledger.writes.get(request.headers['idempotency-key'] ?? '')?.request.name;
+  /** A refusal after an ambiguous send answers that send alone, and holds nothing yet. */
+  function remember({ holds, mirror }: Running, request: HttpRequest, status: number): void {
+    const key = request.headers['idempotency-key'] ?? '';
+    const name = ledger.writes.get(key)?.request.name;
+    if ([...mirror.open.values()].some((each) => each.idempotencyKey === key && each.ambiguous)) return;
     if (status === 401 || status === 405 || status === 415) holds.everything = true;
     if (status === 403 && name !== undefined) holds.names.add(name);
     if (status === 402) holds.spendingUntil = elapsed() + 30 * minute;

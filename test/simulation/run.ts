@@ -1,19 +1,124 @@
+import { parseArgs } from 'node:util';
+import { createCoverage, missingCoverage, wantedCoverage } from '../../src/simulation/coverage.ts';
 import { drawStory } from '../../src/simulation/draw.ts';
+import { pairsOfFaults, singleFaults } from '../../src/simulation/exhaustive.ts';
 import { play } from '../../src/simulation/scenario.ts';
+import { shrink } from '../../src/simulation/shrink.ts';
+import type { Story } from '../../src/simulation/story.ts';
+import { caseJobs, playAll, seedJobs } from './pool.ts';
+import type { Failure, Job } from './worker.ts';
 
-const from = Number(process.argv[2] ?? 1);
-const count = Number(process.argv[3] ?? 20);
-const verbose = process.argv[4] === 'v';
-const started = performance.now();
-let bad = 0;
-for (let seed = from; seed < from + count; seed++) {
-  const story = drawStory(seed);
-  const outcome = await play(story);
-  if (verbose) console.log(outcome.trace.join('\n'));
-  if (outcome.violation) {
-    bad++;
-    const line = `${outcome.violation.rule}: ${outcome.violation.message.split('\n').slice(0, 3).join(' ').slice(0, 260)}`;
-    console.log(seed, line);
+const usage = `npm run simulate -- [options]
+
+  --seed N [--verbose]   plays one seed; --verbose prints its whole trace
+  --seeds N [--from M]   plays N seeds, from M (1) on, and wants full coverage
+  --single, --pairs      every single fault at every boundary; pairs on purchases
+  --hours H              plays seeds for so long, from a random one on unless --from
+  --threads N            as many as there are cores
+  --keep-going           plays on after a failure; --no-shrink tells it as it is
+`;
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    verbose: { type: 'boolean' },
+    seeds: { type: 'string' },
+    from: { type: 'string' },
+    single: { type: 'boolean' },
+    pairs: { type: 'boolean' },
+    hours: { type: 'string' },
+    threads: { type: 'string' },
+    'keep-going': { type: 'boolean' },
+    'no-shrink': { type: 'boolean' },
+    help: { type: 'boolean' },
+  },
+});
+const shownLines = 40;
+
+if (values.help) console.log(usage);
+else if (values.seed !== undefined) await replay(Number(values.seed));
+else await many();
+
+/** Plays one seed, and tells how it went. */
+async function replay(seed: number): Promise<void> {
+  const { violation, trace, elapsedMs, runs } = await play(drawStory(seed));
+  if (values.verbose) console.log(trace.join('\n'));
+  if (violation === undefined) {
+    console.log(`seed ${seed}: sound, ${runs} runs in ${Math.round(elapsedMs / 1000)} simulated seconds`);
+    return;
   }
+  await tell({ name: `seed ${seed}`, story: drawStory(seed), ...violation });
+  process.exitCode = 1;
 }
-console.log({ bad, count, perSecond: (count / (performance.now() - started)) * 1000 });
+
+async function many(): Promise<void> {
+  const coverage = createCoverage();
+  const failures: Failure[] = [];
+  const startedAt = performance.now();
+  const endsAt = values.hours === undefined ? undefined : startedAt + Number(values.hours) * 3_600_000;
+  let toldAt = startedAt;
+  let played = 0;
+  await playAll(
+    jobs(),
+    (done) => {
+      played += done.played;
+      coverage.merge(done.hits);
+      for (const failure of done.failures) {
+        failures.push(failure);
+        console.log(`${failure.name}: ${failure.rule} ${failure.message.split('\n')[0]?.slice(0, 220)}`);
+      }
+      if (performance.now() - toldAt > 10_000) {
+        toldAt = performance.now();
+        console.log(progress(played, failures.length, startedAt));
+      }
+      if (endsAt !== undefined && performance.now() > endsAt) return 'stop';
+      return failures.length > 0 && !values['keep-going'] ? 'stop' : 'go on';
+    },
+    values.threads === undefined ? undefined : Number(values.threads),
+  );
+  console.log(progress(played, failures.length, startedAt));
+  const [first] = failures;
+  if (first !== undefined) await tell(first);
+  if (values.seeds !== undefined) tellCoverage(coverage, failures.length === 0);
+  if (failures.length > 0) process.exitCode = 1;
+}
+
+function jobs(): Iterator<Job> | AsyncIterator<Job> {
+  if (values.single) return caseJobs(singleFaults());
+  if (values.pairs) return caseJobs(pairsOfFaults());
+  const from = values.from ?? (values.hours === undefined ? 1 : Math.floor(Math.random() * 2 ** 31));
+  return seedJobs(Number(from), values.seeds === undefined ? undefined : Number(values.seeds));
+}
+
+function progress(played: number, failed: number, startedAt: number): string {
+  const seconds = (performance.now() - startedAt) / 1000;
+  return `${played} stories, ${failed} failures, ${Math.round(seconds)} s, ${(played / seconds).toFixed(1)} a second`;
+}
+
+function tellCoverage(coverage: ReturnType<typeof createCoverage>, complete: boolean): void {
+  const missing = missingCoverage(coverage);
+  const counts = [...coverage.hits].filter(([name]) => name.startsWith('count ')).sort();
+  for (const [name, times] of counts) console.log(`${name.slice('count '.length)}: ${times}`);
+  const wanted = wantedCoverage().length;
+  console.log(`covered: ${wanted - missing.length} of ${wanted} rows × operations and sides of readings`);
+  for (const name of missing) console.log(`not met: ${name}`);
+  if (complete && missing.length > 0) process.exitCode = 1;
+}
+
+/** The smallest story that fails the same way, the end of its trace, and how to see it again. */
+async function tell(failure: Failure): Promise<void> {
+  const story = values['no-shrink']
+    ? failure.story
+    : await shrink(failure.story, (each) => fails(each, failure));
+  const { trace, violation } = await play(story);
+  console.log(`\n${failure.name} breaks ${failure.rule}: ${violation?.message ?? failure.message}`);
+  console.log(`the smallest story: ${JSON.stringify(story, null, 1)}`);
+  if (trace.length > shownLines) console.log(`… ${trace.length - shownLines} lines before`);
+  for (const line of trace.slice(-shownLines)) console.log(line.slice(0, 260));
+  if (failure.name.startsWith('seed '))
+    console.log(`\nagain: npm run simulate -- --seed ${failure.story.seed} --verbose`);
+}
+
+async function fails(story: Story, { rule }: Failure): Promise<boolean> {
+  return (await play(story)).violation?.rule === rule;
+}

@@ -1,0 +1,129 @@
+import { faultRule } from '../emulator/faults.ts';
+import { readFaults, writeFaults, writeNames } from './draw.ts';
+import { play } from './scenario.ts';
+import type { Happening, Incident, SpecModel, Story } from './story.ts';
+
+const minute = 60_000;
+const empty: SpecModel = {
+  settings: { prune: true, max_deletions: 10, exclusive: true },
+  networks: {},
+  ips: {},
+  isos: {},
+  servers: {},
+};
+const server = { server_type: 'sliders-1', cores: 2, memory_mb: 4096, disk_gb: 40, image: 'ubuntu-24.04' };
+const firewall = {
+  enabled: true,
+  policy_in: 'drop',
+  rules: [{ direction: 'in', action: 'accept', enabled: true, protocol: 'tcp', destination_port: '22' }],
+};
+
+/** The smallest files in which each operation is needed once; the second version takes all away again. */
+export const subjects: Readonly<Record<string, readonly SpecModel[]>> = {
+  ip: [{ ...empty, ips: { web: {} } }, empty],
+  network: [{ ...empty, networks: { backend: { cidr: '10.20.0.0/24' } } }, empty],
+  iso: [{ ...empty, isos: { rescue: { url: 'https://mirror.example.com/a.iso' } } }, empty],
+  server: [{ ...empty, servers: { web: { ...server, public_ipv4: { new: true } } } }, empty],
+  'bare server': [{ ...empty, servers: { web: server } }, empty],
+  parts: [
+    {
+      ...empty,
+      networks: { backend: { cidr: '10.20.0.0/24' } },
+      servers: {
+        web: {
+          ...server,
+          public_ipv4: { new: true },
+          network_interfaces: ['backend'],
+          firewall,
+          backup: { max_age: '24h' },
+        },
+      },
+    },
+    empty,
+  ],
+  gpu: [
+    {
+      ...empty,
+      servers: {
+        gpu: { server_type: 'gpu-fixed', gpu_package: ['l40s-2', 'l40s-1'], image: 'ubuntu-24.04' },
+      },
+    },
+    empty,
+  ],
+};
+
+/** What a process can meet at any boundary. */
+const sudden: Readonly<Record<string, Happening>> = {
+  crash: { do: 'crash' },
+  halt: { do: 'halt' },
+  stop: { do: 'stop' },
+  'disk full': { do: 'disk_full', writes: 1, durable: false },
+  'failing fsync': { do: 'disk_full', writes: 1, durable: true },
+};
+
+/** A named story; the name says what strikes where. */
+export interface Case {
+  readonly name: string;
+  readonly story: Story;
+}
+
+/** Builds it up, takes it away again, and strikes nowhere yet. */
+function base(specs: readonly SpecModel[], incidents: readonly Incident[]): Story {
+  return { seed: 1, state: 'memory', readings: {}, specs, faults: [], incidents, pausesMs: [minute] };
+}
+
+/** The file is emptied once the first run has nothing left to do. */
+async function boundariesOf(specs: readonly SpecModel[]): Promise<number> {
+  const { boundaries } = await play(base(specs, [late]));
+  return boundaries.get('*') ?? 0;
+}
+
+/** Never struck: it only keeps the story from being a calm one, so that the edit is played. */
+const late: Incident = { at: { boundary: '*', nth: 1_000_000 }, what: { do: 'crash' } };
+
+/** Every single fault at every boundary, and on every write and read. */
+export async function* singleFaults(): AsyncGenerator<Case> {
+  for (const [subject, specs] of Object.entries(subjects)) {
+    const count = await boundariesOf(specs);
+    for (const [what, happening] of Object.entries(sudden)) {
+      for (let nth = 1; nth <= count; nth++) {
+        const incident = { at: { boundary: '*', nth }, what: happening };
+        yield { name: `${subject}: ${what} at boundary ${nth}`, story: base(specs, [incident]) };
+      }
+    }
+    for (const [what, action] of Object.entries(writeFaults)) {
+      for (const path of writeNames) {
+        const faults = [faultRule({ path, nth: 1 }, action)];
+        yield { name: `${subject}: ${what} on ${path}`, story: { ...base(specs, []), faults } };
+      }
+    }
+    for (const [what, action] of Object.entries(readFaults)) {
+      for (let nth = 1; nth <= 12; nth++) {
+        const faults = [faultRule({ method: 'GET', nth }, action)];
+        yield { name: `${subject}: ${what} on read ${nth}`, story: { ...base(specs, []), faults } };
+      }
+    }
+  }
+}
+
+/** Pairs where money is spent: a fault on the purchase, then a crash or a second fault behind it. */
+export async function* pairsOfFaults(): AsyncGenerator<Case> {
+  const purchases = { ip: 'allocate_ip', server: 'create_server', 'bare server': 'create_server' } as const;
+  for (const [subject, path] of Object.entries(purchases)) {
+    const specs = (subjects[subject] ?? []).slice(0, 1);
+    for (const [first, action] of Object.entries(writeFaults)) {
+      const faults = [faultRule({ path, nth: 1 }, action)];
+      for (const [second, other] of Object.entries(writeFaults)) {
+        const both = [...faults, faultRule({ path, nth: 1 }, other)];
+        yield { name: `${subject}: ${first}, then ${second}`, story: { ...base(specs, []), faults: both } };
+      }
+      for (let nth = 1; nth <= 20; nth++) {
+        const incident: Incident = { at: { boundary: 'change:after', nth }, what: { do: 'crash' } };
+        yield {
+          name: `${subject}: ${first}, then a crash after change ${nth}`,
+          story: { ...base(specs, [incident]), faults },
+        };
+      }
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import type { SpecModel, Story } from './story.ts';
+
+/** Whether the story still fails the same way. */
+export type StillFails = (story: Story) => Promise<boolean>;
+
+/** Plays a failing story may cost while it is made smaller. */
+const mostPlays = 400;
+
+/**
+ * Takes out of a failing story what it does not need: faults, incidents, edits, readings,
+ * entries of the file; again and again, until nothing more can go.
+ */
+export async function shrink(story: Story, stillFails: StillFails): Promise<Story> {
+  let best = story;
+  let plays = 0;
+  for (let smaller = true; smaller && plays < mostPlays; ) {
+    smaller = false;
+    for (const candidate of candidates(best)) {
+      if (++plays > mostPlays) break;
+      if (!(await stillFails(candidate))) continue;
+      best = candidate;
+      smaller = true;
+      break;
+    }
+  }
+  return best;
+}
+
+/** One part less each, large parts first. */
+function* candidates(story: Story): Generator<Story> {
+  const { faults, incidents, specs, readings } = story;
+  if (faults.length > 0) yield { ...story, faults: [] };
+  if (incidents.length > 0) yield { ...story, incidents: [] };
+  if (Object.keys(readings).length > 0) yield { ...story, readings: {} };
+  for (let at = 0; at < faults.length; at++) yield { ...story, faults: without(faults, at) };
+  for (let at = 0; at < incidents.length; at++) yield { ...story, incidents: without(incidents, at) };
+  if (specs.length > 1) yield { ...story, specs: specs.slice(0, -1) };
+  for (const name of Object.keys(readings)) {
+    const { [name as keyof typeof readings]: _left, ...rest } = readings;
+    yield { ...story, readings: rest };
+  }
+  for (const spec of smallerSpecs(specs)) yield { ...story, specs: spec };
+  if (story.state === 'sqlite') yield { ...story, state: 'memory' };
+}
+
+/** The same entry, or field of a server, left out of every version of the file. */
+function* smallerSpecs(specs: readonly SpecModel[]): Generator<readonly SpecModel[]> {
+  for (const collection of ['servers', 'isos', 'ips', 'networks'] as const) {
+    const names = new Set(specs.flatMap((spec) => Object.keys(spec[collection])));
+    for (const name of names) {
+      if (specs.some((spec) => isNamed(spec, collection, name))) continue;
+      yield specs.map((spec) => ({ ...spec, [collection]: omit(spec[collection], name) }));
+    }
+  }
+  const optional = ['backup', 'firewall', 'network_interfaces', 'protect', 'keep_ip', 'public_ipv4'];
+  for (const name of new Set(specs.flatMap(({ servers }) => Object.keys(servers)))) {
+    for (const field of optional) {
+      if (!specs.some(({ servers }) => servers[name]?.[field] !== undefined)) continue;
+      if (field === 'public_ipv4' && specs.some(({ servers }) => servers[name]?.firewall !== undefined))
+        continue;
+      yield specs.map((spec) => {
+        const server = spec.servers[name];
+        return server === undefined
+          ? spec
+          : { ...spec, servers: { ...spec.servers, [name]: omit(server, field) } };
+      });
+    }
+  }
+}
+
+function isNamed({ servers }: SpecModel, collection: string, name: string): boolean {
+  return Object.values(servers).some((server) => {
+    const cards = (server.network_interfaces ?? []) as readonly string[];
+    const address = server.public_ipv4 as { readonly ip?: string } | undefined;
+    return (
+      (collection === 'networks' && cards.includes(name)) || (collection === 'ips' && address?.ip === name)
+    );
+  });
+}
+
+function omit<Value>(entries: Readonly<Record<string, Value>>, name: string): Record<string, Value> {
+  return Object.fromEntries(Object.entries(entries).filter(([each]) => each !== name));
+}
+
+function without<Value>(values: readonly Value[], at: number): readonly Value[] {
+  return values.filter((_, place) => place !== at);
+}

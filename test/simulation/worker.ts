@@ -1,0 +1,41 @@
+import { parentPort } from 'node:worker_threads';
+import { createCoverage } from '../../src/simulation/coverage.ts';
+import { drawStory } from '../../src/simulation/draw.ts';
+import { play } from '../../src/simulation/scenario.ts';
+import type { Story } from '../../src/simulation/story.ts';
+
+/** One thread's work: seeds to draw and play, or stories as they are. */
+export type Job = { readonly seeds: readonly number[] } | { readonly cases: readonly Named[] };
+export interface Named {
+  readonly name: string;
+  readonly story: Story;
+}
+export interface Failure {
+  readonly name: string;
+  readonly story: Story;
+  readonly rule: string;
+  readonly message: string;
+}
+export interface Done {
+  readonly played: number;
+  readonly failures: readonly Failure[];
+  readonly hits: Readonly<Record<string, number>>;
+}
+
+export async function work(job: Job): Promise<Done> {
+  const coverage = createCoverage();
+  const failures: Failure[] = [];
+  const cases =
+    'cases' in job ? job.cases : job.seeds.map((seed) => ({ name: `seed ${seed}`, story: drawStory(seed) }));
+  for (const { name, story } of cases) {
+    const { violation, blockedRuns } = await play(story, coverage);
+    coverage.count('stories');
+    if (blockedRuns > 0) coverage.count('stories with something blocked');
+    if (violation !== undefined) failures.push({ name, story, ...violation });
+  }
+  return { played: cases.length, failures, hits: Object.fromEntries(coverage.hits) };
+}
+
+parentPort?.on('message', (job: Job) => {
+  void work(job).then((done) => parentPort?.postMessage(done));
+});
