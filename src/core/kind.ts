@@ -110,6 +110,9 @@ export interface Diff {
 /** Monthly, in the account's currency, where the catalogue tells; else why it is unknown. */
 export type Price = { readonly known: string } | { readonly unknown: string };
 
+/** Live ids of a kind that are some key's already, so that they are nobody's new ones. */
+export type Known = (kind: KindName) => ReadonlySet<string>;
+
 /** What the reads say of a write whose end is not known. */
 export type Evidence =
   /** It had its effect. `certain`: identified beyond doubt, not by difference of lists. */
@@ -219,7 +222,7 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   /** The reads that evidence will be compared with. */
   preimage(context: WriteContext<Value, Observed>, read: ReadPort): Promise<Json>;
   accept(answer: Conclusive, request: WriteRequest, preimage: Json): Accepted;
-  evidence(intent: Intent, read: ReadPort, known: ReadonlySet<string>): Promise<Evidence>;
+  evidence(intent: Intent, read: ReadPort, known: Known): Promise<Evidence>;
 
   /** The binding for a resource that is there now. */
   bind(context: {

@@ -87,7 +87,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<strin
     );
   }
   const read = run.cache.since(run.deps.clock.monotonic());
-  const found = await run.kindOf(intent.kind).evidence({ ...intent, resourceId: id }, read, new Set());
+  const found = await run.kindOf(intent.kind).evidence({ ...intent, resourceId: id }, read, () => new Set());
   if (found.verdict === 'not_done' || found.verdict === 'unclear' || found.id !== id) {
     throw new ConfigError(
       `The project has no ${intent.kind.replaceAll('_', ' ')} ${id} that fits ${intent.key}.`,
@@ -102,7 +102,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<strin
 async function absentOutcome(run: Run, intent: Intent): Promise<string> {
   const { key, verb, kind } = intent;
   const read = run.cache.since(run.deps.clock.monotonic());
-  const found = await run.kindOf(kind).evidence(intent, read, run.known(kind, intent));
+  const found = await run.kindOf(kind).evidence(intent, read, (each) => run.known(each, intent));
   if (verb === 'delete' && found.verdict !== 'done') {
     throw new ConfigError(`${key} is still there, so its deletion cannot be taken as done: use --abandon.`);
   }

@@ -234,7 +234,7 @@ async function notSeen(run: Run, intent: Intent, absent: () => Promise<Progress>
 async function seek(run: Run, intent: Intent): Promise<Evidence | undefined> {
   const token = await run.fence();
   const read = run.cache.since(run.deps.clock.monotonic());
-  const found = await run.kindOf(intent.kind).evidence(intent, read, run.known(intent.kind, intent));
+  const found = await run.kindOf(intent.kind).evidence(intent, read, (kind) => run.known(kind, intent));
   return run.deps.writes.token() === token ? found : undefined;
 }
 

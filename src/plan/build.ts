@@ -178,10 +178,13 @@ function blockedIntent(intent: Intent, world: World): Blocked[] {
   const position = world.subjects.get(intent.key)?.desired?.position;
   const where = position === undefined ? 'the file' : `${position.file}:${position.line}:${position.column}`;
   const adoptable = intent.verb === 'create' ? (candidates.length > 0 ? candidates : ['ID']) : [];
+  // A deletion has no entry to be corrected; where its resource is still there it is given up, and asked for anew.
+  const file = until === 'file' && intent.verb !== 'delete';
   const commands = [
-    ...(until === 'file' ? [`correct the entry at ${where}`] : []),
-    ...(until === 'file' ? [] : adoptable.map((id) => `vdcsync resolve ${intent.key} --adopt ${id}`)),
+    ...(file ? [`correct the entry at ${where}`] : []),
+    ...(file ? [] : adoptable.map((id) => `vdcsync resolve ${intent.key} --adopt ${id}`)),
     `vdcsync resolve ${intent.key} --absent`,
+    ...(intent.verb === 'delete' ? [`vdcsync resolve ${intent.key} --abandon`] : []),
   ];
   return [{ key: intent.key, verb: intent.verb, code, reason, resolve: commands.join(' | ') }];
 }

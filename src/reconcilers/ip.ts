@@ -127,8 +127,10 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     }
     const before = recordedIds(intent.preimage, 'ips');
     // One that a server holds came with that server: what is allocated is free.
-    const fresh = (await read.ips()).filter(
-      ({ id, server_id }) => server_id === null && !before.has(String(id)) && !known.has(String(id)),
+    const ips = await read.ips();
+    const ours = known('ip');
+    const fresh = ips.filter(
+      ({ id, server_id }) => server_id === null && !before.has(String(id)) && !ours.has(String(id)),
     );
     const [one, another] = fresh;
     if (one === undefined) return { verdict: 'not_done' };

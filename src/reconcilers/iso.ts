@@ -127,8 +127,10 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     }
     const before = recordedIds(intent.preimage, 'isos');
     const name = member(intent.request.body, 'name');
-    const matches = (await read.isos()).filter(
-      (each) => !before.has(each.id) && !known.has(each.id) && each.name.trim() === name,
+    const isos = await read.isos();
+    const ours = known('iso');
+    const matches = isos.filter(
+      (each) => !before.has(each.id) && !ours.has(each.id) && each.name.trim() === name,
     );
     const [one, another] = matches;
     if (one === undefined) return { verdict: 'not_done' };

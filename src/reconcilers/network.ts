@@ -143,9 +143,10 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     }
     const wanted = intent.request.body as { readonly name: string; readonly cidr: string };
     const before = recordedIds(intent.preimage, 'networks');
+    const ours = known('network');
     const matches = networks.filter(
       (each) =>
-        !known.has(String(each.id)) &&
+        !ours.has(String(each.id)) &&
         (intent.resourceId === undefined
           ? !before.has(String(each.id))
           : String(each.id) === intent.resourceId) &&

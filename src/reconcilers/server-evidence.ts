@@ -1,10 +1,11 @@
+import type { Known } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { Ip, ServerId } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { member, recordedIds } from './existence.ts';
 
 /** A server leaves a trace in the documented reads only by its public address; the profile may know a list. */
-export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: ReadonlySet<string>) {
+export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: Known) {
   const ips = await read.ips();
   const addressesOf = (id: string) =>
     ips
@@ -30,7 +31,7 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
       ...ips.flatMap(({ server_id }) => (server_id === null ? [] : [String(server_id)])),
       ...named.map(({ id }) => String(id)),
     ]),
-  ].filter((id) => !before.has(id) && !known.has(id));
+  ].filter((id) => !before.has(id) && !known('server').has(id));
   const [one, another] = strangers;
   if (another !== undefined) {
     const reason = `${strangers.length} servers have come since: ${strangers.join(', ')}`;
@@ -49,10 +50,11 @@ function asksForAddress({ request }: Intent): boolean {
 }
 
 /** Addresses that came with a creation that failed, or at the same time. @assumption A40 */
-function strayAddresses(intent: Intent, ips: readonly Ip[], known: ReadonlySet<string>): readonly string[] {
+function strayAddresses(intent: Intent, ips: readonly Ip[], known: Known): readonly string[] {
   const before = recordedIds(intent.preimage, 'ips');
+  const ours = known('ip');
   return ips
-    .filter(({ id, server_id }) => server_id === null && !before.has(String(id)) && !known.has(String(id)))
+    .filter(({ id, server_id }) => server_id === null && !before.has(String(id)) && !ours.has(String(id)))
     .map(({ address }) => address);
 }
 

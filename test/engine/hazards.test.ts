@@ -403,6 +403,23 @@ describe('engine: the file changes', () => {
   });
 });
 
+describe('engine: what a failed task left', () => {
+  test('is not an address that the file took meanwhile', async () => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'answer', status: 409, code: 'odd' }),
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'fail', leaves: 'nothing' }),
+    ]);
+    const spec = `${server()}ips:\n  one: {server_type_id: 3}\n`;
+
+    const report = await played.apply(spec);
+
+    expect(report.blocked).toEqual([]);
+    expect(played.emulator.billed()).toHaveLength(3);
+    await converges(played, spec);
+  });
+});
+
 describe('engine: a download that always fails', () => {
   test('is tried a bounded number of times in a run, and told', async () => {
     const played = rig();

@@ -49,10 +49,12 @@ describe('plan: writes that are not settled', () => {
     expect(edited.blocked).toEqual([]);
   });
 
-  test('a deletion is settled by absence alone', () => {
+  test('a deletion is settled by absence, or given up', () => {
     const plan = planOf(worldOf(desired), { openIntents: [intent({ verb: 'delete', blocked: unknown })] });
 
-    expect(plan.blocked[0]?.resolve).toBe('vdcsync resolve networks.a --absent');
+    expect(plan.blocked[0]?.resolve).toBe(
+      'vdcsync resolve networks.a --absent | vdcsync resolve networks.a --abandon',
+    );
   });
 
   test('one under way is a warning', () => {
