@@ -148,6 +148,7 @@ function withheldOf(plan: Plan, withholds: Repeating['withholds']): ReadonlySet<
 /** What the plan changes of the state alone: no write goes with it. */
 async function keepBooks(run: Run, { plan, releases }: Planned): Promise<void> {
   await run.deps.store.claimProject(run.desired.projectId);
+  await run.keepMoves();
   await rememberTrust(run);
   await closeOvertaken(run, plan);
   const changes = [...flagChanges(run), ...(await releaseChanges(run, releases))];

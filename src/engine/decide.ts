@@ -43,6 +43,7 @@ export async function adoptKey(
     throw new ConfigError(`The project has no ${subject.kind.replaceAll('_', ' ')} ${id}.`);
   }
   await deps.store.claimProject(desired.projectId);
+  await run.keepMoves();
   const changes: StateChange[] = [
     ...(subject.binding === undefined || subject.binding.id === id
       ? []
@@ -62,6 +63,7 @@ export async function resolveIntent(
   resolution: Resolution,
 ): Promise<string> {
   const run = await openRun(deps, gate, desired);
+  await run.keepMoves();
   const intent = run.intents.get(key);
   if (intent === undefined) {
     const open = [...run.intents.keys()];

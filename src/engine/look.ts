@@ -47,6 +47,7 @@ export async function planFor(run: Run, destroy: boolean, deletedBefore: number)
     kinds: run.deps.kinds,
     world: run.world,
     openIntents: [...run.intents.values()],
+    moves: run.moves,
     desiredDigest: run.desired.digest,
     trusted: await isTrusted(run),
     destroy,

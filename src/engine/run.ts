@@ -7,6 +7,7 @@ import type { WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
 import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
 import type { EngineDeps, Repeating } from './engine.ts';
+import { type Move, moveChanges, movedBindings, movesOf } from './moves.ts';
 import type { HoldScope } from './outcome.ts';
 import type { ReadCache } from './read-cache.ts';
 import { createStopwatch, type Stopwatch } from './stopwatch.ts';
@@ -72,6 +73,10 @@ export interface Run {
     changes: readonly StateChange[],
   ): Promise<void>;
   change(changes: readonly StateChange[]): Promise<void>;
+  /** Keys that the file has renamed, until the state says so too. */
+  readonly moves: Move[];
+  /** Makes the moves durable. */
+  keepMoves(): Promise<void>;
   /** Bindings of what is inside a server. */
   boundIn(server: ResourceKey): readonly Binding[];
   tell(key: ResourceKey, verb: Verb, step: Step, detail: string, untilMs?: number): void;
@@ -93,8 +98,10 @@ export interface RunOptions {
 export async function startRun(options: RunOptions): Promise<Run> {
   const { deps, desired, cache, repeating } = options;
   const { store, clock, kinds, profile } = deps;
-  const bindings = new Map((await store.bindings()).map((binding) => [binding.key, binding]));
+  const stored = new Map((await store.bindings()).map((binding) => [binding.key, binding]));
   const intents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
+  const moves = movesOf(desired, stored, intents);
+  const bindings = movedBindings(stored, moves);
   const wanted = new Map(desired.resources.map((resource) => [resource.key, resource]));
   const holds = repeating?.holds ?? new Map<string, Hold>();
   const broken = new AbortController();
@@ -133,6 +140,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
     halt: AbortSignal.any([options.halt, broken.signal]),
     bindings,
     intents,
+    moves: [...moves],
     stopwatch: createStopwatch(clock, profile.timeScale),
     openSince: new Map(),
     exhausted: new Map(),
@@ -192,6 +200,11 @@ export async function startRun(options: RunOptions): Promise<Run> {
     async change(changes) {
       await store.change(changes, clock.now());
       follow(changes);
+    },
+    async keepMoves() {
+      const changes = moveChanges(run.moves, bindings);
+      if (changes.length > 0) await run.change(changes);
+      run.moves.length = 0;
     },
     boundIn: (server) => [...bindings.values()].filter(({ key }) => key.startsWith(`${server}.`)),
     tell(key, verb, step, detail, untilMs) {

@@ -14,6 +14,8 @@ import { obstacles, order, prerequisites } from './order.ts';
 export interface PlanInput extends GuardInput {
   readonly kinds: ReadonlyMap<KindName, ResourceKind>;
   readonly openIntents: readonly Intent[];
+  /** Bindings that go by another key from now on. */
+  readonly moves?: readonly { readonly from: ResourceKey; readonly to: ResourceKey }[];
   /** Of the spec. */
   readonly desiredDigest: string;
 }
@@ -59,6 +61,7 @@ export function buildPlan(input: PlanInput): Planned {
     ...drafts.flatMap(({ diff }) => diff.warnings ?? []),
     ...releases.map(({ key, reason }) => ({ code: 'released', key, message: reason })),
     ...[...inFlight.values()].flatMap(inFlightWarning),
+    ...(input.moves ?? []).map(movedWarning),
     ...notActive(world),
   ];
   return { plan: assemble(input, { drafts, allowed, operations, blocked, warnings, releases }), releases };
@@ -193,6 +196,14 @@ function inFlightWarning(intent: Intent): Warning[] {
   if (intent.phase === 'blocked') return [];
   const message = `${intent.verb} was sent before and is not settled yet (${intent.phase}); apply settles it first`;
   return [{ code: 'in_flight', key: intent.key, message }];
+}
+
+function movedWarning({ from, to }: { readonly from: ResourceKey; readonly to: ResourceKey }): Warning {
+  return {
+    code: 'moved',
+    key: to,
+    message: `was ${from}; its binding moves with it, and nothing is written`,
+  };
 }
 
 /** @source API §1.6 */

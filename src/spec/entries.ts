@@ -1,6 +1,6 @@
 import type { DesiredResource } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import { childKey, topLevelKey } from '../core/keys.ts';
+import { childKey, parseKey, topLevelKey } from '../core/keys.ts';
 import type { EntryIssue, ResourceKind } from '../core/kind.ts';
 import { kinds } from '../reconcilers/registry.ts';
 import { find, type Located, nearest, type Path, type Report, redact } from './located.ts';
@@ -32,7 +32,8 @@ export function readEntry(
   const entry = parse(section, key, located, report);
   if (entry === undefined) return [];
   const { fields, dropped } = entry;
-  const value = ownValue(section, fields, name);
+  const moved = movedFrom(section, fields);
+  const value = ownValue(section, fields, moved?.name ?? name);
   const managed = fields.managed !== false;
   const id = fields.id === undefined ? undefined : String(fields.id);
   const resource: DesiredResource = {
@@ -41,6 +42,7 @@ export function readEntry(
     value,
     managed,
     ...(id === undefined ? {} : { id }),
+    ...(moved === undefined ? {} : { moved: moved.key }),
     protect: fields.protect === true,
     position: located.keyPosition ?? located.position,
   };
@@ -81,6 +83,14 @@ function parse(section: Section, key: ResourceKey, located: Located, report: Rep
   const kept = Object.entries(whole.value as Fields).filter(([field]) => !checked.fields.has(field));
   const again = section.schema.safeParse(Object.fromEntries(kept));
   return again.success ? { fields: again.data as Fields, dropped: checked.fields } : undefined;
+}
+
+/** The key before, where it is one of the same map; what else it may be is reported with the references. */
+function movedFrom({ collection, kind }: Section, { moved }: Fields) {
+  const from = (moved as { readonly from: string } | undefined)?.from;
+  if (from === undefined) return undefined;
+  const parsed = parseKey(from.includes('.') ? from : topLevelKey(collection, from));
+  return parsed?.kind === kind.name && parsed.parent === undefined ? parsed : undefined;
 }
 
 function ownValue({ schema, children }: Section, fields: Fields, name: string): Fields {

@@ -77,7 +77,7 @@ export const fileSchema = z.strictObject({
 });
 
 /** Fields that every top-level entry may carry beside its kind's own. */
-export const commonFields = ['id', 'managed', 'protect'] as const;
+export const commonFields = ['id', 'managed', 'moved', 'protect'] as const;
 
 /** A name as a key in one of the maps, and how to say what is accepted. */
 export interface NameRule {
@@ -141,6 +141,14 @@ function entrySchema(kind: ResourceKind, children: ReadonlyMap<string, ResourceK
       .boolean()
       .default(true)
       .describe('false: has to exist, and is never created, changed or deleted.'),
+    moved: z
+      .strictObject({
+        from: z.string().min(1).describe('The key before, such as servers.web-1.'),
+      })
+      .optional()
+      .describe(
+        'The entry had another key: what is bound to that belongs to this one, and nothing is made anew. `name` then defaults to the name before.',
+      ),
     protect: z
       .boolean()
       .default(false)

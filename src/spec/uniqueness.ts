@@ -34,10 +34,34 @@ export function checkUniqueness(entries: readonly Entry[], report: Report): void
       tell: ({ located }, _first, at) => `${located.shown} stands here twice: first at ${at}`,
     },
   );
+  reportMoves(top, report);
   reportOverlaps(
     top.filter(({ resource }) => resource.kind === 'network'),
     report,
   );
+}
+
+/** A key moves to one other, and then stands for nothing itself. */
+function reportMoves(entries: readonly Entry[], report: Report): void {
+  const keys = new Set(entries.map(({ resource }) => resource.key));
+  const claimed = new Map<string, Entry>();
+  for (const entry of entries) {
+    const { located, resource } = entry;
+    const given = find(located, ['moved', 'from']);
+    if (given === undefined || given.broken) continue;
+    const { moved } = resource;
+    const earlier = moved && claimed.get(moved);
+    if (moved === undefined) {
+      const map = resource.key.split('.')[0];
+      report(given.position, `${given.shown} is no key that ${resource.key} can have had: write ${map}.NAME`);
+    } else if (moved === resource.key) {
+      report(given.position, `${resource.key} cannot have moved from itself: remove \`moved\``);
+    } else if (keys.has(moved)) {
+      report(given.position, `${moved} is still in the file: rename its entry, or remove \`moved\``);
+    } else if (earlier !== undefined) {
+      report(given.position, `${moved} cannot have become both ${earlier.resource.key} and ${resource.key}`);
+    } else claimed.set(moved, entry);
+  }
 }
 
 interface Rule {

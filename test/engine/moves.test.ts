@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest';
+import { load, rig } from '../support/rig.ts';
+
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const before = `settings: {prune: true, max_deletions: 9}
+networks: {backend: {cidr: 10.20.0.0/24}}
+ips: {web: {}}
+servers:
+  web-1: {${size}, public_ipv4: {ip: web}, network_interfaces: [backend], firewall: {enabled: true, policy_in: drop, rules: []}}
+`;
+const after = `settings: {prune: true, max_deletions: 9}
+networks: {back: {cidr: 10.20.0.0/24, moved: {from: networks.backend}}}
+ips: {www: {moved: {from: ips.web}}}
+servers:
+  web: {${size}, moved: {from: servers.web-1}, public_ipv4: {ip: www}, network_interfaces: [back], firewall: {enabled: true, policy_in: drop, rules: []}}
+`;
+
+describe('engine/moves', () => {
+  test('an entry takes another key without a write', async () => {
+    const world = rig();
+    await world.apply(before);
+    const ids = new Map((await world.store.bindings()).map(({ key, id }) => [key as string, id]));
+    const writes = world.writes().length;
+
+    const plan = await world.plan(after);
+    expect(plan.operations).toEqual([]);
+    expect(plan.blocked).toEqual([]);
+    expect(plan.warnings.map(({ code }) => code)).toContain('moved');
+    expect((await world.store.bindings()).some(({ key }) => key === 'servers.web-1')).toBe(true);
+
+    expect((await world.apply(after)).outcome).toBe('converged');
+    expect(world.writes()).toHaveLength(writes);
+    const bindings = new Map((await world.store.bindings()).map(({ key, id }) => [key as string, id]));
+    expect(bindings).toEqual(
+      new Map([
+        ['networks.back', ids.get('networks.backend')],
+        ['ips.www', ids.get('ips.web')],
+        ['servers.web', ids.get('servers.web-1')],
+        ['servers.web.network_interfaces.back', ids.get('servers.web-1.network_interfaces.backend')],
+        ['servers.web.firewall', ids.get('servers.web-1.firewall')],
+      ]),
+    );
+    expect((await world.plan(after)).warnings).toEqual([]);
+    expect((await world.plan(after)).operations).toEqual([]);
+  });
+
+  test('adopting under a new file moves the rest with it, so that nothing is bound twice', async () => {
+    const world = rig();
+    await world.apply(before);
+    const free = world.emulator.mutate({ do: 'add_ip' }) as { id: number };
+    const more = after.replace('ips: {', 'ips: {more: {}, ');
+    await world.clock.run(world.engine.adopt(load(more), 'ips.more' as never, String(free.id)));
+    const bindings = await world.store.bindings();
+    expect(new Set(bindings.map(({ kind, id, parentId }) => `${kind} ${id} ${parentId}`)).size).toBe(
+      bindings.length,
+    );
+    expect((await world.plan(more)).operations).toEqual([]);
+  });
+
+  test.each([
+    ['servers: {a: {id: 1, moved: {from: ips.b}}}', 'is no key that servers.a can have had'],
+    ['servers: {a: {id: 1, moved: {from: servers.a}}}', 'cannot have moved from itself'],
+    ['servers: {a: {id: 1, moved: {from: servers.b}}, b: {id: 2}}', 'servers.b is still in the file'],
+    [
+      'servers: {a: {id: 1, moved: {from: servers.c}}, b: {id: 2, moved: {from: servers.c}}}',
+      'cannot have become both',
+    ],
+  ])('%s is refused', (text, message) => {
+    expect(() => load(`${text}\n`)).toThrow(message);
+  });
+});
