@@ -104,8 +104,6 @@ export interface Task {
   readonly detail: string | null;
 }
 
-export type PricingMode = 'sliders' | 'plans' | 'fixed';
-
 export interface ServerType {
   readonly id: ServerTypeId;
   readonly name: string;

@@ -18,7 +18,7 @@ import { authenticate, projectTokens } from './tokens.ts';
 import { inProcessTransport } from './transport.ts';
 import type { Durations, World } from './world.ts';
 
-export type { Emulator, EmulatorOptions, HandleOptions } from './options.ts';
+export type { Emulator, EmulatorOptions } from './options.ts';
 
 /** Requests kept in the log. */
 const MOST_LOGGED = 10_000;
