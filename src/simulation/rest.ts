@@ -8,11 +8,18 @@ import { sorts } from './ledger.ts';
 import type { Stage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
-/** The next run plans nothing and writes nothing, and neither does a dry one. */
-export async function checkFixedPoint(stage: Stage, controller: Controller, spec: SpecModel): Promise<void> {
+/** The next run plans nothing and writes nothing, and neither does a dry one. Gives what it warns of. */
+export async function checkFixedPoint(
+  stage: Stage,
+  controller: Controller,
+  spec: SpecModel,
+): Promise<string> {
+  let warnings = '';
   const desired = stage.load(spec);
   for (const dry of [true, false]) {
-    if (stage.violation !== undefined) return;
+    if (stage.violation !== undefined) return warnings;
+    // A dry run leaves no note of its requests, so whoever comes right after it knows nothing of them.
+    await stage.clock.advance(2 * 60_000);
     const { running, engine } = await stage.start(controller, desired, dry);
     const changes = () => stage.crossed.get('beginIntent:before') ?? 0;
     const writes = () => stage.crossed.get('write:before') ?? 0;
@@ -32,27 +39,42 @@ export async function checkFixedPoint(stage: Stage, controller: Controller, spec
       stage.fail('I13', 'a run with nothing to do wrote');
     if (dry && (stage.crossed.get('change:after') ?? 0) !== before[2])
       stage.fail('I7', 'a dry run changed the state');
+    warnings = (plan?.warnings ?? []).map(({ message }) => message).join('\n');
     await stage.end(running);
   }
+  return warnings;
 }
 
 /** What is billed is wanted, kept on purpose or a stranger's; what is wanted is there. */
-export async function checkAtRest(stage: Stage, controller: Controller, spec: SpecModel): Promise<void> {
+export async function checkAtRest(
+  stage: Stage,
+  controller: Controller,
+  spec: SpecModel,
+  warnings: string,
+): Promise<void> {
   if (stage.violation !== undefined) return;
   const store = await controller.box.open(stage.clock.now());
   const bindings = await store.bindings();
   await controller.box.release();
   const project = stage.emulator.world.projects[0] as Project;
-  checkNothingLeft(stage, project, bindings);
+  checkNothingLeft(stage, project, bindings, warnings);
   const desired = stage.load(spec);
   if (desired.settings.drift === 'report') return;
   for (const resource of desired.resources) checkWanted(stage, project, bindings, resource);
 }
 
-function checkNothingLeft(stage: Stage, project: Project, bindings: readonly Binding[]): void {
+function checkNothingLeft(
+  stage: Stage,
+  project: Project,
+  bindings: readonly Binding[],
+  warnings: string,
+): void {
   const lists = { server: project.servers, ip: project.ips, network: project.networks, iso: project.isos };
   for (const sort of sorts) {
-    for (const { id } of lists[sort]) {
+    for (const one of lists[sort]) {
+      const { id } = one;
+      const told = 'address' in one ? warnings.includes(one.address) : warnings.includes(`${sort} ${id}`);
+      if (told) continue;
       const birth = stage.ledger.birthOf(sort, String(id));
       const bound = bindings.some((each) => each.kind === sort && each.id === String(id));
       if (bound || birth?.stranger || stage.ledger.wasLetGo(sort, String(id))) continue;

@@ -1,9 +1,13 @@
+import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import type { Done, Job } from './worker.ts';
+import type { Done, Job, Named } from './worker.ts';
 
 /** Stories that one message carries to a thread. */
 const batchSize = 25;
+
+/** A batch that is not over by then hangs. */
+const longestBatchMs = 180_000;
 
 /** Plays everything that `jobs` gives, on all cores; stops early when `onDone` says so. */
 export async function playAll(
@@ -18,12 +22,7 @@ export async function playAll(
       while (!stopped) {
         const next = await jobs.next();
         if (next.done) return;
-        const done = await new Promise<Done>((resolve, reject) => {
-          worker.once('message', resolve);
-          worker.once('error', reject);
-          worker.postMessage(next.value);
-        });
-        worker.removeAllListeners();
+        const done = await answerOf(worker, next.value);
         if (onDone(done) === 'stop') stopped = true;
       }
     } finally {
@@ -31,6 +30,29 @@ export async function playAll(
     }
   }
   await Promise.all(Array.from({ length: threads }, drive));
+}
+
+async function answerOf(worker: Worker, job: Job): Promise<Done> {
+  const over = new AbortController();
+  let watchdog: NodeJS.Timeout | undefined;
+  try {
+    return await Promise.race([
+      once(worker, 'message', { signal: over.signal }).then(([done]) => done as Done),
+      once(worker, 'error', { signal: over.signal }).then(([error]) => Promise.reject(error as Error)),
+      new Promise<never>((_resolve, reject) => {
+        const what =
+          'seeds' in job ? `seeds ${job.seeds.join(' ')}` : job.cases.map(({ name }) => name).join(', ');
+        watchdog = setTimeout(
+          () => reject(new Error(`no end after ${longestBatchMs} ms: ${what}`)),
+          longestBatchMs,
+        );
+        worker.postMessage(job);
+      }),
+    ]);
+  } finally {
+    clearTimeout(watchdog);
+    over.abort();
+  }
 }
 
 /** Batches of seeds from `first` on; endless without `count`. */
@@ -41,10 +63,8 @@ export function* seedJobs(first: number, count = Number.POSITIVE_INFINITY): Gene
   }
 }
 
-export async function* caseJobs(
-  cases: AsyncIterable<Job extends infer J ? (J extends { cases: readonly (infer C)[] } ? C : never) : never>,
-): AsyncGenerator<Job> {
-  let batch = [];
+export async function* caseJobs(cases: AsyncIterable<Named>): AsyncGenerator<Job> {
+  let batch: Named[] = [];
   for await (const each of cases) {
     batch.push(each);
     if (batch.length < batchSize) continue;
