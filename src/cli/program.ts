@@ -3,6 +3,7 @@ import { projectSchemaText } from '../spec/generate-schema.ts';
 import { type ApplyFlags, apply } from './commands/apply.ts';
 import { completion, type Shell, shells } from './commands/completion.ts';
 import { type EmulatorFlags, emulator } from './commands/emulator.ts';
+import { type ExportFlags, exportProject } from './commands/export.ts';
 import { type HistoryFlags, history } from './commands/history.ts';
 import { planFormats } from './commands/output.ts';
 import { type PlanFlags, plan } from './commands/plan.ts';
@@ -81,6 +82,17 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
   withRun(
     command('run', 'the daemon, and the default: watch the file or a branch, and keep the project so'),
   ).action(async (flags: RunFlags) => end(await run(flags, io)));
+
+  withState(
+    command('export', 'print a spec of the live project, ids included; planning it gives nothing but adopt'),
+  )
+    .option('--api-profile <file>', 'what belongs to one deployment of the API')
+    .option('--emulator', 'of the embedded emulator, its world kept beside the state, instead of an API')
+    .option('--out <file>', 'write it to a file, which must not be there yet')
+    .addOption(
+      new Option('--format <format>', 'form of the result (default: yaml)').choices(['yaml', 'json']),
+    )
+    .action(async (flags: ExportFlags) => end(await exportProject(flags, io)));
 
   withApi(command('adopt', 'bind a key of the file to a live resource'))
     .argument('<key>', 'such as servers.web-1')

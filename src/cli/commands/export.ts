@@ -1,0 +1,59 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { ConfigError } from '../../core/errors.ts';
+import { readWorldFile } from '../../emulator/persistence.ts';
+import { openSession } from '../compose.ts';
+import { type CommonFlags, stateLocation } from '../config.ts';
+import { worldFile } from '../embedded.ts';
+import { type ExitCode, exitCodes } from '../exit.ts';
+import { createNames } from '../export/names.ts';
+import { specOf } from '../export/spec.ts';
+import { readInventory } from '../export/survey.ts';
+import { exportedValue, exportedYaml } from '../export/yaml.ts';
+import type { Io } from '../terminal.ts';
+import { writeOut } from './output.ts';
+
+export interface ExportFlags extends CommonFlags {
+  readonly format?: 'yaml' | 'json';
+  readonly out?: string;
+}
+
+/** Prints a spec of the live project, ids included. Reads only. */
+export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCode> {
+  const { out } = flags;
+  if (out !== undefined && existsSync(resolve(io.cwd, out))) {
+    throw new ConfigError(`${out} is there already, and is not overwritten: name another file with --out`);
+  }
+  const session = await openSession(flags, io, { mode: 'read', projectId: anyProject(flags, io) });
+  try {
+    const inventory = await readInventory(session.reads, (done, of) => progress(io, done, of));
+    const spec = specOf(inventory, createNames(await session.store.bindings()));
+    const text =
+      flags.format === 'json' ? `${JSON.stringify(exportedValue(spec), null, 2)}\n` : exportedYaml(spec);
+    if (out === undefined) io.stdout.write(text);
+    else writeOut(out, text, io);
+    if (out !== undefined) {
+      io.stderr.write(`vdcsync: project ${spec.projectId} is in ${out}; next: vdcsync plan -f ${out}\n`);
+    }
+    if (!inventory.complete) {
+      io.stderr.write(
+        'vdcsync: servers without a public address are not in it: the documented API does not list servers\n',
+      );
+    }
+    return exitCodes.done;
+  } finally {
+    await session.close();
+  }
+}
+
+/** The token says which project it is; only an embedded emulator has to be told. */
+function anyProject(flags: CommonFlags, io: Io): number {
+  const fallback = 4711;
+  if (flags.emulator !== true) return fallback;
+  return readWorldFile(worldFile(stateLocation(flags, io)))?.projects[0]?.id ?? fallback;
+}
+
+function progress(io: Io, done: number, of: number): void {
+  if (!io.stderr.isTTY || io.env.TERM === 'dumb') return;
+  io.stderr.write(done === of ? '\r\x1b[K' : `\rreading server ${done} of ${of}`);
+}

@@ -1,0 +1,52 @@
+import type { Collection, KindName } from '../../core/keys.ts';
+import { parseKey } from '../../core/keys.ts';
+import type { Binding } from '../../core/state.ts';
+import { nameRules } from '../../spec/schemas.ts';
+
+/** Finds each live resource a name in the file: what the state calls it, else what the project does. */
+export interface Names {
+  of(
+    collection: Collection,
+    kind: KindName,
+    id: string | number,
+    wanted: readonly (string | undefined)[],
+  ): string;
+}
+
+export function createNames(bindings: readonly Binding[]): Names {
+  const known = new Map<string, string>(
+    bindings.flatMap(({ kind, id, key }) => {
+      const parsed = parseKey(key);
+      return parsed === undefined || parsed.parent !== undefined
+        ? []
+        : [[`${kind} ${id}`, parsed.name] as const];
+    }),
+  );
+  const given = new Map<string, string>();
+  const taken = new Set([...known.entries()].map(([what, name]) => `${what.split(' ')[0]} ${name}`));
+  return {
+    of(collection, kind, id, wanted) {
+      const what = `${kind} ${id}`;
+      const before = given.get(what) ?? known.get(what);
+      if (before !== undefined) return before;
+      const base =
+        wanted.map((each) => fitting(collection, each)).find((each) => each !== undefined) ?? `${kind}-${id}`;
+      const name = taken.has(`${kind} ${base}`) ? `${base.slice(0, 20)}-${id}` : base;
+      taken.add(`${kind} ${name}`);
+      given.set(what, name);
+      return name;
+    },
+  };
+}
+
+/** The name, as far as it can be one in the file. */
+function fitting(collection: Collection, name: string | undefined): string | undefined {
+  if (name === undefined) return undefined;
+  const { pattern } = nameRules[collection];
+  if (pattern.test(name)) return name;
+  const near = name
+    .replace(/[^A-Za-z0-9_-]+/g, '-')
+    .replace(/^[-_]+|[-_]+$/g, '')
+    .slice(0, 30);
+  return pattern.test(near) ? near : undefined;
+}

@@ -1,0 +1,87 @@
+import type { ReadPort } from '../../core/ports.ts';
+import type {
+  BackupPolicy,
+  Firewall,
+  Ip,
+  Iso,
+  Network,
+  NetworkInterface,
+  Project,
+  Server,
+  ServerId,
+} from '../../core/resources.ts';
+
+/** One server with what is in it; `shown` where the API profile says how servers are read. */
+export interface FoundServer {
+  readonly id: ServerId;
+  readonly shown: Server | undefined;
+  readonly ips: readonly Ip[];
+  readonly cards: readonly NetworkInterface[];
+  readonly firewall: Firewall | undefined;
+  readonly policy: BackupPolicy | undefined;
+  readonly backups: number;
+}
+
+/** The whole of a live project, as far as it can be read. */
+export interface Inventory {
+  readonly project: Project;
+  readonly networks: readonly Network[];
+  readonly ips: readonly Ip[];
+  readonly isos: readonly Iso[];
+  readonly servers: readonly FoundServer[];
+  /** Servers were listed, and not only found by their addresses. */
+  readonly complete: boolean;
+}
+
+/** Reads everything; servers by their addresses, and by the list where there is one. */
+export async function readInventory(
+  read: ReadPort,
+  onProgress: (done: number, of: number) => void,
+): Promise<Inventory> {
+  const project = await read.project();
+  const [networks, ips, isos, listed] = await Promise.all([
+    read.networks(),
+    read.ips(),
+    read.isos(),
+    read.servers?.(),
+  ]);
+  const ids = [
+    ...new Set([...ips.flatMap(({ server_id }) => server_id ?? []), ...(listed ?? []).map(({ id }) => id)]),
+  ].sort((a, b) => a - b);
+  let done = 0;
+  const servers = await Promise.all(
+    ids.map(async (id) => {
+      const shown = (await read.findServer?.(id)) ?? listed?.find((each) => each.id === id);
+      const found = await readServer(read, id, shown, ips);
+      onProgress(++done, ids.length);
+      return found;
+    }),
+  );
+  return {
+    project,
+    networks,
+    ips,
+    isos,
+    servers: servers.flatMap((each) => each ?? []),
+    complete: listed !== undefined,
+  };
+}
+
+/** `undefined`: it went while it was looked at. */
+async function readServer(
+  read: ReadPort,
+  id: ServerId,
+  shown: Server | undefined,
+  ips: readonly Ip[],
+): Promise<FoundServer | undefined> {
+  const [cards, firewall, policy, backups] = await Promise.all([
+    read.findNetworkInterfaces(id),
+    read.findFirewall(id),
+    read.findBackupPolicy(id),
+    read.findBackups(id),
+  ]);
+  if (cards === undefined) return undefined;
+  const own = ips.filter(({ server_id }) => server_id === id);
+  const primaryFirst = [...own].sort((a, b) => Number(b.primary) - Number(a.primary));
+  return { id, shown, ips: primaryFirst, cards, firewall, policy, backups: backups?.length ?? 0 };
+}

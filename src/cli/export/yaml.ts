@@ -1,0 +1,67 @@
+import { Document, isMap, isScalar, isSeq, type Node, type YAMLMap } from 'yaml';
+import { printable } from '../terminal.ts';
+import type { ExportedEntry, ExportedSpec } from './spec.ts';
+
+const maps = ['networks', 'ips', 'isos', 'servers'] as const;
+
+/** The spec as YAML for people: short maps in one line, notes above the entries they are about. */
+export function exportedYaml(spec: ExportedSpec): string {
+  const document = new Document(exportedValue(spec));
+  document.commentBefore = spec.head.map(comment).join('\n');
+  const root = document.contents as YAMLMap<
+    { value: string; spaceBefore?: boolean; commentBefore?: string },
+    Node
+  >;
+  for (const pair of root.items) {
+    if (pair.key.value !== 'version') pair.key.spaceBefore = true;
+    const name = maps.find((each) => each === pair.key.value);
+    if (pair.key.value === 'project' && isMap(pair.value)) pair.value.flow = true;
+    if (name !== undefined && isMap(pair.value)) decorate(pair.value, spec[name]);
+  }
+  const end =
+    spec.leftOut.length === 0
+      ? ''
+      : `\n# Left out:\n${spec.leftOut.map((each) => `#${comment(each)}`).join('\n')}\n`;
+  return document.toString({ lineWidth: 120, flowCollectionPadding: true }) + end;
+}
+
+/** The spec as plain data, for JSON. */
+export function exportedValue(spec: ExportedSpec): Record<string, unknown> {
+  const entries = (list: readonly ExportedEntry[]) =>
+    Object.fromEntries(list.map(({ name, fields }) => [name, fields]));
+  return {
+    version: 1,
+    project: { id: spec.projectId },
+    ...Object.fromEntries(
+      maps.flatMap((name) => (spec[name].length === 0 ? [] : [[name, entries(spec[name])]])),
+    ),
+  };
+}
+
+function decorate(map: YAMLMap, entries: readonly ExportedEntry[]): void {
+  for (const [at, { key, value }] of map.items.entries()) {
+    const notes = entries[at]?.notes ?? [];
+    if (isScalar(key) && notes.length > 0)
+      (key as { commentBefore?: string }).commentBefore = notes.map(comment).join('\n');
+    fold(value, 0);
+  }
+}
+
+/** What fits in a line stands in one, but for servers. */
+function fold(node: unknown, depth: number): void {
+  if (!isMap(node) && !isSeq(node)) return;
+  const width = JSON.stringify(node.toJSON()).length;
+  if (width < 100 && !(depth === 0 && width > 50)) {
+    node.flow = true;
+    return;
+  }
+  for (const item of node.items) {
+    const inner =
+      typeof item === 'object' && item !== null && 'value' in item && 'key' in item ? item.value : item;
+    fold(inner, depth + 1);
+  }
+}
+
+function comment(text: string): string {
+  return ` ${printable(text)}`;
+}

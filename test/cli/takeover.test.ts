@@ -1,0 +1,114 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { Plan } from '../../src/core/plan.ts';
+import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
+import { loadProfile } from '../../src/emulator/profile.ts';
+import { folderWith, inProcess } from './run.ts';
+
+const profile = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
+const speed = 2_000;
+
+let emulator: RunningEmulator;
+let env: Record<string, string>;
+
+/** Twenty servers that somebody made elsewhere, each of them odd in some way. */
+beforeAll(async () => {
+  emulator = await startEmulator({ speed, profile: loadProfile(profile) });
+  const { mutate } = emulator.emulator;
+  mutate({ do: 'add_network', name: 'back end', cidr: '10.20.0.0/24' });
+  mutate({ do: 'add_network', name: 'wide', cidr: '10.20.0.0/16' });
+  for (let at = 1; at <= 20; at++) {
+    const server = mutate({
+      do: 'add_server',
+      name: at % 7 === 0 ? `Web "${at}" @home` : `web-${at % 5}`,
+      public: at % 4 !== 0,
+    }) as { id: number; cards: object[]; nextCard: number };
+    if (at % 3 === 0)
+      server.cards.push({
+        id: `net${server.nextCard++}`,
+        public: false,
+        networkId: 32,
+        ips: [],
+        hidden: false,
+      });
+    if (at % 4 === 1) {
+      mutate({
+        do: 'set_firewall',
+        server_id: server.id,
+        enabled: true,
+        rules: [
+          {
+            direction: 'in',
+            action: 'accept',
+            enabled: true,
+            protocol: 'tcp',
+            destination_port: '22,443',
+            description: 'a: b',
+          },
+        ],
+      });
+    }
+  }
+  mutate({ do: 'add_ip' });
+  env = { VDC_BASE_URL: emulator.baseUrl, VDC_TOKEN: emulator.projects[0]?.tokens.readWrite ?? '' };
+});
+
+afterAll(() => emulator.close());
+
+function folder(operations: boolean): string {
+  const text = operations
+    ? profile.replace('limits:', `time_scale: ${speed}\nlimits:`)
+    : `time_scale: ${speed}\n`;
+  return folderWith({ 'profile.yaml': text });
+}
+
+describe('cli: taking over a project', () => {
+  test.each([
+    ['through the documented API', false, 15],
+    ['complete, where servers can be listed', true, 20],
+  ] as const)('export %s plans nothing but adopt', async (_name, operations, count) => {
+    const cwd = folder(operations);
+    const call = { cwd, env: { ...env, VDCSYNC_API_PROFILE: 'profile.yaml' } };
+    const exported = await inProcess(['export', '--out', 'vdcsync.yaml'], call);
+    expect({ code: exported.code, stderr: exported.stderr }).toMatchObject({ code: 0 });
+    const text = readFileSync(`${cwd}/vdcsync.yaml`, 'utf8');
+    expect(Object.keys(parse(text).servers)).toHaveLength(count);
+    expect(text).toContain(operations ? 'Web "7" @home' : 'One without an');
+
+    const planned = await inProcess(['plan', '--format', 'json'], call);
+    expect(planned).toMatchObject({ code: 0, stderr: '' });
+    const plan = JSON.parse(planned.stdout) as Plan;
+    expect(plan.blocked).toEqual([]);
+    expect(new Set(plan.operations.map(({ verb }) => verb))).toEqual(new Set(['adopt']));
+
+    const applied = await inProcess(['apply', '--yes'], call);
+    expect({ code: applied.code, out: applied.stdout.slice(-300) }).toMatchObject({ code: 0 });
+    const again = await inProcess(['plan'], call);
+    expect(again.stdout).toContain('Nothing to do');
+
+    const named = await inProcess(['export', '--format', 'json'], call);
+    expect(Object.keys(JSON.parse(named.stdout).servers).sort()).toEqual(
+      Object.keys(parse(text).servers).sort(),
+    );
+  });
+
+  test('a file that is there is not overwritten', async () => {
+    const cwd = folder(false);
+    writeFileSync(`${cwd}/mine.yaml`, 'mine');
+    const { code, stderr } = await inProcess(['export', '--out', 'mine.yaml'], { cwd, env });
+    expect(code).toBe(1);
+    expect(stderr).toContain('not overwritten');
+    expect(readFileSync(`${cwd}/mine.yaml`, 'utf8')).toBe('mine');
+  });
+
+  test('of the embedded emulator, where nothing is yet', async () => {
+    const { code, stdout } = await inProcess(['export', '--emulator'], { cwd: folderWith() });
+    expect(code).toBe(0);
+    expect(parse(stdout)).toEqual({
+      version: 1,
+      project: { id: 4711 },
+      networks: { default: { id: 31, managed: false } },
+    });
+  });
+});
