@@ -12,6 +12,7 @@ import { type ApplyOptions, createEngine, type Engine } from '../../src/engine/e
 import { kinds } from '../../src/reconcilers/registry.ts';
 import { loadSpec } from '../../src/spec/load.ts';
 import { memoryState } from '../../src/state/memory.ts';
+import { documented } from './documented.ts';
 import { type VirtualClock, virtualClock } from './virtual-clock.ts';
 
 export interface RigOptions {
@@ -65,7 +66,8 @@ export function rig(options: RigOptions = {}): Rig {
   const events: ProgressEvent[] = [];
   const random = seededRandom(1);
   const sent: Sent[] = [];
-  const transport = recording(options.wrap?.(emulator.transport()) ?? emulator.transport());
+  const service = documented(emulator);
+  const transport = recording(options.wrap?.(service) ?? service);
 
   function recording(inner: Transport): Transport {
     return {
