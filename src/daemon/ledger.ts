@@ -1,7 +1,7 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import type { Plan } from '../core/plan.ts';
-import type { ProgressEvent } from '../core/progress.ts';
+import type { OperationResult, ProgressEvent } from '../core/progress.ts';
 import { type Condition, conditionOf } from './condition.ts';
 import type { PassRecord } from './facts.ts';
 import type { ShownHold } from './holds.ts';
@@ -47,19 +47,32 @@ export class Ledger {
 
   follow(event: ProgressEvent, digest: string | undefined): void {
     const { project, onNotice } = this.#options;
-    if (event.type === 'planned') this.#planned(event.plan, digest);
+    if (event.type === 'planned') this.#planned(event.plan, digest, event.at);
     if (event.type === 'progress' && event.step === 'waiting' && event.detail.includes('no_gpu_capacity')) {
       this.#scarce.add(event.key);
     }
+    if (event.type === 'ended' && event.result.outcome === 'done') this.#strike(event.result);
     if (event.type === 'ended' && event.result.outcome === 'done' && this.#scarce.delete(event.result.key)) {
       onNotice({ project, event: 'capacity_found', detail: event.result.key });
     }
   }
 
+  /** What is done is no difference any more, although only the next look says so for good. */
+  #strike({ key, verb }: OperationResult): void {
+    if (this.plan === undefined) return;
+    const operations = this.plan.operations.filter((each) => each.key !== key || each.verb !== verb);
+    this.plan = { ...this.plan, operations };
+  }
+
   /** Differences although the file is the one that was converged on: the world has moved. */
-  #planned(plan: Plan, digest: string | undefined): void {
+  #planned(plan: Plan, digest: string | undefined, at: number): void {
     this.plan = plan;
-    if (plan.operations.length === 0 || digest === undefined || digest !== this.#convergedDigest) return;
+    if (plan.operations.length === 0) return;
+    if (this.condition === 'starting' || this.condition === 'converged') {
+      this.condition = 'converging';
+      this.conditionSince = at;
+    }
+    if (digest === undefined || digest !== this.#convergedDigest) return;
     this.#convergedDigest = undefined;
     const { project, log, onNotice } = this.#options;
     log.warn({ project, drift: plan.operations.map(({ key }) => key) }, 'drift found');

@@ -50,7 +50,9 @@ export function pictureOf(facts: ProjectFacts): Picture {
   const networks = keys.filter(({ kind }) => kind === 'network').map(({ key }) => networkBox(facts, key));
   const { boxes: addresses, links: held } = addressBoxes(facts);
   const known = new Set([...servers, ...networks, ...addresses].map(({ id }) => id));
-  const links = [...networkLinks(facts), ...held].filter(([a, b]) => known.has(a) && known.has(b));
+  const links = [...networkLinks(facts), ...held, ...wantedAddresses(facts)].filter(
+    ([a, b]) => known.has(a) && known.has(b),
+  );
   return { networks, servers, addresses, links: distinct(links) };
 }
 
@@ -105,13 +107,9 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
   for (const key of keysOf(facts)) {
     const { kind, parent } = takeApart(key);
     if (kind !== 'ip' || shown.has(key)) continue;
-    boxes.push({
-      id: key,
-      title: nameOf(key),
-      note: 'not there yet',
-      standing: standingOf(facts, key),
-      idle: false,
-    });
+    const live = idOf(facts, key);
+    const note = live === undefined ? 'not there yet' : `id ${live}`;
+    boxes.push({ id: key, title: nameOf(key), note, standing: standingOf(facts, key), idle: false });
     if (parent !== undefined) links.push([parent, key]);
   }
   return { boxes, links };
@@ -136,6 +134,14 @@ function networkLinks(facts: ProjectFacts): (readonly [string, string])[] {
       : [],
   );
   return [...wanted, ...seen];
+}
+
+/** Addresses that a server's entry names, before they are attached. */
+function wantedAddresses({ offer }: ProjectFacts): (readonly [string, string])[] {
+  return (offer?.desired.resources ?? []).flatMap(({ key, value }) => {
+    const named = (value as { readonly public_ipv4?: { readonly ip?: string } } | null)?.public_ipv4?.ip;
+    return named === undefined ? [] : [[key, `ips.${named}`] as const];
+  });
 }
 
 function idOf(facts: ProjectFacts, key: ResourceKey): string | undefined {

@@ -35,6 +35,7 @@ svg circle { fill: currentColor; } svg .box:not(.converged) rect { stroke: curre
 svg .link { fill: none; stroke: var(--dim); stroke-width: 1.4; opacity: .65; }
 svg .in_flight circle { animation: pulse 1.2s infinite; } @keyframes pulse { 50% { opacity: .2; } }
 @media (prefers-reduced-motion: reduce) { svg .in_flight circle { animation: none; } }
+@media (max-width: 600px) { #journal th:last-child, #journal td:last-child { display: none; } }
 footer { color: var(--dim); font-size: 13px; padding: 4px 16px 28px; }
 .offline { color: var(--bad); }
 `;

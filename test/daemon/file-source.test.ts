@@ -1,0 +1,89 @@
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { fileSource } from '../../src/daemon/sources/file-source.ts';
+import { systemClock } from '../../src/platform/system-clock.ts';
+import { folderWith } from '../cli/run.ts';
+import { until } from './support.ts';
+
+const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** Watches a file and collects what is read at each hint. */
+function watched(path: string, options: { rereadMs?: number; folder?: boolean } = {}) {
+  const stop = new AbortController();
+  const source = fileSource({
+    ...{ files: [{ path, name: 'spec' }], folder: false, clock: systemClock, log: quiet, rereadMs: 60_000 },
+    ...options,
+  });
+  const hints: string[] = [];
+  const watching = source
+    .watch(() => {
+      void source.read(stop.signal).then(({ specs }) => hints.push(JSON.stringify(specs)));
+    }, stop.signal)
+    .catch(() => undefined);
+  onTestFinished(async () => {
+    stop.abort();
+    await watching;
+  });
+  const seen = (text: string) =>
+    until(
+      async () => hints.at(-1) ?? '',
+      (last) => last.includes(text),
+      `sees ${text}`,
+    );
+  return { hints, seen };
+}
+
+describe('daemon: specs from files', () => {
+  test('a burst of saves by rename is one hint, and the next save is seen too', async () => {
+    const folder = folderWith({ 'a.yaml': 'zero' });
+    const path = join(folder, 'a.yaml');
+    const { hints, seen } = watched(path);
+    await seen('zero');
+    for (let save = 0; save < 10; save += 1) {
+      writeFileSync(`${path}.new`, `save ${save}`);
+      renameSync(`${path}.new`, path);
+    }
+    await seen('save 9');
+    expect(hints).toHaveLength(2);
+    writeFileSync(path, 'in place');
+    await seen('in place');
+  });
+
+  test('a file that vanishes and returns', async () => {
+    const folder = folderWith({ 'a.yaml': 'first' });
+    const path = join(folder, 'a.yaml');
+    const { seen } = watched(path);
+    await seen('first');
+    rmSync(path);
+    await seen('there is no such file');
+    writeFileSync(path, 'again');
+    await seen('again');
+  });
+
+  test.each([
+    ['raises an event', 60_000],
+    ['raises none, as when only the contents behind it change', 300],
+  ])('a ConfigMap whose swap %s', async (_, rereadMs) => {
+    const folder = folderWith({ 'mount/..v1/a.yaml': 'one' });
+    const mount = join(folder, 'mount');
+    symlinkSync('..v1', join(mount, '..data'));
+    symlinkSync('..data/a.yaml', join(mount, 'a.yaml'));
+    const { seen } = watched(join(mount, 'a.yaml'), { rereadMs });
+    await seen('one');
+    mkdirSync(join(mount, '..v2'));
+    writeFileSync(join(mount, '..v2/a.yaml'), 'two');
+    symlinkSync('..v2', join(mount, '..data_tmp'));
+    renameSync(join(mount, '..data_tmp'), join(mount, '..data'));
+    await seen('two');
+  });
+
+  test('a folder: every YAML file is a spec of its own; one that comes later is seen', async () => {
+    const folder = folderWith({ 'a.yaml': 'one', 'notes.txt': 'x', '.b.yaml': 'hidden' });
+    const { seen, hints } = watched(folder, { folder: true });
+    await seen('one');
+    writeFileSync(join(folder, 'c.yml'), 'later');
+    await seen('later');
+    expect(hints.at(-1)).not.toContain('hidden');
+  });
+});

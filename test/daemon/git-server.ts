@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { folderWith } from '../cli/run.ts';
+import { program } from './support.ts';
+
+/** A repository on this machine: a bare one that is pushed to, and a clone to push from. */
+export interface Repository {
+  readonly bare: string;
+  /** `file://` URL of the bare one. */
+  readonly url: string;
+  /** Commits files and pushes them; gives the commit's id. */
+  push(files: Readonly<Record<string, string>>, args?: readonly string[]): Promise<string>;
+  git(...args: readonly string[]): Promise<string>;
+}
+
+export async function createRepository(): Promise<Repository> {
+  const folder = folderWith();
+  const bare = join(folder, 'infra.git');
+  const clone = join(folder, 'clone');
+  await program('git', ['init', '--quiet', '--bare', '--initial-branch=main', bare], folder);
+  await program('git', ['init', '--quiet', '--initial-branch=main', clone], folder);
+  const git = (...args: readonly string[]) => program('git', args, clone);
+  await git('remote', 'add', 'origin', bare);
+  return {
+    ...{ bare, url: `file://${bare}`, git },
+    async push(files, args = []) {
+      for (const [name, text] of Object.entries(files)) {
+        mkdirSync(dirname(join(clone, name)), { recursive: true });
+        writeFileSync(join(clone, name), text);
+      }
+      await git('add', '--all');
+      await git('commit', '--quiet', '--message', 'a change', ...args);
+      await git('push', '--quiet', '--force', 'origin', 'HEAD:main');
+      return git('rev-parse', 'HEAD');
+    },
+  };
+}
+
+/** Serves bare repositories by git's own HTTP backend, as forges do; asks for the password, where one is given. */
+export async function serveGit(
+  bare: string,
+  password?: string,
+): Promise<{ url: string; requests: string[] }> {
+  const requests: string[] = [];
+  const server = createServer((incoming, outgoing) => {
+    requests.push(`${incoming.method} ${incoming.url}`);
+    const given = incoming.headers.authorization?.replace(/^Basic /, '') ?? '';
+    if (password !== undefined && !Buffer.from(given, 'base64').toString().endsWith(`:${password}`)) {
+      outgoing.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
+      return;
+    }
+    void backend(incoming, outgoing, dirname(bare));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/${bare.split('/').at(-1)}`, requests };
+}
+
+/** One request by `git http-backend`, which speaks CGI. */
+async function backend(incoming: IncomingMessage, outgoing: ServerResponse, root: string): Promise<void> {
+  const { pathname, search } = new URL(incoming.url ?? '/', 'http://git');
+  const child = spawn('git', ['http-backend'], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      GIT_PROJECT_ROOT: root,
+      GIT_HTTP_EXPORT_ALL: '1',
+      REQUEST_METHOD: incoming.method ?? 'GET',
+      PATH_INFO: pathname,
+      QUERY_STRING: search.slice(1),
+      CONTENT_TYPE: incoming.headers['content-type'] ?? '',
+      HTTP_CONTENT_ENCODING: incoming.headers['content-encoding'] ?? '',
+      GIT_PROTOCOL: String(incoming.headers['git-protocol'] ?? ''),
+    },
+  });
+  incoming.pipe(child.stdin);
+  const chunks: Buffer[] = [];
+  for await (const chunk of child.stdout as AsyncIterable<Buffer>) chunks.push(chunk);
+  const answer = Buffer.concat(chunks);
+  const end = answer.indexOf('\r\n\r\n');
+  const headers = answer
+    .subarray(0, end)
+    .toString()
+    .split('\r\n')
+    .map((line) => line.split(': ') as [string, string]);
+  const status = Number.parseInt(headers.find(([name]) => name === 'Status')?.[1] ?? '200', 10);
+  outgoing.writeHead(status, Object.fromEntries(headers.filter(([name]) => name !== 'Status')));
+  outgoing.end(answer.subarray(end + 4));
+}

@@ -1,0 +1,155 @@
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { type GitSourceOptions, gitSource } from '../../src/daemon/sources/git-source.ts';
+import { parseGitUrl } from '../../src/daemon/sources/git-url.ts';
+import { systemClock } from '../../src/platform/system-clock.ts';
+import { systemRandom } from '../../src/platform/system-random.ts';
+import { folderWith, oneNetwork } from '../cli/run.ts';
+import { createRepository, serveGit } from './git-server.ts';
+import { program } from './support.ts';
+
+const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const { signal } = new AbortController();
+
+function source(
+  url: string,
+  {
+    access,
+    ...options
+  }: Partial<Omit<GitSourceOptions, 'access'>> & { access?: Partial<GitSourceOptions['access']> } = {},
+  token?: string,
+) {
+  return gitSource({
+    access: {
+      url: parseGitUrl(url, true),
+      token: token === undefined ? undefined : () => token,
+      user: 'x-access-token',
+      sshKeyFile: undefined,
+      sshKnownHostsFile: undefined,
+      allowedSignersFile: undefined,
+      environment: process.env,
+      ...access,
+    },
+    ref: 'main',
+    path: 'infra/vdcsync.yaml',
+    folder: join(folderWith(), 'git'),
+    intervalMs: 60_000,
+    allowRewind: false,
+    clock: systemClock,
+    random: systemRandom,
+    log: quiet,
+    ...options,
+  });
+}
+
+describe('daemon: specs from Git', () => {
+  test('reads the file at the tip of the branch, without a work tree', async () => {
+    const { url, push } = await createRepository();
+    const first = await push({ 'infra/vdcsync.yaml': oneNetwork, 'other.txt': 'x' });
+    const folder = join(folderWith(), 'git');
+    const specs = source(url, { folder });
+    const seen = await specs.read(signal);
+    expect(seen.commit).toMatchObject({ id: first, ref: 'main', subject: 'a change' });
+    expect(seen.specs).toEqual([
+      { name: 'infra/vdcsync.yaml', sources: [{ file: 'infra/vdcsync.yaml', text: oneNetwork }] },
+    ]);
+    expect(existsSync(join(folder, 'other.txt'))).toBe(false);
+    expect(readdirSync(folder)).not.toContain('hooks');
+    const second = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# more\n` });
+    expect((await specs.read(signal)).commit?.id).toBe(second);
+  });
+
+  test('follows a branch forward only, also over many commits and a restart, unless told', async () => {
+    const { url, push, git } = await createRepository();
+    const folder = join(folderWith(), 'git');
+    const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
+    await source(url, { folder }).read(signal);
+    for (let commit = 0; commit < 60; commit += 1)
+      await git('commit', '--quiet', '--allow-empty', '-m', 'step');
+    const later = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# later\n` });
+    expect((await source(url, { folder }).read(signal)).commit?.id).toBe(later);
+    await git('reset', '--quiet', '--hard', first);
+    const rewritten = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# rewritten\n` });
+    await expect(source(url, { folder }).read(signal)).rejects.toThrow(/history was rewritten/);
+    const told = await source(url, { folder, allowRewind: true }).read(signal);
+    expect(told.commit?.id).toBe(rewritten);
+  });
+
+  test('takes no symbolic link, no missing file, no huge file', async () => {
+    const { url, push, git } = await createRepository();
+    await push({ 'infra/big.yaml': '#'.repeat(1024 * 1024 + 1) });
+    const clone = (await git('rev-parse', '--show-toplevel')).trim();
+    symlinkSync('/etc/passwd', join(clone, 'infra/vdcsync.yaml'));
+    await push({ 'infra/x.txt': 'x' });
+    const [link] = (await source(url).read(signal)).specs;
+    expect(JSON.stringify(link)).toMatch(/symbolic link/);
+    await expect(source(url, { path: 'nothing.yaml' }).read(signal)).rejects.toThrow(/has no nothing.yaml/);
+    const [big] = (await source(url, { path: 'infra/big.yaml' }).read(signal)).specs;
+    expect(JSON.stringify(big)).toMatch(/longer than 1 MiB/);
+  });
+
+  test('a path that ends in a slash is a folder of specs', async () => {
+    const { url, push } = await createRepository();
+    await push({
+      'infra/a.yaml': oneNetwork,
+      'infra/b.yml': oneNetwork,
+      'infra/.hidden.yaml': 'x',
+      'infra/c.txt': 'x',
+    });
+    const { specs } = await source(url, { path: 'infra/' }).read(signal);
+    expect(specs.map(({ name }) => name)).toEqual(['infra/a.yaml', 'infra/b.yml']);
+    await expect(source(url, { path: 'infra' }).read(signal)).rejects.toThrow(/write infra\/ for a folder/);
+  });
+
+  test('over http with a token, which stands in no file of its repository', async () => {
+    const { bare, push } = await createRepository();
+    await push({ 'infra/vdcsync.yaml': oneNetwork });
+    const served = await serveGit(bare, 'canary-token');
+    const folder = join(folderWith(), 'git');
+    const seen = await source(served.url, { folder }, 'canary-token').read(signal);
+    expect(seen.specs).toHaveLength(1);
+    const kept = readdirSync(folder, { recursive: true, encoding: 'utf8', withFileTypes: true })
+      .filter((each) => each.isFile())
+      .map((each) => readFileSync(join(each.parentPath, each.name), 'latin1'));
+    expect(kept.join('\n')).not.toContain('canary-token');
+    const refused = source(served.url, {}, 'wrong-canary').read(signal);
+    await expect(refused).rejects.toThrow(/git ls-remote/);
+    await refused.catch((error: Error) => expect(error.message).not.toContain('canary'));
+  });
+
+  test('with allowed signers an unsigned commit is refused, and a signed one taken', async () => {
+    const { url, push, git } = await createRepository();
+    const keys = folderWith();
+    const key = join(keys, 'key');
+    await program('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key], keys);
+    writeFileSync(join(keys, 'allowed'), `test@example.com ${readFileSync(`${key}.pub`, 'utf8')}`);
+    await push({ 'infra/vdcsync.yaml': oneNetwork });
+    const access = { allowedSignersFile: join(keys, 'allowed') };
+    await expect(source(url, { access }).read(signal)).rejects.toThrow(/no signature of an allowed signer/);
+    await git('config', 'gpg.format', 'ssh');
+    await git('config', 'user.signingKey', `${key}.pub`);
+    const signed = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# signed\n` }, ['--gpg-sign']);
+    expect((await source(url, { access }).read(signal)).commit?.id).toBe(signed);
+  });
+
+  test.each([
+    ['http://git.example.com/infra.git', /neither https nor ssh/],
+    ['https://me:secret@git.example.com/infra.git', /holds credentials/],
+    ['ext::sh -c true', /neither https nor ssh|no URL/],
+    ['--upload-pack=true', /no URL/],
+    ['file:///srv/infra.git', /--git-allow-insecure/],
+  ])('refuses the address %s', (url, reason) => {
+    expect(() => parseGitUrl(url, false)).toThrow(reason);
+  });
+
+  test.each([
+    ['--force', 'a.yaml'],
+    ['a..b', 'a.yaml'],
+    ['main', '../a.yaml'],
+    ['main', '/etc/a.yaml'],
+    ['main', ':(top)a.yaml'],
+  ])('refuses the ref %s with the path %s', (ref, path) => {
+    expect(() => source('file:///srv/infra.git', { ref, path })).toThrow(/is no/);
+  });
+});

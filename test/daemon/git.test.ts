@@ -1,0 +1,99 @@
+import { createHmac } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { folderWith, oneNetwork } from '../cli/run.ts';
+import { createRepository, serveGit } from './git-server.ts';
+import { emulate, live, startDaemon } from './support.ts';
+
+const body = '{"ref":"refs/heads/main"}';
+
+describe('daemon: from a push to the project', () => {
+  test('without a webhook the branch is polled; status and metrics name the commit', async () => {
+    const api = await emulate();
+    const repository = await createRepository();
+    const first = await repository.push({ 'vdcsync.yaml': oneNetwork });
+    const daemon = await startDaemon(api, {
+      args: ['--git-url', repository.url, '--git-allow-insecure', '--git-interval', '1m'],
+    });
+    const converged = await daemon.until((project) => project.converged, 'it converges');
+    expect(converged.spec.commit?.id).toBe(first);
+    const second = await repository.push({
+      'vdcsync.yaml': `${oneNetwork}  extra: { cidr: 10.30.0.0/24 }\n`,
+    });
+    await daemon.until(
+      ({ converged: done, last_pass: pass }) => done && pass?.commit === second,
+      'it converges at the new commit',
+    );
+    expect(live(api).networks.map(({ name }) => name)).toContain('extra');
+    expect(await (await fetch(`${daemon.url}/metrics`)).text()).toContain(
+      `vdcsync_commit_info{commit="${second}",ref="main"} 1`,
+    );
+    expect(daemon.log().map(({ commit }) => commit)).toContain(second);
+
+    await repository.push({
+      'vdcsync.yaml': 'version: 1\nproject: {id: 4711}\nservers: {web: {cores: many}}\n',
+    });
+    const broken = await daemon.until(({ spec }) => spec.broken.length > 0, 'the broken commit is told');
+    expect(broken.spec.digest).not.toBe(converged.spec.digest);
+    expect(live(api).networks.map(({ name }) => name)).toContain('extra');
+  });
+
+  test('a webhook wakes it; a forged one is refused and wakes nobody', async () => {
+    const api = await emulate();
+    const repository = await createRepository();
+    await repository.push({ 'vdcsync.yaml': oneNetwork });
+    const served = await serveGit(repository.bare, 'git-token');
+    const daemon = await startDaemon(api, {
+      args: ['--git-url', served.url, '--git-allow-insecure', '--git-interval', '24h'],
+      env: { VDCSYNC_GIT_TOKEN: 'git-token', VDCSYNC_WEBHOOK_SECRET: 'canary-secret' },
+    });
+    await daemon.until((project) => project.converged, 'it converges');
+    const second = await repository.push({
+      'vdcsync.yaml': `${oneNetwork}  extra: { cidr: 10.30.0.0/24 }\n`,
+    });
+    const deliver = (secret: string) =>
+      fetch(`${daemon.url}/hooks/gitea`, {
+        method: 'POST',
+        body,
+        headers: {
+          'x-gitea-signature': createHmac('sha256', secret).update(body).digest('hex'),
+          'x-gitea-delivery': secret,
+        },
+      });
+    const before = served.requests.length;
+    expect((await deliver('a-guess')).status).toBe(401);
+    expect(served.requests.length).toBe(before);
+    expect((await deliver('canary-secret')).status).toBe(202);
+    const { spec } = await daemon.until(
+      (project) => project.converged && project.spec.commit?.id === second,
+      'it follows',
+    );
+    expect(spec.commit?.id).toBe(second);
+    expect(daemon.log().find(({ msg }) => msg === 'a delivery was taken')).toMatchObject({ forge: 'gitea' });
+    const told = JSON.stringify(daemon.log().filter(({ msg }) => msg !== 'a delivery was taken'));
+    expect(told).not.toMatch(/canary-secret|git-token/);
+  });
+
+  test('a repository that goes away leaves the last spec in force', async () => {
+    const api = await emulate();
+    const repository = await createRepository();
+    await repository.push({ 'vdcsync.yaml': oneNetwork });
+    const served = await serveGit(repository.bare, 'right');
+    const daemon = await startDaemon(api, {
+      args: ['--git-url', served.url, '--git-allow-insecure', '--git-interval', '1m'],
+      env: { VDCSYNC_GIT_TOKEN_FILE: 'git-token' },
+      folder: folderWith({ 'git-token': 'right' }),
+    });
+    await daemon.until((project) => project.converged, 'it converges');
+    writeFileSync(`${daemon.folder}/git-token`, 'wrong');
+    await daemon.until((_, { source, ready }) => source.error !== null && !ready, 'the source is down');
+    const { id } = live(api).networks.find(({ name }) => name === 'backend') ?? { id: 0 };
+    api.emulator.mutate({ do: 'delete_network', id });
+    await daemon.until(
+      () => live(api).networks.some(({ name, id: now }) => name === 'backend' && now !== id),
+      'drift is repaired all the same',
+    );
+    writeFileSync(`${daemon.folder}/git-token`, 'right');
+    await daemon.until((_, { source }) => source.error === null, 'the source is back');
+  });
+});

@@ -1,0 +1,177 @@
+import { writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { folderWith, oneNetwork, shop } from '../cli/run.ts';
+import { emulate, live, startDaemon, until } from './support.ts';
+
+const firewallOpen = shop.replace('policy_in: drop', 'policy_in: accept');
+
+describe('daemon: a project kept as its file says', () => {
+  test('an edit is carried out, a change elsewhere repaired, a broken file told and not obeyed', async () => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: shop });
+    await daemon.until(({ converged }) => converged, 'the first pass converges');
+    const [server] = live(api).servers;
+    expect(server?.firewall.policyIn).toBe('drop');
+
+    daemon.write(firewallOpen);
+    await daemon.until(() => live(api).servers[0]?.firewall.policyIn === 'accept', 'the edit is carried out');
+
+    daemon.write(firewallOpen.replace('cores: 2', 'cores: many'));
+    const broken = await daemon.until(({ spec }) => spec.broken.length > 0, 'the error is told');
+    expect(broken.spec.broken[0]).toMatchObject({ line: 12, message: expect.stringContaining('cores') });
+    api.emulator.mutate({ do: 'set_firewall', server_id: server?.id ?? 0, policy_in: 'drop' });
+    await daemon.until(
+      () => live(api).servers[0]?.firewall.policyIn === 'accept',
+      'the last good spec repairs it',
+    );
+    expect(daemon.log().filter(({ msg }) => msg === 'the spec is broken')).toHaveLength(1);
+
+    daemon.write(firewallOpen);
+    await daemon.until(
+      ({ spec, converged }) => spec.broken.length === 0 && converged,
+      'the file is good again',
+    );
+    expect(await daemon.end()).toBe(0);
+  });
+
+  test('with drift: report a change elsewhere is told and left', async () => {
+    const api = await emulate();
+    const spec = shop.replace('max_deletions: 9', 'max_deletions: 9, drift: report');
+    const daemon = await startDaemon(api, { spec });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    api.emulator.mutate({
+      do: 'set_firewall',
+      server_id: live(api).servers[0]?.id ?? 0,
+      policy_in: 'accept',
+    });
+    const { drift } = await daemon.until(({ condition }) => condition === 'drifting', 'the drift is seen');
+    expect(drift.map(({ key }) => key)).toEqual(['servers.web-1.firewall']);
+    expect(live(api).servers[0]?.firewall.policyIn).toBe('accept');
+  });
+
+  test('only observing, with a token that may only read, nothing is written', async () => {
+    const api = await emulate();
+    const token = api.projects[0]?.tokens.read ?? '';
+    const daemon = await startDaemon(api, { spec: shop, token, args: ['--mode', 'observe'] });
+    const { operations } = await daemon.until(({ condition }) => condition === 'drifting', 'it reports');
+    expect(operations.map(({ id }) => id)).toContain('create:servers.web-1');
+    expect(api.emulator.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
+  });
+
+  test('an emptied file is blocked by the guards, and what it made stays', async () => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: shop });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    daemon.write('');
+    await daemon.until(({ spec }) => spec.broken.length > 0, 'an empty file is no spec');
+    daemon.write('version: 1\nproject: {id: 4711}\nsettings: {prune: true, max_deletions: 1}\n');
+    const { blocked } = await daemon.until(
+      ({ condition }) => condition === 'blocked',
+      'mass deletion is blocked',
+    );
+    expect(blocked.map(({ code }) => code)).toContain('max_deletions');
+    expect(live(api).servers).toHaveLength(1);
+  });
+
+  test('while the project is not paid, spending waits and deletions go on; it resumes by itself', async () => {
+    const api = await emulate();
+    const both = `${oneNetwork.replace('project: { id: 4711 }', 'project: { id: 4711 }\nsettings: { prune: true }')}`;
+    const daemon = await startDaemon(api, { spec: both });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    api.emulator.mutate({ do: 'set_standing', standing: 'suspended' });
+    daemon.write(both.replace(/networks:\n.*\n/, 'ips:\n  web: {}\n'));
+    await daemon.until(({ holds }) => holds.some(({ scope }) => scope === 'spending'), 'spending is held');
+    await until(
+      async () => live(api).networks.filter(({ name }) => name === 'backend').length,
+      (count) => count === 0,
+      'the deletion goes on',
+    );
+    const sends = () =>
+      api.emulator.requests.filter(({ method, url }) => method === 'POST' && url.endsWith('/ips'));
+    const before = sends().length;
+    const { passes } = await daemon.until(() => true, 'any');
+    await daemon.until((project) => project.passes > passes + 2, 'three more passes');
+    expect(sends().length).toBe(before);
+    api.emulator.mutate({ do: 'set_standing', standing: 'active' });
+    await daemon.until(({ converged }) => converged, 'it resumes after payment');
+    expect(live(api).ips).toHaveLength(1);
+  });
+
+  test('a token that is refused is not tried in a loop, and a new one is taken at once', async () => {
+    const api = await emulate();
+    const { readWrite = '', member = '' } = api.projects[0]?.tokens ?? {};
+    api.emulator.mutate({ do: 'revoke_token', token: readWrite });
+    const daemon = await startDaemon(api, {
+      ...{ spec: oneNetwork, args: ['--interval', '2h'] },
+      env: { VDC_TOKEN: '', VDC_TOKEN_FILE: 'token' },
+      folder: folderWith({ token: readWrite }),
+    });
+    await daemon.until(({ condition }) => condition === 'unauthorized', 'it is refused');
+    expect(api.emulator.requests.length).toBeLessThan(5);
+    writeFileSync(`${daemon.folder}/token`, `${member}\n`);
+    await daemon.until(({ converged }) => converged, 'the new token is taken');
+  });
+});
+
+describe('daemon: life and death', () => {
+  test('SIGTERM in the middle of a write ends it within seconds, and the next start goes on', async () => {
+    const slow = faultRule({ method: 'POST', path: '/servers' }, { do: 'slow', ms: 60_000 });
+    const api = await emulate({ faults: [slow] });
+    const daemon = await startDaemon(api, { spec: shop });
+    await daemon.until((_, { projects }) => projects[0] !== undefined, 'it works');
+    await until(
+      async () =>
+        api.emulator.requests.some(({ method, url }) => method === 'POST' && url.endsWith('/servers')) ||
+        live(api).servers.length > 0,
+      Boolean,
+      'the server is being created',
+    );
+    const startedAt = performance.now();
+    expect(await daemon.end()).toBe(0);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    api.emulator.setFaults([]);
+    const next = await startDaemon(api, { folder: daemon.folder });
+    await next.until(({ converged }) => converged, 'it goes on');
+    expect(live(api).servers).toHaveLength(1);
+    expect(live(api).ips).toHaveLength(1);
+  });
+
+  test('kill -9 loses nothing', async () => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: shop });
+    await until(
+      async () => live(api).servers.length,
+      (count) => count > 0,
+      'a server is there',
+    );
+    await daemon.end('SIGKILL');
+    const next = await startDaemon(api, { folder: daemon.folder });
+    await next.until(({ converged }) => converged, 'it goes on');
+    expect([live(api).servers.length, live(api).ips.length]).toEqual([1, 1]);
+  });
+
+  test('a second one on the same state waits, alive and not ready, and takes over', async () => {
+    const api = await emulate();
+    const first = await startDaemon(api, { spec: oneNetwork });
+    await first.until(({ converged }) => converged, 'the first works');
+    const second = await startDaemon(api, { folder: first.folder });
+    await second.until(({ waiting_for: holder }) => holder !== null, 'the second waits');
+    expect((await fetch(`${second.url}/healthz`)).status).toBe(200);
+    expect((await fetch(`${second.url}/readyz`)).status).toBe(503);
+    await first.end('SIGKILL');
+    await second.until(({ converged }) => converged, 'the second takes over');
+    expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
+  });
+
+  test('SIGHUP has it look again', async () => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--interval', '10h'] });
+    const { passes } = await daemon.until(({ converged }) => converged, 'it converges');
+    daemon.child.kill('SIGHUP');
+    await daemon.until(
+      (project) => project.passes > passes && project.last_pass?.triggers[0] === 'signal',
+      'it looks',
+    );
+  });
+});

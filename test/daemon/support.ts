@@ -1,0 +1,188 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
+import { type RunningEmulator, type ServeOptions, startEmulator } from '../../src/emulator/http-server.ts';
+import { folderWith, start } from '../cli/run.ts';
+
+/** A minute of the API in a second: fast, and slow enough for a busy machine to follow. */
+export const speed = 60;
+
+/** The real emulator over HTTP, until the test ends. */
+export async function emulate(options: ServeOptions = {}): Promise<RunningEmulator> {
+  const running = await startEmulator({ speed, ...options });
+  onTestFinished(() => running.close());
+  return running;
+}
+
+export interface Project {
+  readonly id: number;
+  readonly condition: string;
+  readonly converged: boolean;
+  readonly passes: number;
+  readonly error: string | null;
+  readonly waiting_for: string | null;
+  readonly spec: {
+    readonly digest: string;
+    readonly commit: { readonly id: string } | null;
+    readonly broken: readonly { readonly line: number; readonly column: number; readonly message: string }[];
+  };
+  readonly last_pass: {
+    readonly triggers: readonly string[];
+    readonly outcome: string;
+    readonly commit: string | null;
+  } | null;
+  readonly operations: readonly { readonly id: string; readonly key: string }[];
+  readonly blocked: readonly { readonly key: string; readonly code: string; readonly resolve: string }[];
+  readonly drift: readonly { readonly key: string }[];
+  readonly holds: readonly { readonly scope: string }[];
+  readonly resources: readonly { readonly key: string; readonly id: string }[];
+}
+
+export interface Status {
+  readonly ready: boolean;
+  readonly source: {
+    readonly error: string | null;
+    readonly commit: { readonly id: string } | null;
+    readonly broken: readonly { readonly file: string; readonly message: string }[];
+  };
+  readonly projects: readonly Project[];
+}
+
+export interface RunningDaemon {
+  readonly folder: string;
+  readonly child: ChildProcess;
+  readonly url: string;
+  /** Everything it has logged so far, one object a line. */
+  log(): readonly Record<string, unknown>[];
+  status(): Promise<Status>;
+  /** The first project of the first status that `wanted` likes. */
+  until(wanted: (project: Project, status: Status) => boolean, what: string): Promise<Project>;
+  write(text: string): void;
+  /** Sends a signal and gives the exit code. */
+  end(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+export interface DaemonOptions {
+  readonly spec?: string;
+  readonly folder?: string;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly token?: string;
+  /** Resolves as soon as it says so in its log, not only once it serves. */
+  readonly file?: string;
+}
+
+/** The real command line as a process of its own, until the test ends. */
+export async function startDaemon(api: RunningEmulator, options: DaemonOptions = {}): Promise<RunningDaemon> {
+  const folder = options.folder ?? folderWith();
+  const file = join(folder, options.file ?? 'vdcsync.yaml');
+  if (options.spec !== undefined) writeFileSync(file, options.spec);
+  writeFileSync(join(folder, 'profile.yaml'), `time_scale: ${speed}\n`);
+  const child = start(['run', '--listen', '127.0.0.1:0', '--interval', '2m', ...(options.args ?? [])], {
+    cwd: folder,
+    env: {
+      VDC_BASE_URL: api.baseUrl,
+      VDC_TOKEN: options.token ?? api.projects[0]?.tokens.readWrite ?? '',
+      VDCSYNC_API_PROFILE: 'profile.yaml',
+      VDCSYNC_ALLOW_EPHEMERAL_STATE: '1',
+      LOG_FORMAT: 'json',
+      ...options.env,
+    },
+  });
+  let text = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  onTestFinished(async () => {
+    child.kill('SIGKILL');
+    await exited;
+  });
+  const log = () =>
+    text
+      .split('\n')
+      .slice(0, -1)
+      .flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as Record<string, unknown>] : []));
+  const serving = await until(
+    async () => {
+      if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}: ${text}`);
+      return log().find(({ msg }) => msg === 'vdcsync runs');
+    },
+    (line) => line !== undefined,
+    'the daemon serves',
+  );
+  const url = `http://127.0.0.1:${String(serving?.port)}`;
+  const status = async () => (await (await fetch(`${url}/status`)).json()) as Status;
+  return {
+    ...{ folder, child, url, log, status },
+    async until(wanted, what) {
+      const found = await until(
+        () => status(),
+        (each) => each.projects[0] !== undefined && wanted(each.projects[0], each),
+        what,
+        () => text,
+      );
+      return found.projects[0] as Project;
+    },
+    write: (spec) => writeFileSync(file, spec),
+    async end(signal = 'SIGTERM') {
+      child.kill(signal);
+      return exited;
+    },
+  };
+}
+
+/** Asks again and again until it is as wanted; says what it was instead. */
+export async function until<Value>(
+  ask: () => Promise<Value>,
+  isWanted: (value: Value) => boolean,
+  what: string,
+  more: () => string = () => '',
+): Promise<Value> {
+  let last: Value | undefined;
+  for (let tries = 0; tries < 400; tries += 1) {
+    last = await ask();
+    if (isWanted(last)) return last;
+    await pause(50);
+  }
+  throw new Error(
+    `not so within 20 s: ${what}; it is ${JSON.stringify(last)?.slice(0, 3_000)}\n${more().slice(-3_000)}`,
+  );
+}
+
+/** Runs a program to its end in a folder. */
+export async function program(name: string, args: readonly string[], cwd: string): Promise<string> {
+  const child = spawn(name, args, { cwd, env: { ...process.env, ...gitIdentity } });
+  let out = '';
+  let err = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    out += chunk.toString();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    err += chunk.toString();
+  });
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  if (code !== 0) throw new Error(`${name} ${args.join(' ')} ended with ${String(code)}: ${err}`);
+  return out.trim();
+}
+
+const gitIdentity = {
+  GIT_AUTHOR_NAME: 'Test',
+  GIT_AUTHOR_EMAIL: 'test@example.com',
+  GIT_COMMITTER_NAME: 'Test',
+  GIT_COMMITTER_EMAIL: 'test@example.com',
+  GIT_CONFIG_GLOBAL: '/dev/null',
+};
+
+export function readText(folder: string, name: string): string {
+  return readFileSync(join(folder, name), 'utf8');
+}
+
+/** The live servers, networks and addresses of the emulated project. */
+export function live({ emulator }: RunningEmulator) {
+  const [project] = emulator.world.projects;
+  if (project === undefined) throw new Error('the emulator has no project');
+  return project;
+}

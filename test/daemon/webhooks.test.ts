@@ -1,0 +1,131 @@
+import { createHmac } from 'node:crypto';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type WebhookOptions, webhooks } from '../../src/daemon/http/webhooks.ts';
+import { virtualClock } from '../support/virtual-clock.ts';
+
+const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const body = '{"ref":"refs/heads/main","after":"0123"}';
+const hmac = (secret: string, text = body) => createHmac('sha256', secret).update(text).digest('hex');
+
+let pushes = 0;
+let results: string[] = [];
+beforeEach(() => {
+  pushes = 0;
+  results = [];
+});
+
+function app(options: Partial<WebhookOptions> = {}) {
+  return webhooks({
+    secret: () => 'new-secret,old-secret',
+    clock: virtualClock(),
+    log: quiet,
+    onPush: () => {
+      pushes += 1;
+    },
+    onDelivery: (_forge, result) => results.push(result),
+    ...options,
+  });
+}
+
+const deliver = (to: ReturnType<typeof app>, forge: string, headers: Record<string, string>, text = body) =>
+  to.request(`/hooks/${forge}`, { method: 'POST', body: text, headers });
+
+/** What each forge sends, with a secret. */
+const genuine: readonly (readonly [string, (secret: string) => Record<string, string>])[] = [
+  [
+    'github',
+    (secret) => ({
+      'X-Hub-Signature-256': `sha256=${hmac(secret)}`,
+      'X-GitHub-Event': 'push',
+      'X-GitHub-Delivery': 'a1',
+    }),
+  ],
+  [
+    'gitlab',
+    (secret) => ({ 'X-Gitlab-Token': secret, 'X-Gitlab-Event': 'Push Hook', 'Idempotency-Key': 'b1' }),
+  ],
+  [
+    'gitea',
+    (secret) => ({ 'X-Gitea-Signature': hmac(secret), 'X-Gitea-Event': 'push', 'X-Gitea-Delivery': 'c1' }),
+  ],
+  [
+    'gitea',
+    (secret) => ({
+      'X-Forgejo-Signature': hmac(secret),
+      'X-Forgejo-Event': 'push',
+      'X-Forgejo-Delivery': 'd1',
+    }),
+  ],
+  [
+    'bitbucket',
+    (secret) => ({
+      'X-Hub-Signature': `sha256=${hmac(secret)}`,
+      'X-Event-Key': 'repo:push',
+      'X-Request-UUID': 'e1',
+    }),
+  ],
+];
+
+describe('daemon: webhooks', () => {
+  test.each(genuine)('%s: a genuine delivery is taken once, with either secret', async (forge, headers) => {
+    const to = app();
+    expect((await deliver(to, forge, headers('new-secret'))).status).toBe(202);
+    expect((await deliver(to, forge, headers('new-secret'))).status).toBe(202);
+    expect([pushes, ...results]).toEqual([1, 'accepted', 'repeated']);
+    expect((await deliver(app(), forge, headers('old-secret'))).status).toBe(202);
+  });
+
+  test.each(
+    genuine,
+  )('%s: a forged one, another body or none of the headers is refused', async (forge, headers) => {
+    const to = app();
+    expect((await deliver(to, forge, headers('guess'))).status).toBe(401);
+    expect((await deliver(to, forge, {})).status).toBe(401);
+    if (forge !== 'gitlab')
+      expect((await deliver(to, forge, headers('new-secret'), `${body} `)).status).toBe(401);
+    expect(pushes).toBe(0);
+  });
+
+  test("GitHub's own example of a signature", async () => {
+    const to = app({ secret: () => "It's a Secret to Everybody" });
+    const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17';
+    const { status } = await deliver(to, 'github', { 'X-Hub-Signature-256': signature }, 'Hello, World!');
+    expect(status).toBe(202);
+  });
+
+  test('an unknown forge, and any without a secret, is not found', async () => {
+    expect((await deliver(app(), 'sourceforge', {})).status).toBe(404);
+    expect((await deliver(app({ secret: undefined }), 'gitlab', { 'X-Gitlab-Token': '' })).status).toBe(404);
+    expect((await app().request('/hooks/github')).status).toBe(404);
+  });
+
+  test('what is too large is refused: by its announcement without a read, else once it is found', async () => {
+    const announced = await deliver(app(), 'github', { 'content-length': String(1024 * 1024 + 1) });
+    expect(announced.status).toBe(413);
+    let read = 0;
+    const endless = new ReadableStream({
+      pull(controller) {
+        read += 1;
+        controller.enqueue(new Uint8Array(64 * 1024));
+      },
+    });
+    const request = new Request('http://daemon/hooks/github', {
+      method: 'POST',
+      body: endless,
+      duplex: 'half',
+    } as RequestInit);
+    expect((await app().request(request)).status).toBe(413);
+    expect(read).toBeLessThan(25);
+  });
+
+  test('more than two a second are put off', async () => {
+    const clock = virtualClock();
+    const to = app({ clock });
+    const statuses: number[] = [];
+    for (let count = 0; count < 121; count += 1)
+      statuses.push((await deliver(to, 'gitlab', { 'X-Gitlab-Token': 'x' })).status);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(1);
+    await clock.run(clock.sleep(60_000));
+    expect((await deliver(to, 'gitlab', { 'X-Gitlab-Token': 'new-secret' })).status).toBe(202);
+  });
+});
