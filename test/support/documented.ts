@@ -33,9 +33,10 @@ export function documented(emulator: Emulator): Transport {
 
 /** What only a profile opens is nowhere in the document. */
 function isOfProfile({ method, url }: HttpRequest): boolean {
-  const { pathname } = new URL(url);
-  return (
-    /^\/v1\/servers(\/\d+(\/(resources|backups\/.+|network-interfaces\/.+))?)?$/.test(pathname) ||
-    (method === 'PUT' && pathname.endsWith('/backup-policy'))
-  );
+  const call = `${method} ${new URL(url).pathname}`;
+  return [
+    /^GET \/v1\/servers(\/\d+)?$/,
+    /^PUT \/v1\/servers\/\d+\/(resources|backup-policy)$/,
+    /^DELETE \/v1\/servers\/\d+\/(backups|network-interfaces)\/.+$/,
+  ].some((pattern) => pattern.test(call));
 }
