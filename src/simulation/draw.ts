@@ -1,6 +1,8 @@
 import { type FaultAction, type FaultRule, faultRule } from '../emulator/faults.ts';
 import { type Readings, readingValues } from '../emulator/readings.ts';
 import { type Chance, chance } from './chance.ts';
+import { drillOf } from './drill.ts';
+import { readFaults, writeFaults, writeNames } from './fault-kinds.ts';
 import type { Happening, Incident, SpecModel, Story } from './story.ts';
 
 const minute = 60_000;
@@ -9,6 +11,12 @@ const hour = 60 * minute;
 /** Draws the story of a seed. What is drawn is small: a bug that needs more has a smaller sister. */
 export function drawStory(seed: number): Story {
   const dice = chance(seed);
+  if (seed % 3 === 0) {
+    const drill = drillOf(seed / 3);
+    const further = dice.happens(0.3) ? drawIncidents(dice.fork(), 1).slice(0, 2) : [];
+    const readings = drawReadings(dice.fork(), false);
+    return { seed, state: 'memory', readings, ...drill, incidents: [...drill.incidents, ...further] };
+  }
   const kind = dice.pick(['calm', 'faults', 'incidents', 'both', 'both', 'both', 'edits'] as const);
   const specs = drawSpecs(dice.fork(), dice.happens(0.5) ? 1 : dice.between(2, 3));
   const faults = kind === 'calm' || kind === 'incidents' || kind === 'edits' ? [] : drawFaults(dice.fork());
@@ -186,92 +194,6 @@ function removeEntry(
     }
   }
 }
-
-/** Operations by the name that the emulator gives them. */
-export const writeNames = [
-  'allocate_ip',
-  'release_ip',
-  'add_iso',
-  'delete_iso',
-  'create_network',
-  'delete_network',
-  'create_server',
-  'delete_server',
-  'add_network_interface',
-  'replace_firewall',
-  'take_backup',
-] as const;
-
-/** Every way in which an exchange of a write can go wrong, by name. */
-export const writeFaults: Readonly<Record<string, FaultAction>> = {
-  'reset before': { do: 'reset' },
-  'reset after': { do: 'reset', effect: 'done' },
-  'reset after, unstored': { do: 'reset', effect: 'done', stored: false },
-  refused: { do: 'refuse' },
-  truncated: { do: 'truncate' },
-  malformed: { do: 'malformed' },
-  'proxy page before': { do: 'html', status: 502 },
-  'proxy page after': { do: 'html', status: 504, effect: 'done' },
-  'redirect before': { do: 'redirect', status: 307 },
-  'redirect after': { do: 'redirect', status: 302, effect: 'done', location: '/v1/elsewhere' },
-  '500 before': { do: 'answer', status: 500 },
-  '500 after': { do: 'answer', status: 500, effect: 'done' },
-  '503 before': { do: 'answer', status: 503 },
-  '503 after': { do: 'answer', status: 503, effect: 'done' },
-  '502 before': { do: 'answer', status: 502, code: 'bad_gateway' },
-  '504 after': { do: 'answer', status: 504, code: 'gateway_timeout', effect: 'done' },
-  '409 with wait': { do: 'answer', status: 409, code: 'server_busy', retryAfter: 3 },
-  '409 bare': { do: 'answer', status: 409, code: 'something_new' },
-  '400': { do: 'answer', status: 400, code: 'bad' },
-  '422': { do: 'answer', status: 422 },
-  '405': { do: 'answer', status: 405, code: 'method_not_allowed' },
-  '415': { do: 'answer', status: 415, code: 'unsupported_media_type' },
-  '402': { do: 'answer', status: 402, code: 'payment_required' },
-  '403': { do: 'answer', status: 403, code: 'insufficient_privileges' },
-  '404': { do: 'answer', status: 404, code: 'not_found' },
-  '401': { do: 'answer', status: 401, code: 'unauthorized' },
-  '429': { do: 'answer', status: 429, retryAfter: 20 },
-  '429 stored': { do: 'stored_429', retryAfter: 20 },
-  slow: { do: 'slow', ms: 5_000 },
-  'slower than the time-out': { do: 'slow', ms: 45_000 },
-  late: { do: 'late', ms: 20_000 },
-  'later than the time-out': { do: 'late', ms: 55_000 },
-  'no task field': { do: 'omit_task' },
-  decorated: {
-    do: 'decorate',
-    fields: { surprise: { nested: true } },
-    status: 'dreaming',
-    taskStatus: 'musing',
-  },
-  'task fails': { do: 'task', outcome: 'fail', leaves: 'nothing' },
-  'task fails, all there': { do: 'task', outcome: 'fail', leaves: 'everything' },
-  'task fails, address left': { do: 'task', outcome: 'fail', leaves: 'partial' },
-  'task stuck': { do: 'task', outcome: 'stuck' },
-  'task forgotten': { do: 'task', outcome: 'forgotten' },
-  'no capacity': { do: 'no_gpu_capacity' },
-  suspended: { do: 'standing', standing: 'suspended' },
-  unpaid: { do: 'standing', standing: 'unpaid' },
-};
-
-/** The same for reads. */
-export const readFaults: Readonly<Record<string, FaultAction>> = {
-  reset: { do: 'reset' },
-  refused: { do: 'refuse' },
-  truncated: { do: 'truncate' },
-  malformed: { do: 'malformed' },
-  'proxy page': { do: 'html', status: 502 },
-  redirect: { do: 'redirect' },
-  '500': { do: 'answer', status: 500 },
-  '503': { do: 'answer', status: 503, retryAfter: 5 },
-  '404': { do: 'answer', status: 404, code: 'not_found' },
-  '401': { do: 'answer', status: 401, code: 'unauthorized' },
-  '429': { do: 'answer', status: 429, retryAfter: 15 },
-  slow: { do: 'slow', ms: 35_000 },
-  stale: { do: 'stale', ms: 55_000 },
-  'list cut off': { do: 'truncate_list', keep: 1 },
-  'list empty': { do: 'truncate_list', keep: 0 },
-  decorated: { do: 'decorate', fields: { surprise: 1 }, status: 'dreaming' },
-};
 
 /** A wrong 404 on what is looked up by id is a lie that no client can see through: it comes at most once. */
 const liars: readonly string[] = ['404', 'list cut off', 'list empty', 'stale'];

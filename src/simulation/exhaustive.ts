@@ -1,57 +1,9 @@
 import { faultRule } from '../emulator/faults.ts';
-import { readFaults, writeFaults, writeNames } from './draw.ts';
+import { readFaults, subjects, writeFaults, writeNames } from './fault-kinds.ts';
 import { play } from './scenario.ts';
 import type { Happening, Incident, SpecModel, Story } from './story.ts';
 
 const minute = 60_000;
-const empty: SpecModel = {
-  settings: { prune: true, max_deletions: 10, exclusive: true },
-  networks: {},
-  ips: {},
-  isos: {},
-  servers: {},
-};
-const server = { server_type: 'sliders-1', cores: 2, memory_mb: 4096, disk_gb: 40, image: 'ubuntu-24.04' };
-const firewall = {
-  enabled: true,
-  policy_in: 'drop',
-  rules: [{ direction: 'in', action: 'accept', enabled: true, protocol: 'tcp', destination_port: '22' }],
-};
-
-/** The smallest files in which each operation is needed once; the second version takes all away again. */
-export const subjects: Readonly<Record<string, readonly SpecModel[]>> = {
-  ip: [{ ...empty, ips: { web: {} } }, empty],
-  network: [{ ...empty, networks: { backend: { cidr: '10.20.0.0/24' } } }, empty],
-  iso: [{ ...empty, isos: { rescue: { url: 'https://mirror.example.com/a.iso' } } }, empty],
-  server: [{ ...empty, servers: { web: { ...server, public_ipv4: { new: true } } } }, empty],
-  'bare server': [{ ...empty, servers: { web: server } }, empty],
-  parts: [
-    {
-      ...empty,
-      networks: { backend: { cidr: '10.20.0.0/24' } },
-      servers: {
-        web: {
-          ...server,
-          public_ipv4: { new: true },
-          network_interfaces: ['backend'],
-          firewall,
-          backup: { max_age: '24h' },
-        },
-      },
-    },
-    empty,
-  ],
-  gpu: [
-    {
-      ...empty,
-      servers: {
-        gpu: { server_type: 'gpu-fixed', gpu_package: ['l40s-2', 'l40s-1'], image: 'ubuntu-24.04' },
-      },
-    },
-    empty,
-  ],
-};
-
 /** What a process can meet at any boundary. */
 const sudden: Readonly<Record<string, Happening>> = {
   crash: { do: 'crash' },

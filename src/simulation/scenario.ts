@@ -70,7 +70,7 @@ export async function play(story: Story, coverage: Coverage = createCoverage()):
       }
     }
     if (stage.violation === undefined) await heal(stage, main, wishes);
-    for (; stage.violation === undefined && calm && wishes.spec < story.specs.length - 1; wishes.spec++)
+    for (; stage.violation === undefined && wishes.spec < story.specs.length - 1; wishes.spec++)
       blockedRuns += await settle(stage, main, specOf(story, wishes.spec), calm);
     if (stage.violation === undefined)
       blockedRuns += await settle(stage, main, specOf(story, wishes.spec), calm);

@@ -12,6 +12,7 @@ import { loadSpec } from '../spec/load.ts';
 import { type Chance, chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
 import { type Coverage, watchedWrites } from './coverage.ts';
+import { tooOld } from './drill.ts';
 import { mirrorOf, watchedStore } from './durable.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { createMortal } from './mortal.ts';
@@ -235,7 +236,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
       const store = watchedStore(inner, {
         mortal: process.mortal,
         mirror,
-        watch: traced(rules.watch(process), trace, name),
+        watch: traced(rules.watch(process), trace, name, coverage),
         disk: controller.disk,
       });
       running.add(process);
@@ -327,7 +328,12 @@ function told(event: ProgressEvent): string | undefined {
 }
 
 /** Each durable change of an intent or binding is one line. */
-function traced(watch: ReturnType<Rules['watch']>, trace: Trace, name: string): ReturnType<Rules['watch']> {
+function traced(
+  watch: ReturnType<Rules['watch']>,
+  trace: Trace,
+  name: string,
+  coverage: Coverage,
+): ReturnType<Rules['watch']> {
   return {
     began(intent) {
       trace.add(name, `begin ${intent.verb} ${intent.key} #${intent.incarnation}/${intent.attempt}`);
@@ -340,10 +346,12 @@ function traced(watch: ReturnType<Rules['watch']>, trace: Trace, name: string): 
         after.blocked === undefined ? '' : ` ${after.blocked.code}: ${after.blocked.reason}`,
       ];
       trace.add(name, `${before.key}: ${before.phase} → ${after.phase}${marks.join('')}`);
+      tooOld(coverage, after.request.name, after.blocked?.reason);
       watch.updated(before, after);
     },
     closed(intent) {
       trace.add(name, `${intent.key}: closed ${intent.outcome} ${intent.detail ?? ''}`.trimEnd());
+      tooOld(coverage, intent.request.name, intent.detail);
       watch.closed(intent);
     },
     changed(change, intent) {

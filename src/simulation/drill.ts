@@ -1,0 +1,85 @@
+import { type FaultRule, faultRule } from '../emulator/faults.ts';
+import { type Coverage, operations } from './coverage.ts';
+import { subjects, writeFaults } from './fault-kinds.ts';
+import type { Incident, Story } from './story.ts';
+
+const minute = 60_000;
+const hour = 60 * minute;
+type Write = (typeof operations)[number];
+
+/** Where each write shows itself: the file that needs it, the emulator's name for it, and its boundary. */
+export const writes: Readonly<Record<Write, { subject: string; name: string; path: string }>> = {
+  allocate_ip: { subject: 'ip', name: 'allocate_ip', path: 'POST /ips' },
+  release_ip: { subject: 'ip', name: 'release_ip', path: 'DELETE /ips/{id}' },
+  add_iso: { subject: 'iso', name: 'add_iso', path: 'POST /isos' },
+  delete_iso: { subject: 'iso', name: 'delete_iso', path: 'DELETE /isos/{id}' },
+  create_network: { subject: 'network', name: 'create_network', path: 'POST /networks' },
+  delete_network: { subject: 'network', name: 'delete_network', path: 'DELETE /networks/{id}' },
+  create_server: { subject: 'server', name: 'create_server', path: 'POST /servers' },
+  delete_server: { subject: 'server', name: 'delete_server', path: 'DELETE /servers/{id}' },
+  add_network_interface: {
+    subject: 'parts',
+    name: 'add_network_interface',
+    path: 'POST /servers/{id}/network-interfaces',
+  },
+  put_firewall: { subject: 'parts', name: 'replace_firewall', path: 'PUT /servers/{id}/firewall' },
+  take_backup: { subject: 'parts', name: 'take_backup', path: 'POST /servers/{id}/backups' },
+};
+
+type Drill = Pick<Story, 'specs' | 'faults' | 'incidents' | 'pausesMs'>;
+
+/**
+ * One story for each thing that can go wrong with each write, so that every row of the
+ * outcome table is met in a few hundred seeds and not by luck.
+ */
+const drills: readonly Drill[] = operations.flatMap((write) => [
+  ...Object.entries(writeFaults).map(([what, action]) =>
+    drill(
+      write,
+      [faultRule({ path: writes[write].name, nth: 1 }, action)],
+      [],
+      what === 'no capacity' ? 'gpu' : undefined,
+    ),
+  ),
+  // A stuck task that also says so: and a crash while it is waited for.
+  ...[`beginIntent ${write}:before`, `${writes[write].path}:before`, `${writes[write].path}:after`].map(
+    (boundary) => drill(write, [], [crash(boundary)]),
+  ),
+  {
+    // Sent, never answered, and looked into only when its key is too old.
+    ...drill(
+      write,
+      [faultRule({ path: writes[write].name, nth: 1 }, { do: 'reset' })],
+      [crash(`${writes[write].path}:after`)],
+    ),
+    pausesMs: [25 * hour],
+  },
+  ...(['same', 'member'] as const).map((token) =>
+    drill(write, [], [{ at: { boundary: '*', nth: 1 }, what: { do: 'second', token } }, crash('*', 2)]),
+  ),
+  drill(write, [], [{ at: { boundary: 'closeIntent:after', nth: 1 }, what: { do: 'lose_state' } }]),
+  drill(write, [], [{ at: { boundary: `${writes[write].path}:after`, nth: 1 }, what: { do: 'lose_state' } }]),
+]);
+
+/** The drill of that number; they come round again. */
+export function drillOf(number: number): Drill {
+  return drills[number % drills.length] as Drill;
+}
+
+function drill(
+  write: Write,
+  faults: readonly FaultRule[],
+  incidents: readonly Incident[],
+  subject: string = writes[write].subject,
+): Drill {
+  return { specs: subjects[subject] ?? [], faults, incidents, pausesMs: [minute, 10 * minute] };
+}
+
+function crash(boundary: string, nth = 1): Incident {
+  return { at: { boundary, nth }, what: { do: 'crash' } };
+}
+
+/** The row of a key that is not sent again for its age. */
+export function tooOld(coverage: Coverage, write: string, told: string | undefined): void {
+  if (told?.includes('too old')) coverage.hit('key too old', write);
+}
