@@ -37,6 +37,8 @@ export interface AnswerHead {
   readonly replayed: boolean;
   /** Real milliseconds. */
   readonly retryAfterMs?: number;
+  /** Methods that the path accepts, of a 405. @source API §4 rule 7 */
+  readonly allow?: readonly string[];
 }
 
 /**
@@ -80,11 +82,19 @@ function readSuccess(head: AnswerHead, id: string, mediaType: string, text: stri
 
 function readHead({ status, headers }: HttpResponse): AnswerHead {
   const retryAfterMs = readRetryAfter(headers['retry-after'], headers.date);
+  const allow = status === 405 && headers.allow !== undefined ? readAllow(headers.allow) : undefined;
   return {
     status,
     replayed: headers['idempotency-replayed']?.trim().toLowerCase() === 'true',
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(allow === undefined ? {} : { allow }),
   };
+}
+
+function readAllow(header: string): string[] {
+  return header
+    .split(',')
+    .flatMap((method) => /^\s*([A-Za-z]{1,20})\s*$/.exec(method)?.[1]?.toUpperCase() ?? []);
 }
 
 /** Both forms of HTTP: seconds, or a date, which is taken against the answer's own. */

@@ -4,6 +4,7 @@ import type { ReadPort, TaskWatch, WritePort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { Random } from '../core/random.ts';
 import type { Transport } from '../core/transport.ts';
+import type { Answer } from './answer.ts';
 import { createApiClock } from './api-clock.ts';
 import type { ReadPriority, UseMemory } from './budget.ts';
 import { type ApiLogger, silent } from './logging.ts';
@@ -37,6 +38,11 @@ export interface Client {
   reads(priority: ReadPriority, halt?: AbortSignal): ReadPort;
   readonly writes: WritePort;
   readonly tasks: TaskWatch;
+  /**
+   * One GET of any path below the base URL, within the read budget and never again: for
+   * finding out what a deployment answers. Rejects with `TransportError`.
+   */
+  probe(path: string): Promise<Answer>;
   readonly counters: Readonly<Counters>;
   /** How long one exchange can last, in ms of the client's clock: a lost answer is not known before. */
   readonly timeoutMs: number;
@@ -75,6 +81,7 @@ export function createClient(options: ClientOptions): Client {
     reads: (priority, halt) => createReads(readsOptions, priority, halt),
     writes: createWrites(pipeline, profile),
     tasks: createTaskWatch({ reads: createReads(readsOptions, 'poll'), clock, memory: options.uses, logger }),
+    probe: (path) => pipeline.exchange({ method: 'GET', path, bucket: 'reads', priority: 'operation' }),
     counters,
     timeoutMs: realTimeoutMs * profile.timeScale,
   };

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import type { Answer } from '../api/answer.ts';
 import { readOnlyMemory, type UseMemory } from '../api/budget.ts';
 import { createClient, defaultTimeoutMs, parseBaseUrl } from '../api/client.ts';
 import { type ApiLogger, silent } from '../api/logging.ts';
@@ -34,6 +35,8 @@ export interface Session {
   readonly clock: Clock;
   /** How many times faster than real time `clock` runs. */
   readonly timeScale: number;
+  /** One GET of any path, never repeated. */
+  readonly probe: (path: string) => Promise<Answer>;
   /** Reads at another urgency than `reads`, which yield to everything. */
   readonly readsAs: EngineDeps['reads'];
   readonly profile: ApiProfile;
@@ -155,6 +158,7 @@ async function assemble(
     engine,
     store,
     reads: client.reads('refresh'),
+    probe: client.probe,
     clock,
     timeScale: profile.timeScale,
     readsAs: client.reads,

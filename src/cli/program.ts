@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { projectSchemaText } from '../spec/generate-schema.ts';
 import { type ApplyFlags, apply } from './commands/apply.ts';
 import { completion, type Shell, shells } from './commands/completion.ts';
+import { type DoctorFlags, doctor } from './commands/doctor.ts';
 import { type EmulatorFlags, emulator } from './commands/emulator.ts';
 import { type ExportFlags, exportProject } from './commands/export.ts';
 import { type HistoryFlags, history } from './commands/history.ts';
@@ -110,6 +111,10 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .addOption(textOrJson())
     .option('--offline', 'from the state alone')
     .action(async (flags: StatusFlags) => end(await status(flags, io)));
+
+  withApi(command('doctor', 'check all that an apply relies on, by safe reads alone'))
+    .addOption(textOrJson())
+    .action(async (flags: DoctorFlags) => end(await doctor(flags, io)));
 
   withState(command('history', 'show every write ever sent, newest first'))
     .addOption(textOrJson())

@@ -1,0 +1,101 @@
+import { ConfigError, StateError } from '../../core/errors.ts';
+import { openSession, type Session } from '../compose.ts';
+import type { CommonFlags } from '../config.ts';
+import { type Diagnosis, type Finding, finding } from '../doctor/findings.ts';
+import { checkProfile, checkSpec, checkState, type StateFacts } from '../doctor/local.ts';
+import { probeOperations } from '../doctor/probes.ts';
+import { checkBudgets, checkClock, checkFence, checkLevel, checkReach } from '../doctor/remote.ts';
+import { type ExitCode, exitCodes } from '../exit.ts';
+import { counted } from '../render/values.ts';
+import { type Io, paintFor, printable, type Style } from '../terminal.ts';
+
+export interface DoctorFlags extends CommonFlags {
+  readonly format?: 'text' | 'json';
+}
+
+/** Looks at everything that an apply relies on, by safe reads alone. */
+export async function doctor(flags: DoctorFlags, io: Io): Promise<ExitCode> {
+  const { findings: spec, desired } = await checkSpec(flags, io);
+  const { findings: state, facts } = await checkState(flags, io);
+  const profile = checkProfile(flags, io);
+  const local = [...spec, ...state, ...profile];
+  const usable = !profile.some(({ level }) => level === 'error');
+  const remote = usable
+    ? await checkRemote(flags, io, desired?.projectId ?? facts.projectId ?? undefined, facts, () =>
+        openSession(flags, io, {
+          mode: 'read',
+          projectId: desired?.projectId ?? facts.projectId ?? 4711,
+          token: desired?.token,
+        }),
+      )
+    : { findings: [], project: null };
+  const findings = [...local, ...remote.findings];
+  const healthy = !findings.some(({ level }) => level === 'error');
+  const diagnosis: Diagnosis = { format_version: 1, healthy, project: remote.project, findings };
+  io.stdout.write(
+    flags.format === 'json' ? `${JSON.stringify(diagnosis, null, 2)}\n` : diagnosisText(diagnosis, io),
+  );
+  return healthy ? exitCodes.done : exitCodes.failed;
+}
+
+async function checkRemote(
+  flags: CommonFlags,
+  io: Io,
+  wanted: number | undefined,
+  facts: StateFacts,
+  open: () => Promise<Session>,
+): Promise<Pick<Diagnosis, 'project'> & { findings: Finding[] }> {
+  if (flags.emulator !== true && !io.env.VDC_BASE_URL) {
+    const advice = 'set VDC_BASE_URL and VDC_TOKEN, or try --emulator';
+    return {
+      project: null,
+      findings: [finding('api', 'error', 'VDC_BASE_URL is not set, so the API was not looked at', advice)],
+    };
+  }
+  let session: Session;
+  try {
+    session = await open();
+  } catch (error) {
+    if (!(error instanceof ConfigError || error instanceof StateError)) throw error;
+    return { project: null, findings: [finding('api', 'error', error.message)] };
+  }
+  try {
+    const { findings, project } = await checkReach(session);
+    if (project === undefined) return { project: null, findings };
+    const { id, name, status } = project;
+    const all = [
+      ...findings,
+      ...checkFence(project, wanted, facts.projectId),
+      checkLevel(facts.writes),
+      checkClock(session),
+      ...(await probeOperations(session)),
+      await checkBudgets(session),
+    ];
+    return { project: { id, name, status }, findings: all };
+  } finally {
+    await session.close();
+  }
+}
+
+const marks: Readonly<Record<Finding['level'], readonly [string, Style]>> = {
+  ok: ['✓', 'green'],
+  info: ['·', 'dim'],
+  unknown: ['?', 'cyan'],
+  warning: ['!', 'yellow'],
+  error: ['✗', 'red'],
+};
+
+function diagnosisText({ findings, healthy }: Diagnosis, io: Io): string {
+  const paint = paintFor(io.stdout);
+  const lines = findings.flatMap(({ id, level, message, advice }) => {
+    const [mark, style] = marks[level];
+    const subject = id.replace(/^probe:/, '').replaceAll('_', ' ');
+    return [
+      `${paint(style, mark)} ${paint('bold', subject)}: ${printable(message)}`,
+      ...(advice === null ? [] : [`    → ${paint('cyan', printable(advice))}`]),
+    ];
+  });
+  const count = (level: Finding['level']) => findings.filter((each) => each.level === level).length;
+  const verdict = healthy ? 'Fit to run' : 'Not fit to run';
+  return `${[...lines, '', paint('bold', `${verdict}: ${counted(count('error'), 'error')}, ${counted(count('warning'), 'warning')}, ${count('unknown')} that cannot be told.`)].join('\n')}\n`;
+}

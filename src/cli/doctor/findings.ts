@@ -1,0 +1,29 @@
+/** One thing that was looked at. `unknown`: there is no way to tell without changing something. */
+export interface Finding {
+  readonly id: string;
+  readonly level: 'ok' | 'info' | 'unknown' | 'warning' | 'error';
+  readonly message: string;
+  /** What to do about it, where something is to be done. */
+  readonly advice: string | null;
+}
+
+/** The public JSON of `vdcsync doctor`. */
+export interface Diagnosis {
+  readonly format_version: 1;
+  readonly healthy: boolean;
+  readonly project: { readonly id: number; readonly name: string; readonly status: string } | null;
+  readonly findings: readonly Finding[];
+}
+
+export function ok(id: string, message: string): Finding {
+  return { id, level: 'ok', message, advice: null };
+}
+
+export function finding(
+  id: string,
+  level: Exclude<Finding['level'], 'ok'>,
+  message: string,
+  advice: string | null = null,
+): Finding {
+  return { id, level, message, advice };
+}

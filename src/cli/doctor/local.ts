@@ -1,0 +1,216 @@
+import { accessSync, constants, existsSync, readFileSync, realpathSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Desired } from '../../core/desired.ts';
+import { ConfigError, SpecError } from '../../core/errors.ts';
+import { documentedProfile } from '../../core/profile.ts';
+import type { Intent, StateStore } from '../../core/state.ts';
+import { whyEphemeral } from '../../daemon/ephemeral.ts';
+import { shownLocation } from '../../state/open.ts';
+import { openStore } from '../compose.ts';
+import { type CommonFlags, isUrl, profileOf, reasonOf, specFiles, stateLocation } from '../config.ts';
+import { counted } from '../render/values.ts';
+import { readSpec } from '../spec-source.ts';
+import type { Io } from '../terminal.ts';
+import { type Finding, finding, ok } from './findings.ts';
+
+/** What the state has to say to the rest of the diagnosis. */
+export interface StateFacts {
+  readonly projectId: number | null;
+  /** Newest first. */
+  readonly writes: readonly Intent[];
+}
+
+/** The file, if there is one. */
+export async function checkSpec(
+  flags: CommonFlags,
+  io: Io,
+): Promise<{ findings: Finding[]; desired: Desired | undefined }> {
+  try {
+    const desired = await readSpec(flags, io);
+    const message = `the file ${specFiles(flags, io).join(', ')} is valid: project ${desired.projectId}, ${counted(desired.resources.length, 'resource')}`;
+    return { findings: [ok('spec', message)], desired };
+  } catch (error) {
+    if (error instanceof SpecError) {
+      const count = counted(error.diagnostics.length, 'error');
+      const first = error.message.split('\n')[0] ?? '';
+      return {
+        findings: [
+          finding('spec', 'error', `the file has ${count}, the first: ${first}`, 'vdcsync validate'),
+        ],
+        desired: undefined,
+      };
+    }
+    if (error instanceof ConfigError && flags.file === undefined) {
+      const advice = 'vdcsync init writes a first one, vdcsync export one of what is there';
+      return { findings: [finding('spec', 'info', 'there is no file yet', advice)], desired: undefined };
+    }
+    throw error;
+  }
+}
+
+/** Which deployment the client believes to talk to. */
+export function checkProfile(flags: CommonFlags, io: Io): Finding[] {
+  try {
+    const { profile, text } = profileOf(flags, io);
+    if (text === '') {
+      return [
+        finding(
+          'profile',
+          'info',
+          'there is no API profile: the documented limits, and no undocumented operation',
+        ),
+      ];
+    }
+    const { limits, timeScale, operations } = profile;
+    const names = Object.keys(operations);
+    const used = names.filter((name) => usedOperations.includes(name));
+    const idle = names.filter((name) => !usedOperations.includes(name));
+    const higher =
+      limits.reads > documentedProfile.limits.reads || limits.writes > documentedProfile.limits.writes;
+    return [
+      ok('profile', `the API profile enables ${used.length === 0 ? 'no operation' : used.join(', ')}`),
+      ...(idle.length === 0
+        ? []
+        : [finding('profile', 'info', `it also names ${idle.join(', ')}, which vdcsync has no use for yet`)]),
+      ...(higher
+        ? [
+            finding(
+              'profile',
+              'warning',
+              'its limits are higher than the documented ones',
+              'make sure that the API really allows that: 429 costs more time than it saves',
+            ),
+          ]
+        : []),
+      ...(timeScale === 1 || flags.emulator
+        ? []
+        : [
+            finding(
+              'profile',
+              'warning',
+              `its clock runs ${timeScale} times faster`,
+              'that is for an emulator: leave time_scale out for a real API',
+            ),
+          ]),
+    ];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return [finding('profile', 'error', error.message, 'correct the API profile')];
+  }
+}
+
+const usedOperations: readonly string[] = [
+  'list_servers',
+  'read_server',
+  'remove_network_interface',
+  'update_backup_policy',
+  'resize_server',
+  'named_address',
+];
+
+/** Where the state is, and whether it can be relied on. */
+export async function checkState(
+  flags: CommonFlags,
+  io: Io,
+): Promise<{ findings: Finding[]; facts: StateFacts }> {
+  const nothing: StateFacts = { projectId: null, writes: [] };
+  try {
+    const location = stateLocation(flags, io);
+    const file = location !== ':memory:' && !isUrl(location);
+    const store = await openStore(flags, io, 'read');
+    try {
+      const facts = {
+        projectId: (await store.info()).projectId,
+        writes: await store.intents({ limit: 100 }),
+      };
+      const exists = file ? existsSync(location) : facts.projectId !== null;
+      return {
+        findings: [
+          ...(await told(store, shownLocation(location), exists)),
+          ...(file ? checkFolder(location) : []),
+        ],
+        facts,
+      };
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { findings: [finding('state', 'error', message)], facts: nothing };
+  }
+}
+
+async function told(store: StateStore, location: string, exists: boolean): Promise<Finding[]> {
+  if (!exists) return [finding('state', 'info', `there is no state yet; it will be at ${location}`)];
+  const { projectId, serial } = await store.info();
+  const bound = (await store.bindings()).length;
+  const open = await store.openIntents();
+  const blocked = open.filter(({ phase }) => phase === 'blocked');
+  const summary = ok(
+    'state',
+    `the state ${location} is of project ${projectId ?? 'none yet'}: ${counted(bound, 'binding')}, ${counted(serial, 'change')}`,
+  );
+  const settle = (keys: readonly Intent[]) => keys.map(({ key }) => key).join(', ');
+  return [
+    summary,
+    ...(blocked.length === 0
+      ? []
+      : [
+          finding(
+            'state',
+            'warning',
+            `a person has to settle ${settle(blocked)}`,
+            'vdcsync status tells the commands',
+          ),
+        ]),
+    ...(open.length === blocked.length
+      ? []
+      : [
+          finding(
+            'state',
+            'info',
+            `${counted(open.length - blocked.length, 'write')} not settled yet`,
+            'vdcsync apply settles them',
+          ),
+        ]),
+  ];
+}
+
+function checkFolder(location: string): Finding[] {
+  const folder = nearestFolder(dirname(location));
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    return [
+      finding(
+        'state_folder',
+        'error',
+        `${folder} cannot be written: ${reasonOf(error)}`,
+        'name another place with --state',
+      ),
+    ];
+  }
+  const why = ephemeral(folder);
+  if (why === undefined) return [ok('state_folder', `${folder} can be written`)];
+  return [
+    finding(
+      'state_folder',
+      'warning',
+      `the state would not survive a restart: ${why}`,
+      'put it on a volume: --state, or VDCSYNC_STATE',
+    ),
+  ];
+}
+
+function nearestFolder(folder: string): string {
+  return existsSync(folder) || dirname(folder) === folder ? folder : nearestFolder(dirname(folder));
+}
+
+function ephemeral(folder: string): string | undefined {
+  try {
+    return whyEphemeral(readFileSync('/proc/self/mountinfo', 'utf8'), realpathSync(folder));
+  } catch {
+    // Not Linux: there is no such table.
+    return undefined;
+  }
+}
