@@ -114,7 +114,9 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
     'the daemon serves',
   );
   const url = `http://127.0.0.1:${String(serving?.port)}`;
-  const status = async () => (await (await fetch(`${url}/status`)).json()) as Status;
+  const httpToken = options.env?.VDCSYNC_HTTP_TOKEN;
+  const headers = httpToken === undefined ? {} : { authorization: `Bearer ${httpToken}` };
+  const status = async () => (await (await fetch(`${url}/status`, { headers })).json()) as Status;
   return {
     ...{ folder, child, url, log, status },
     async until(wanted, what) {

@@ -1,0 +1,100 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { shop } from '../cli/run.ts';
+import { findBrowser, launchBrowser } from './browser.ts';
+import { emulate, startDaemon } from './support.ts';
+
+const executable = findBrowser();
+let browser: Browser;
+
+describe.runIf(executable !== undefined)('daemon: the status page in a browser', () => {
+  beforeAll(async () => {
+    browser = await launchBrowser(executable ?? '');
+  });
+  afterAll(() => browser.close());
+
+  test('shows the project as a picture, what is billed and what it waits for, and stays live', async () => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: shop.replace('web: {}', 'web: {}\n  spare: {}') });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    const page = await browser.newPage();
+    const complaints: string[] = [];
+    page.on('console', (message) => complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('request', (request) => {
+      if (!request.url().startsWith(daemon.url) && !request.url().startsWith('data:'))
+        complaints.push(request.url());
+    });
+    await page.goto(daemon.url);
+    await page.waitForSelector('.badge:text-is("converged")');
+    expect(await page.locator('svg .box').count()).toBe(4);
+    expect(await page.locator('svg .link').count()).toBe(2);
+    expect(await page.locator('#bill').innerText()).toMatch(
+      /203\.0\.113\.\d+ is idle and billed\s+ips\.spare/,
+    );
+    expect(await page.locator('#resources').innerText()).toContain('servers.web-1.firewall');
+    expect(await page.locator('#journal').innerText()).toContain('create servers.web-1');
+
+    daemon.write(
+      `${shop}    replace: never\n`
+        .replace('cores: 2', 'cores: 4')
+        .replace('web: {}', 'web: {}\n  spare: {}'),
+    );
+    await page.waitForSelector('.badge:text-is("blocked")');
+    const blocked = page.locator('#blocked');
+    expect(await blocked.innerText()).toContain('servers.web-1');
+    const [first] = (await daemon.until(({ condition }) => condition === 'blocked', 'blocked')).blocked;
+    expect(await blocked.locator('code.command').first().innerText()).toBe(first?.resolve.split(' | ')[0]);
+
+    daemon.write('version: 1\nproject: {id: 4711}\nnetworks: {"<b>x</b>": {cidr: 1}}\n');
+    await page.waitForSelector('text=The spec is broken');
+    expect(await page.locator('b').count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test.each([
+    ['a phone, dark', { width: 390, height: 800 }, 'dark'],
+    ['a desk, light', { width: 1280, height: 900 }, 'light'],
+  ] as const)('on %s, without JavaScript: everything is there, and nothing runs out of it', async (_, viewport, colorScheme) => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: shop });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    const page = await browser.newPage({ viewport, colorScheme, javaScriptEnabled: false });
+    await page.goto(daemon.url);
+    expect(await page.locator('.badge').innerText()).toBe('converged');
+    expect(await page.locator('svg').count()).toBe(1);
+    expect(await page.locator('noscript meta[http-equiv=refresh]').count()).toBe(1);
+    const box = await page.locator('body').boundingBox();
+    expect(box?.width).toBe(viewport.width);
+    const wide = await page
+      .locator('section')
+      .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().right));
+    expect(Math.max(...wide)).toBeLessThanOrEqual(viewport.width);
+    await page.close();
+  });
+
+  test('behind a token: nothing without it, everything with it, health always', async () => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { env: { VDCSYNC_HTTP_TOKEN: 'page-canary' }, spec: shop });
+    for (const path of ['/', '/page', '/events', '/status', '/metrics']) {
+      expect([path, (await fetch(`${daemon.url}${path}`)).status]).toEqual([path, 401]);
+    }
+    expect((await fetch(`${daemon.url}/healthz`)).status).toBe(200);
+    const headers = { authorization: 'Bearer page-canary' };
+    expect((await fetch(`${daemon.url}/status`, { headers })).status).toBe(200);
+    const basic = `Basic ${Buffer.from('any:page-canary').toString('base64')}`;
+    const page = await browser.newPage({ extraHTTPHeaders: { authorization: basic } });
+    await page.goto(daemon.url);
+    await page.waitForSelector('#live:text-is("live")');
+    expect(await page.content()).not.toContain('page-canary');
+    await page.close();
+  });
+});
+
+test.runIf(executable === undefined)(
+  'there is no browser here, so the status page is not tested: install chromium',
+  () => {
+    expect(executable).toBeUndefined();
+  },
+);
