@@ -31,24 +31,18 @@ export async function adoptKey(
       `${key} has an unsettled ${open.verb}: use \`vdcsync resolve ${key} --adopt ${id}\`.`,
     );
   }
-  const owner = [...run.bindings.values()].find(
-    (each) =>
-      each.kind === subject.kind &&
-      each.id === id &&
-      each.key !== key &&
-      each.parentId === subject.binding?.parentId,
-  );
-  if (owner !== undefined) throw new ConfigError(`${id} is bound to ${owner.key} already.`);
   if (!(await isLive(run, key, id))) {
     throw new ConfigError(`The project has no ${subject.kind.replaceAll('_', ' ')} ${id}.`);
   }
   await deps.store.claimProject(desired.projectId);
   await run.keepMoves();
+  const binding = bindingOf(run, subject, id);
   const changes: StateChange[] = [
+    ...takenFrom(run, binding),
     ...(subject.binding === undefined || subject.binding.id === id
       ? []
       : [{ type: 'release', key, gone: false, reason: `bound to ${id} instead` } as const]),
-    { type: 'bind', binding: bindingOf(run, subject, id) },
+    { type: 'bind', binding },
   ];
   await run.change(changes);
   return `${key} is bound to ${id}.`;
@@ -96,8 +90,30 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<strin
     );
   }
   const facts = found.verdict === 'done' ? found.facts : undefined;
-  await close(run, intent, 'done', `a person adopted ${id}`, { changes: boundBy(run, intent, id, facts) });
+  const bound = boundBy(run, intent, id, facts);
+  const taken = bound.flatMap((change) => (change.type === 'bind' ? takenFrom(run, change.binding) : []));
+  await close(run, intent, 'done', `a person adopted ${id}`, { changes: [...taken, ...bound] });
   return `${intent.key} is bound to ${id}.`;
+}
+
+/**
+ * A resource has one key. Another one that is bound to its id either is the same resource,
+ * and keeps it, or was one that is gone and whose id was used again. @assumption A17
+ */
+function takenFrom(run: Run, { key, kind, id, parentId, identity }: Binding): StateChange[] {
+  const owner = [...run.bindings.values()].find(
+    (each) =>
+      each.kind === kind &&
+      each.id === id &&
+      each.key !== key &&
+      (kind === 'ip' || each.parentId === parentId),
+  );
+  if (owner === undefined) return [];
+  const differs = Object.entries(owner.identity).some(
+    ([field, value]) => identity[field] !== undefined && identity[field] !== value,
+  );
+  if (!differs) throw new ConfigError(`${id} is bound to ${owner.key} already.`);
+  return released(run, owner.key, `its id ${id} is another resource's now`);
 }
 
 /** A person's word goes where reads tell nothing, and not against what they do tell. */

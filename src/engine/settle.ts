@@ -70,10 +70,13 @@ async function resend(run: Run, intent: Intent): Promise<Progress> {
       ? block(run, intent, 'key_too_old', 'its idempotency key is too old to be sent again')
       : close(run, intent, 'refused', 'its idempotency key is too old', { retryAfterMs: 0 });
   }
-  if (!intent.ambiguous) {
+  // An id may stand for something else by now, so a deletion is looked at again whatever is known. @assumption A17
+  if (!intent.ambiguous || intent.verb === 'delete') {
     const world = await run.lookAgain(intent.key);
     if (stillAsked(run, world, intent) !== undefined)
-      return close(run, intent, 'refused', 'the project has moved since', { retryAfterMs: 0 });
+      return close(run, intent, intent.ambiguous ? 'absent' : 'refused', 'the project has moved since', {
+        retryAfterMs: 0,
+      });
   }
   run.tell(intent.key, intent.verb, 'queued', 'for its turn');
   return run.gate.run(run.kindOf(intent.kind).urgency, () => resendNow(run, intent), run.stop);

@@ -496,7 +496,48 @@ describe('engine: stop and halt', () => {
   });
 });
 
+describe('engine: ids that are used again', () => {
+  const nets = (...names: string[]) =>
+    `${head}networks:\n${names.map((name, at) => `  ${name}: {cidr: 10.2${at}.0.0/24}\n`).join('')}`;
+
+  test('a deletion whose answer was lost is not sent again at what has its id now', async () => {
+    const played = rig({ emulator: { readings: { reuseIds: true, networkDelete: 'sync' } } });
+    await played.apply(nets('old'));
+    played.emulator.setFaults([
+      faultRule({ path: 'delete_network', nth: 1 }, { do: 'reset', effect: 'done' }),
+    ]);
+    void played.clock.sleep(10_000).then(async () => {
+      await played.emulator.handle({
+        method: 'POST',
+        url: 'http://emulator/v1/networks',
+        headers: {
+          authorization: `Bearer ${played.emulator.tokens().readWrite}`,
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify({ name: 'stranger', cidr: '10.99.0.0/24' }),
+      });
+    });
+
+    await played.apply(head);
+
+    expect(played.emulator.world.projects[0]?.networks.map(({ name }) => name)).toContain('stranger');
+    expect(played.writes().filter(({ method }) => method === 'DELETE')).toHaveLength(1);
+  });
+});
+
 describe('engine: a person decides', () => {
+  test('a live resource of one key cannot be adopted for another', async () => {
+    const played = rig();
+    await played.apply(ips('one'));
+    const [made] = played.emulator.world.projects[0]?.ips ?? [];
+
+    const said = played.clock.run(
+      played.engine.adopt(load(ips('one', 'two')), 'ips.two' as never, String(made?.id)),
+    );
+
+    await expect(said).rejects.toThrow('bound to ips.one already');
+  });
+
   const blind = gpu.replace('[l40s-2, l40s-1]', 'l40s-1');
 
   async function blocked(
