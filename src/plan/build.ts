@@ -7,7 +7,7 @@ import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import { draftAll, isRenewed, operationsOf } from './draft.ts';
 import type { GuardInput } from './guards.ts';
-import { guard } from './guards.ts';
+import { findStrangers, guard } from './guards.ts';
 import { knownDelta, unknownPrice } from './money.ts';
 import { obstacles, order, prerequisites } from './order.ts';
 
@@ -63,6 +63,7 @@ export function buildPlan(input: PlanInput): Planned {
     ...[...inFlight.values()].flatMap(inFlightWarning),
     ...(input.moves ?? []).map(movedWarning),
     ...notActive(world),
+    ...strangers(input),
   ];
   return { plan: assemble(input, { drafts, allowed, operations, blocked, warnings, releases }), releases };
 }
@@ -204,6 +205,15 @@ function movedWarning({ from, to }: { readonly from: ResourceKey; readonly to: R
     key: to,
     message: `was ${from}; its binding moves with it, and nothing is written`,
   };
+}
+
+/** What a lost state no longer knows would stay billed unseen, if the file does not ask for it either. */
+function strangers({ world, trusted }: PlanInput): Warning[] {
+  const { servers, addresses } = findStrangers(world);
+  if (trusted || world.settings.unmanaged === 'ignore' || servers.length + addresses.length === 0) return [];
+  const found = [...servers.map((id) => `server ${id}`), ...addresses.map((each) => `address ${each}`)];
+  const message = `the local state is new, and the project has what neither it nor the file names: ${found.join(', ')}`;
+  return [{ code: 'unmanaged_resources', key: null, message }];
 }
 
 /** @source API §1.6 */

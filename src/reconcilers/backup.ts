@@ -4,6 +4,7 @@ import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price, ResourceKind, World } from '../core/kind.ts';
 import type { Backup, BackupPolicy, ServerId } from '../core/resources.ts';
+import type { Binding } from '../core/state.ts';
 import { idIn, recordedIds, unchanged } from './existence.ts';
 import { packageOf } from './gpu-package.ts';
 
@@ -62,14 +63,14 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
     return new Map(seen.filter((each) => each !== undefined));
   },
 
-  diff({ desired, key, parent }, observed, world): Diff {
+  diff({ desired, key, parent, binding }, observed, world): Diff {
     if (desired === undefined || !desired.managed) return unchanged;
     const wanted = { path: 'max_age', from: null, to: `${desired.value.max_age / 1000}s` };
     const price = priceOf(parent, observed?.backups ?? [], world);
     if (observed === undefined) return { verdict: { verdict: 'create', changes: [wanted] }, price };
     const last = newest(observed.backups);
     const doubt = inDoubt(observed.backups, desired.value.max_age, world.apiNow);
-    const ageMs = last === undefined ? undefined : world.apiNow - takenAt(last);
+    const ageMs = last === undefined ? undefined : ageOf(last, binding, world.apiNow);
     if (ageMs !== undefined && ageMs <= desired.value.max_age) return unchanged;
     if (doubt !== undefined) return { ...unchanged, warnings: [{ ...doubt, key }] };
     const newestAt = { path: 'newest', from: last?.created_at ?? null, to: 'now' };
@@ -118,6 +119,15 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
 
   bind: () => ({ identity: {}, applied: null, keep: false }),
 };
+
+/**
+ * Without a `Date` header both clocks may be a day apart, and a backup just taken would look
+ * old in every pass: one of ours is no older than the time since it was bound. @assumption A35
+ */
+function ageOf(last: Backup, binding: Binding | undefined, apiNow: number): number {
+  const ageMs = apiNow - takenAt(last);
+  return binding?.id === last.id ? Math.min(ageMs, Math.max(0, apiNow - binding.boundAt)) : ageMs;
+}
 
 function newest(backups: readonly Backup[]): Backup | undefined {
   return backups

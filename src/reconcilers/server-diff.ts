@@ -43,7 +43,11 @@ export function diffLive(
   live: ServerObserved,
   world: World,
 ): Diff {
-  const warnings = [...surplusCards(subject, live, world), ...misattached(subject, entry, live, world)];
+  const warnings = [
+    ...surplusCards(subject, live, world),
+    ...misattached(subject, entry, live, world),
+    ...unasked(subject, live, world),
+  ];
   const applied = subject.binding?.applied ?? null;
   const { changes: fields, notes } = diffFields(entry, applied, world);
   warnings.push(...notes.map((message) => ({ code: 'catalogue_changed', key: subject.key, message })));
@@ -142,6 +146,17 @@ function leftBilled({ key }: Subject, live: ServerObserved, world: World): strin
         ({ address }) => `${address} stays billed: ${key} holds it, and nothing in the file stands for it`,
       ),
   ];
+}
+
+/** An address that came with the server though nothing asked for it is billed, so it is told. @assumption A22 */
+function unasked(subject: Subject<ServerEntry>, live: ServerObserved, world: World): Warning[] {
+  return live.addresses
+    .filter(({ id }) => world.keyOf('ip', String(id)) === undefined)
+    .map(({ address }) => ({
+      code: 'address_not_as_declared',
+      key: subject.key,
+      message: `the server holds ${address}, which nothing in the file stands for; it is billed`,
+    }));
 }
 
 /** Removing a card is undocumented, so one too many can only be told; even then only what this file added is removed. @assumption A15 */
