@@ -42,11 +42,15 @@ async function answer(
     await settle(stage, controller, file, blocked);
     return file;
   }
+  if (blocked.code === 'identity_changed' && isAnother(stage, blocked.resolve)) {
+    stage.giveUp('a reused id: no command says "mine is gone"');
+    return file;
+  }
   if (blocked.code === 'tainted') {
     cleanUp(stage, blocked);
     return file;
   }
-  const edited = edit(stage, file, blocked);
+  const edited = valid(stage, edit(stage, file, blocked));
   const adopt = /vdcsync adopt (\S+) (\S+)/.exec(resolve);
   if (adopt?.[1] !== undefined && adopt[2] !== undefined) {
     const id = ownId(stage, adopt[1] as ResourceKey) ?? (edited === undefined ? adopt[2] : undefined);
@@ -58,6 +62,14 @@ async function answer(
     }
   }
   return edited ?? file;
+}
+
+/** Is what now has the id of ours not ours? @assumption A17 */
+function isAnother(stage: Stage, resolve: string): boolean {
+  const [, key = '', id] = /vdcsync adopt (\S+) (\S+)/.exec(resolve) ?? [];
+  return !stage.ledger
+    .executionsOf(key as ResourceKey)
+    .some((each) => each.id === id && stage.ledger.isLive(each));
 }
 
 /** `vdcsync resolve`, with the truth about the write. */
@@ -92,6 +104,9 @@ function truth(stage: Stage, intent: Intent): Resolution {
     return gone ? { type: 'absent' } : { type: 'abandon' };
   }
   const { ledger } = stage;
+  const refused =
+    intent.blocked?.until === 'file' && ledger.executionsUnder(intent.idempotencyKey).length === 0;
+  if (refused) return { type: 'absent' };
   const made =
     ledger.executionsUnder(intent.idempotencyKey).find((each) => ledger.isLive(each)) ??
     ledger.executionsOf(intent.key).findLast((each) => intent.kind !== 'backup' && ledger.isLive(each));
@@ -122,6 +137,17 @@ function ownId(stage: Stage, key: ResourceKey): string | undefined {
   return made?.id ?? undefined;
 }
 
+/** An entry put back may name others that have left too: then the whole file is put back. */
+function valid(stage: Stage, file: SpecModel | undefined): SpecModel | undefined {
+  if (file === undefined) return undefined;
+  try {
+    stage.load(file);
+    return file;
+  } catch {
+    return stage.story.specs[0];
+  }
+}
+
 /** The edit that a message asks for; `undefined` where it asks for none. */
 function edit(stage: Stage, file: SpecModel, { key, code, resolve }: Blocked): SpecModel | undefined {
   const [collection = '', name = ''] = key.split('.');
@@ -138,6 +164,9 @@ function edit(stage: Stage, file: SpecModel, { key, code, resolve }: Blocked): S
     );
     stage.trace.add('op', `edits settings.${settings[1]}: ${value}`);
     return { ...file, settings: { ...file.settings, [settings[1]]: value } };
+  }
+  if (resolve.includes('`enabled: false`')) {
+    return withEntry({ firewall: { ...(section[name]?.firewall as object), enabled: false } });
   }
   if (resolve.includes('use {reuse: true}')) return withEntry({ public_ipv4: { reuse: true } });
   if (resolve.includes('name another address')) return withEntry({ public_ipv4: { new: true } });

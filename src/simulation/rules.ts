@@ -154,7 +154,7 @@ export function createRules(deps: RulesDeps): Rules {
       intent.kind === 'backup'
         ? ledger.writes.get(each.idempotencyKey ?? '')?.incarnation === intent.incarnation &&
           execution.atMs - each.atMs < keyLifeMs
-        : ledger.isLive(each),
+        : ledger.isLive(each) && !(intent.kind === 'network_interface' && each.id === execution.id),
     );
     const [first] = same;
     if (first !== undefined) {
@@ -217,6 +217,9 @@ export function createRules(deps: RulesDeps): Rules {
       },
       closed(intent) {
         running.controller.endings.set(`${intent.key} ${intent.verb}`, intent);
+        // Nothing was ever done or stored under it, so that its next use is its first.
+        if (intent.outcome === 'void' && !intent.ambiguous)
+          firstSent.delete(`${running.controller.epoch} ${intent.idempotencyKey}`);
         if (intent.verb === 'delete' && intent.outcome === 'done') checkGone(running, intent);
         const guessed =
           intent.ambiguous &&
@@ -260,7 +263,7 @@ export function createRules(deps: RulesDeps): Rules {
   function checkNewKey({ endings }: Controller, intent: Intent): void {
     const last = endings.get(`${intent.key} ${intent.verb}`);
     if (last === undefined || intent.attempt === 0 || last.incarnation !== intent.incarnation) return;
-    if (last.ambiguous && last.outcome === 'refused')
+    if (intent.verb === 'create' && last.ambiguous && last.outcome === 'refused')
       fail('I6', `${intent.key} got a new key, and its last one was never settled`);
   }
 

@@ -70,9 +70,13 @@ export async function play(story: Story, coverage: Coverage = createCoverage()):
       }
     }
     if (stage.violation === undefined) await heal(stage, main, wishes);
-    for (; stage.violation === undefined && wishes.spec < story.specs.length - 1; wishes.spec++)
+    for (
+      ;
+      stage.violation === undefined && !stage.givenUp && wishes.spec < story.specs.length - 1;
+      wishes.spec++
+    )
       blockedRuns += await settle(stage, main, specOf(story, wishes.spec), calm);
-    if (stage.violation === undefined)
+    if (stage.violation === undefined && !stage.givenUp)
       blockedRuns += await settle(stage, main, specOf(story, wishes.spec), calm);
   } catch (error) {
     stage.fail('error', error instanceof Error ? (error.stack ?? error.message) : String(error));
@@ -231,6 +235,7 @@ async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: b
     if (calm && needless.length > 0)
       stage.fail('I15', `blocked without faults: ${describeBlocked(needless)}`);
     spec = await operate(stage, main, spec, report);
+    if (stage.givenUp) return blocked;
     await stage.clock.advance(2 * minute);
   }
   stage.fail('I12', 'it does not converge, whatever the person does');

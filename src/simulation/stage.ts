@@ -53,6 +53,9 @@ export interface Stage {
   /** Called at each boundary with its name and how often it was crossed. */
   onCrossed: ((running: Running, name: string, nth: number) => void) | undefined;
   fail(rule: string, message: string): void;
+  /** Ends the story without a verdict: a known limit, which the figures count. */
+  giveUp(limit: string): void;
+  readonly givenUp: boolean;
   controller(name: string, token: TokenName): Controller & { tokenName: TokenName };
   load(spec: SpecModel): Desired;
   /** A new process on the machine: the same state, and nothing else of its predecessor's. */
@@ -87,6 +90,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
   const tokens = secrets(emulator);
   const names = new Map(Object.values(tokens).map((secret) => [secret, nameOf(emulator, secret)]));
   let violation: Violation | undefined;
+  let givenUp = false;
   const controllers: Controller[] = [];
 
   function fail(rule: string, message: string): void {
@@ -127,7 +131,9 @@ export function createStage(story: Story, coverage: Coverage): Stage {
             const fresh = response?.headers['idempotency-replayed'] === undefined;
             rules.handled(process, request, {
               refused,
-              ...(response === undefined || !fresh ? {} : { status: response.status }),
+              ...(response === undefined || !fresh || !isConclusive(response)
+                ? {}
+                : { status: response.status }),
               ...(retryAfter === undefined || !fresh || clock.monotonic() > sentAt
                 ? {}
                 : { retryAfterMs: Number(retryAfter) * 1000 }),
@@ -175,6 +181,14 @@ export function createStage(story: Story, coverage: Coverage): Stage {
     crossed,
     onCrossed: undefined,
     fail,
+    giveUp(limit) {
+      givenUp = true;
+      trace.add('', `given up: ${limit}`);
+      coverage.count(`given up: ${limit}`);
+    },
+    get givenUp() {
+      return givenUp;
+    },
     controller(name, tokenName) {
       const box = story.state === 'sqlite' ? sqliteBox(name) : memoryBox(name);
       let unknownUntil = 0;
@@ -360,6 +374,17 @@ function traced(
       watch.changed(change, intent);
     },
   };
+}
+
+/** A proxy's page or a broken body speaks for nobody. */
+function isConclusive({ headers, body }: HttpResponse): boolean {
+  if (headers['x-request-id'] === undefined) return false;
+  try {
+    JSON.parse(body);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function boundariesOf(request: HttpRequest): readonly string[] {
