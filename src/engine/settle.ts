@@ -250,8 +250,3 @@ function endWithServer(run: Run, intent: Intent): Promise<Progress> {
     return block(run, intent, 'outcome_unknown', `${reason}, and with it every way to see what was made`);
   return close(run, intent, 'absent', reason);
 }
-
-/** Whether a change of the file, or of the plan, may end the intent as it stands. */
-export function mayBeDropped({ phase, why }: Intent): boolean {
-  return phase === 'waiting' && why !== 'unreadable';
-}
