@@ -8,6 +8,7 @@ import { type ExportFlags, exportProject } from './commands/export.ts';
 import { type HistoryFlags, history } from './commands/history.ts';
 import { planFormats } from './commands/output.ts';
 import { type PlanFlags, plan } from './commands/plan.ts';
+import { type RehearseFlags, rehearse } from './commands/rehearse.ts';
 import { run } from './commands/run.ts';
 import { adopt, type ResolveFlags, resolve } from './commands/settle.ts';
 import { type StatusFlags, status } from './commands/status.ts';
@@ -121,6 +122,22 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .option('--key <key>', 'only of this resource')
     .option('--limit <count>', 'at most so many', wholeNumber(1, 100_000))
     .action(async (flags: HistoryFlags) => end(await history(flags, io)));
+
+  withFile(
+    command(
+      'rehearse',
+      'play the file against the emulator, with a crash at every step and every usual fault',
+    ),
+  )
+    .option('--api-profile <file>', 'what belongs to one deployment of the API')
+    .option('--svg <file>', 'draw the operations on a time axis')
+    .option(
+      '--crashes <count>',
+      'at most so many, spread over the run (default: 400)',
+      wholeNumber(0, 100_000),
+    )
+    .addOption(textOrJson())
+    .action(async (flags: RehearseFlags) => end(await rehearse(flags, io)));
 
   command('emulator', 'serve the whole API on this machine, to try and to test against')
     .option('--port <port>', '0, the default, picks a free one', wholeNumber(0, 65_535))

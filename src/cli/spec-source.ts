@@ -16,12 +16,17 @@ const mostBytes = 1024 * 1024;
  * @throws SpecError with every error of every file.
  */
 export async function readSpec(flags: CommonFlags, io: Io): Promise<Desired> {
+  return loadSpec(await readSources(flags, io), io.env);
+}
+
+/** The texts of those files, unread yet. */
+export async function readSources(flags: CommonFlags, io: Io): Promise<readonly Source[]> {
   const files = specFiles(flags, io);
   const twice = files.find((file, index) => files.indexOf(file) !== index);
   if (twice !== undefined) throw new ConfigError(`-f ${twice} is given twice`, true);
   const sources: Source[] = [];
   for (const file of files) sources.push(await readSource(file, io));
-  return loadSpec(sources, io.env);
+  return sources;
 }
 
 async function readSource(file: string, io: Io): Promise<Source> {

@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
+import { controlPath, listenForOrders } from '../../daemon/control.ts';
 import { Daemon } from '../../daemon/daemon.ts';
 import { createApp } from '../../daemon/http/app.ts';
 import { Changes } from '../../daemon/http/changes.ts';
@@ -110,8 +111,19 @@ async function openProject(
     ...{ projectId, token, onEvent, logger: log },
     ...(mode === 'observe' ? {} : { onWait }),
   });
-  const { engine, store, readsAs: reads, clock, counts, profile, tokenMark, close } = session;
-  return { engine, store, reads, clock, counts, profile, tokenMark, close };
+  const { engine, store, readsAs: reads, clock, counts, profile, tokenMark } = session;
+  const control = mode === 'observe' ? undefined : controlPath(stateLocation(own, io));
+  let orders: { close(): Promise<void> } | undefined;
+  return {
+    ...{ engine, store, reads, clock, counts, profile, tokenMark },
+    onOrder: async (take) => {
+      if (control !== undefined) orders = await listenForOrders(control, take);
+    },
+    close: async () => {
+      await orders?.close();
+      await session.close();
+    },
+  };
 }
 
 /** One folder a project: state, lock and an emulator's world stand beside each other there. */

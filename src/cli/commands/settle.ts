@@ -1,9 +1,9 @@
-import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
+import { controlPath, giveOrder, type Order } from '../../daemon/control.ts';
 import type { Resolution } from '../../engine/engine.ts';
-import { openSession, type Session } from '../compose.ts';
-import type { CommonFlags } from '../config.ts';
+import { openSession } from '../compose.ts';
+import { type CommonFlags, stateLocation } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { readSpec } from '../spec-source.ts';
 import { type Io, printable } from '../terminal.ts';
@@ -16,30 +16,36 @@ export interface ResolveFlags extends CommonFlags {
 
 /** Binds a key to a live resource. */
 export async function adopt(key: string, id: string, flags: CommonFlags, io: Io): Promise<ExitCode> {
-  const checked = { key: checkedKey(key), id: checkedId(id) };
-  return settle(flags, io, ({ engine }, desired) => engine.adopt(desired, checked.key, checked.id));
+  return settle({ order: 'adopt', key: checkedKey(key), id: checkedId(id) }, flags, io);
 }
 
 /** Settles a blocked intent as a person says. */
 export async function resolve(key: string, flags: ResolveFlags, io: Io): Promise<ExitCode> {
-  const checked = checkedKey(key);
-  const resolution = resolutionOf(flags);
-  return settle(flags, io, ({ engine }, desired) => engine.resolve(desired, checked, resolution));
+  const order = { order: 'resolve', key: checkedKey(key), resolution: resolutionOf(flags) } as const;
+  return settle(order, flags, io);
 }
 
-async function settle(
-  flags: CommonFlags,
-  io: Io,
-  work: (session: Session, desired: Desired) => Promise<string>,
-): Promise<ExitCode> {
+/** A daemon that owns the state does it itself, between two passes; else this process does. */
+async function settle(order: Order, flags: CommonFlags, io: Io): Promise<ExitCode> {
+  const socket = controlPath(stateLocation(flags, io));
+  const answer = (socket && (await giveOrder(socket, order))) || (await settleHere(order, flags, io));
+  if ('refused' in answer) throw new ConfigError(answer.refused, answer.misuse);
+  io.stdout.write(`${printable(answer.done)}\n`);
+  return exitCodes.done;
+}
+
+async function settleHere(order: Order, flags: CommonFlags, io: Io): Promise<{ readonly done: string }> {
   const desired = await readSpec(flags, io);
   const { projectId, token } = desired;
-  const session = await openSession(flags, io, { mode: 'write', projectId, token });
+  const { engine, close } = await openSession(flags, io, { mode: 'write', projectId, token });
   try {
-    io.stdout.write(`${printable(await work(session, desired))}\n`);
-    return exitCodes.done;
+    const done =
+      order.order === 'adopt'
+        ? await engine.adopt(desired, order.key, order.id)
+        : await engine.resolve(desired, order.key, order.resolution);
+    return { done };
   } finally {
-    await session.close();
+    await close();
   }
 }
 

@@ -1,0 +1,141 @@
+import type { Plan } from '../../core/plan.ts';
+import { loadSpec } from '../../spec/load.ts';
+import { type CommonFlags, profileOf } from '../config.ts';
+import { type ExitCode, exitCodes } from '../exit.ts';
+import { type Adapted, adapt } from '../rehearse/adapt.ts';
+import { type CalmRun, calmRun } from '../rehearse/calm-run.ts';
+import { barsSvg, barsText } from '../rehearse/picture.ts';
+import { isDuplicate, runTrial, type TrialEnd, trialsFor } from '../rehearse/trials.ts';
+import { blockedLines } from '../render/plan-text.ts';
+import { counted, span } from '../render/values.ts';
+import { readSources } from '../spec-source.ts';
+import { type Io, paintFor, printable } from '../terminal.ts';
+import { writeOut } from './output.ts';
+
+export interface RehearseFlags extends CommonFlags {
+  readonly format?: 'text' | 'json';
+  readonly svg?: string;
+  readonly crashes?: number;
+}
+
+/** More crashes than this are spread over the run, where no number is given. */
+const mostCrashes = 400;
+
+interface Rehearsal {
+  readonly projectId: number;
+  readonly adapted: Adapted;
+  readonly calm: CalmRun;
+  readonly ends: readonly TrialEnd[];
+}
+
+/** Plays the file against the emulator: once undisturbed, then with a crash at every step and every usual fault. */
+export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> {
+  const sources = await readSources(flags, io);
+  const { projectId } = loadSpec(sources, io.env);
+  const { profile, text } = profileOf(flags, io);
+  const adapted = adapt(sources, io.env);
+  const calm = await calmRun(adapted.spec, projectId, profile, text);
+  const converged = calm.report.outcome === 'converged';
+  // What is blocked already without any fault says nothing about faults.
+  const trials = converged ? await trialsFor(adapted.spec, calm.plan, flags.crashes ?? mostCrashes) : [];
+  const ends: TrialEnd[] = [];
+  for (const trial of trials) {
+    progress(io, ends.length, trials.length, trial.name);
+    ends.push(await runTrial(trial));
+  }
+  progress(io, trials.length, trials.length, '');
+  const rehearsal = { projectId, adapted, calm, ends };
+  if (flags.svg !== undefined) writeOut(flags.svg, barsSvg(calm.bars, titleOf(rehearsal)), io);
+  const json = () => `${JSON.stringify(rehearsalJson(rehearsal), null, 2)}\n`;
+  io.stdout.write(flags.format === 'json' ? json() : rehearsalText(rehearsal, io));
+  if (!converged) return calm.report.outcome === 'blocked' ? exitCodes.blocked : exitCodes.failed;
+  return ends.every((end) => end.converged) && calm.settled ? exitCodes.done : exitCodes.failed;
+}
+
+function titleOf({ calm, projectId }: Rehearsal): string {
+  return `Project ${projectId}: ${counted(calm.bars.length, 'operation')} in ${span(calm.durationMs)}`;
+}
+
+function countsOf({ calm, ends }: Rehearsal) {
+  return {
+    trials: ends.length,
+    converged: ends.filter((end) => end.converged).length,
+    needed_a_person: ends.filter((end) => end.person).length,
+    duplicates: ends.filter(isDuplicate).length,
+    left_unseen: ends.filter(({ rule }) => rule === 'I1').length,
+    settled: calm.settled,
+  };
+}
+
+/** The public JSON of `vdcsync rehearse`. */
+function rehearsalJson(rehearsal: Rehearsal): Record<string, unknown> {
+  const { calm, ends, adapted, projectId } = rehearsal;
+  const { plan, report, bars, requests, durationMs } = calm;
+  return {
+    format_version: 1,
+    project: { id: projectId },
+    outcome: report.outcome,
+    ...countsOf(rehearsal),
+    duration_ms: Math.round(durationMs),
+    seconds_at_least: plan.effort.seconds_at_least,
+    requests,
+    operations: bars.map(({ id, startMs, endMs, outcome }) => ({
+      id,
+      start_ms: Math.round(startMs),
+      end_ms: Math.round(endMs),
+      outcome,
+    })),
+    cost: plan.cost,
+    blocked: report.blocked,
+    failures: ends
+      .filter((end) => !end.converged)
+      .map(({ name, rule, message }) => ({ name, rule, message })),
+    notes: adapted.notes,
+  };
+}
+
+function rehearsalText(rehearsal: Rehearsal, io: Io): string {
+  const paint = paintFor(io.stdout);
+  const { calm, ends, adapted } = rehearsal;
+  const { plan, report, bars, requests, durationMs } = calm;
+  const counts = countsOf(rehearsal);
+  const failures = ends.filter((end) => !end.converged);
+  const verdict =
+    report.outcome !== 'converged'
+      ? `Undisturbed, it ends ${report.outcome}: nothing else was tried.`
+      : `${counts.converged} of ${counts.trials} trials converged, ${counted(counts.duplicates, 'duplicate')}; in ${counts.needed_a_person} a person had to settle what nothing could tell.`;
+  return `${[
+    paint('bold', titleOf(rehearsal)),
+    ...adapted.notes.map((note) => paint('dim', printable(note))),
+    '',
+    ...barsText(bars),
+    '',
+    `Requests: ${counted(requests.writes, 'write')}, ${counted(requests.reads, 'read')} (${counted(requests.polls, 'poll')})`,
+    `Time: ${span(durationMs)} with the emulator's task durations; the request limits alone take at least ${plan.effort.seconds_at_least} s`,
+    ...costLine(plan),
+    '',
+    ...blockedLines(report.blocked, paint),
+    ...failures.map(
+      ({ name, rule, message }) => `${paint('red', '✗')} ${name}: ${rule} ${printable(message ?? '')}`,
+    ),
+    paint('bold', verdict),
+  ].join('\n')}\n`;
+}
+
+function costLine({ cost }: Plan): string[] {
+  const known =
+    Number(cost.known_monthly_delta) === 0
+      ? []
+      : [`${cost.known_monthly_delta} a month by the emulator's prices`];
+  const unknown =
+    cost.unknown.length === 0
+      ? []
+      : [`the price of ${counted(cost.unknown.length, 'resource')} is not known`];
+  const parts = [...known, ...unknown];
+  return parts.length === 0 ? [] : [`Cost: ${parts.join('; ')}`];
+}
+
+function progress(io: Io, done: number, of: number, name: string): void {
+  if (!io.stderr.isTTY || io.env.TERM === 'dumb') return;
+  io.stderr.write(done >= of ? '\r\x1b[K' : `\r\x1b[K${done + 1}/${of} ${name}`);
+}

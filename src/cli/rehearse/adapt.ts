@@ -1,0 +1,114 @@
+import { parse } from 'yaml';
+import type { SpecModel } from '../../simulation/story.ts';
+import { expand } from '../../spec/environment.ts';
+import type { Source } from '../../spec/load.ts';
+
+type Fields = Record<string, unknown>;
+
+/** The file as the emulator can play it, and what was put in the place of what it does not have. */
+export interface Adapted {
+  readonly spec: SpecModel;
+  readonly notes: readonly string[];
+}
+
+const maps = ['networks', 'ips', 'isos', 'servers'] as const;
+/** What the emulator's catalogue has of each way to size a server. */
+const stock = {
+  sliders: { server_type: 'sliders-1', image: 'ubuntu-24.04' },
+  plans: { server_type: 'plans-1', image: 'ubuntu-24.04', plan_id: 51 },
+  fixed: { server_type: 'gpu-fixed', image: 'ubuntu-24.04' },
+};
+const packages = ['l40s-1', 'l40s-2', 'h100-1'];
+const plans = [51, 52, 53];
+const keys = [101, 102];
+
+/**
+ * A file that has been validated, without what ties it to one live project: ids become
+ * creations, and types, images, packages and SSH keys those of the emulator.
+ */
+export function adapt(
+  sources: readonly Source[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Adapted {
+  const notes = new Set<string>();
+  const files = sources.map(({ text }) => expanded(parse(text, { maxAliasCount: 0 }), environment) as Fields);
+  const merged = (name: string): Fields => Object.assign({}, ...files.map((file) => file[name] ?? {}));
+  const [networks, ips, isos, servers] = maps.map((name) => merged(name)) as [Fields, Fields, Fields, Fields];
+  const settings = { ...merged('settings'), suspend: null, drift: 'correct' };
+  const spec: SpecModel = {
+    settings,
+    networks: mapped(networks, (entry, name, at) => adaptNetwork(entry, name, at, notes)),
+    ips: mapped(ips, (entry) => adaptAddress(entry)),
+    isos: mapped(isos, (entry) => ({ url: 'https://mirror.example.com/rescue.iso', ...untied(entry) })),
+    servers: mapped(servers, (entry, name) => adaptServer(entry, name, notes)),
+  };
+  return { spec, notes: [...notes] };
+}
+
+function mapped(entries: Fields, change: (entry: Fields, name: string, at: number) => Fields | undefined) {
+  return Object.fromEntries(
+    Object.entries(entries).flatMap(([name, entry], at) => {
+      const adapted = change((entry ?? {}) as Fields, name, at);
+      return adapted === undefined ? [] : [[name, adapted] as const];
+    }),
+  );
+}
+
+function untied({ id: _id, managed: _managed, moved: _moved, ...entry }: Fields): Fields {
+  return entry;
+}
+
+function adaptNetwork(entry: Fields, name: string, at: number, notes: Set<string>): Fields {
+  if (entry.managed === false && name === 'default') return { managed: false };
+  if (entry.managed === false) notes.add(`networks.${name}, which is not managed, is made for the rehearsal`);
+  return { cidr: `10.250.${at}.0/24`, ...untied(entry) };
+}
+
+function adaptAddress(entry: Fields): Fields {
+  return entry.server_type_id === undefined ? {} : { server_type_id: 3 };
+}
+
+function adaptServer(entry: Fields, name: string, notes: Set<string>): Fields | undefined {
+  if (entry.managed === false) {
+    notes.add(`servers.${name}, which is not managed, is left out`);
+    return undefined;
+  }
+  const { server_type, image, ssh_keys, ...rest } = untied(entry);
+  const mode = rest.gpu_package !== undefined ? 'fixed' : rest.plan_id !== undefined ? 'plans' : 'sliders';
+  const played = stock[mode];
+  if (server_type !== undefined && server_type !== played.server_type)
+    notes.add(`server type ${server_type} is played by ${played.server_type}`);
+  if (image !== undefined && image !== played.image) notes.add(`image ${image} is played by ${played.image}`);
+  return {
+    ...rest,
+    ...played,
+    ...sizeOf(mode, rest, notes),
+    ...(ssh_keys === undefined ? {} : { ssh_keys: (ssh_keys as unknown[]).slice(0, 1).map(() => keys[0]) }),
+  };
+}
+
+function sizeOf(mode: keyof typeof stock, entry: Fields, notes: Set<string>): Fields {
+  if (mode === 'sliders') {
+    const { cores = 1, memory_mb = 1024, disk_gb = 20 } = entry;
+    return { cores, memory_mb, disk_gb };
+  }
+  if (mode === 'plans')
+    return { plan_id: plans.includes(entry.plan_id as number) ? entry.plan_id : plans[0] };
+  const wanted = [entry.gpu_package].flat() as string[];
+  const known = wanted.filter((each) => packages.includes(each));
+  if (known.length === wanted.length) return { gpu_package: entry.gpu_package };
+  notes.add(
+    `package ${wanted.filter((each) => !packages.includes(each)).join(', ')} is played by ${packages[0]}`,
+  );
+  return { gpu_package: known.length > 0 ? known : packages[0] };
+}
+
+function expanded(value: unknown, environment: Readonly<Record<string, string | undefined>>): unknown {
+  if (typeof value === 'string') {
+    const made = expand(value, environment);
+    return 'text' in made ? made.text : value;
+  }
+  if (Array.isArray(value)) return value.map((each) => expanded(each, environment));
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, expanded(each, environment)]));
+}

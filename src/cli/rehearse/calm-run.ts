@@ -1,0 +1,107 @@
+import { createClient, defaultTimeoutMs } from '../../api/client.ts';
+import type { OperationId, Plan } from '../../core/plan.ts';
+import type { ApiProfile } from '../../core/profile.ts';
+import type { ApplyReport, ProgressEvent, RequestCounts } from '../../core/progress.ts';
+import { createEmulator } from '../../emulator/emulator.ts';
+import { loadProfile } from '../../emulator/profile.ts';
+import { createEngine } from '../../engine/engine.ts';
+import { kinds } from '../../reconcilers/registry.ts';
+import { chance } from '../../simulation/chance.ts';
+import { type SpecModel, specText } from '../../simulation/story.ts';
+import { virtualClock } from '../../simulation/virtual-clock.ts';
+import { loadSpec } from '../../spec/load.ts';
+import { memoryState } from '../../state/memory.ts';
+
+/** One operation on the time axis, in ms of the API's time from the start of the run. */
+export interface Bar {
+  readonly id: string;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly outcome: string;
+}
+
+export interface CalmRun {
+  /** Of the empty project. */
+  readonly plan: Plan;
+  readonly report: ApplyReport;
+  readonly bars: readonly Bar[];
+  readonly requests: RequestCounts;
+  readonly durationMs: number;
+  /** A second look plans nothing. */
+  readonly settled: boolean;
+}
+
+/** The file from nothing, with nothing in its way, under the limits of the profile. */
+export async function calmRun(
+  model: SpecModel,
+  projectId: number,
+  profile: ApiProfile,
+  profileText: string,
+): Promise<CalmRun> {
+  const clock = virtualClock();
+  const emulator = createEmulator({
+    clock,
+    seed: 'rehearsal',
+    projects: [{ id: projectId, name: 'rehearsal' }],
+    profile: loadProfile(profileText),
+  });
+  const store = memoryState({ createdAt: clock.now(), lineage: 'rehearsal' });
+  const random = chance(1);
+  const calm = { ...profile, timeScale: 1 };
+  const { readWrite } = emulator.tokens(projectId);
+  const client = createClient({
+    baseUrl: 'http://127.0.0.1/v1',
+    token: () => readWrite,
+    transport: emulator.transport(),
+    clock,
+    random,
+    profile: calm,
+    uses: store,
+  });
+  const counts = (): RequestCounts => {
+    const { reads, writes, polls, limited } = client.counters;
+    return { reads: reads + polls, writes, polls, throttled: limited };
+  };
+  const events: ProgressEvent[] = [];
+  const engine = createEngine({
+    ...{
+      reads: client.reads,
+      writes: client.writes,
+      tasks: client.tasks,
+      counts,
+      store,
+      clock,
+      random,
+      kinds,
+    },
+    profile: calm,
+    requestTimeoutMs: defaultTimeoutMs,
+    onEvent: (event) => events.push(event),
+  });
+  const desired = loadSpec([{ file: 'the rehearsed file', text: specText(model, projectId) }], {});
+  const start = clock.now();
+  const report = await clock.run(engine.apply(desired, { approve: async () => true }));
+  const requests = counts();
+  const durationMs = clock.now() - start;
+  const after = await clock.run(engine.plan(desired));
+  const first = events.find((event) => event.type === 'planned');
+  return {
+    plan: first?.type === 'planned' ? first.plan : report.plan,
+    report,
+    bars: barsOf(events, start),
+    requests,
+    durationMs,
+    settled: after.operations.length === 0 && after.blocked.length === 0,
+  };
+}
+
+function barsOf(events: readonly ProgressEvent[], start: number): Bar[] {
+  const begun = new Map<OperationId, number>();
+  return events.flatMap((event): Bar[] => {
+    if (event.type === 'started') begun.set(event.operation.id, event.at);
+    if (event.type !== 'ended') return [];
+    const { key, verb, outcome } = event.result;
+    const id = `${verb}:${key}` as OperationId;
+    return [{ id, startMs: (begun.get(id) ?? event.at) - start, endMs: event.at - start, outcome }];
+  });
+}

@@ -1,0 +1,96 @@
+import type { Plan } from '../../core/plan.ts';
+import { type FaultAction, faultRule } from '../../emulator/faults.ts';
+import { readFaults, writeFaults } from '../../simulation/fault-kinds.ts';
+import { play } from '../../simulation/scenario.ts';
+import type { SpecModel, Story } from '../../simulation/story.ts';
+
+/** One story that the file was played through. */
+export interface Trial {
+  readonly name: string;
+  readonly story: Story;
+}
+
+/** What it came to. `rule` is the invariant that was broken, where one was. */
+export interface TrialEnd {
+  readonly name: string;
+  readonly converged: boolean;
+  readonly person: boolean;
+  readonly rule: string | null;
+  readonly message: string | null;
+}
+
+const minute = 60_000;
+/** Two resources for one key, or two keys for one resource. */
+const duplicateRules = new Set(['I2', 'I3']);
+
+export function isDuplicate({ rule }: TrialEnd): boolean {
+  return rule !== null && duplicateRules.has(rule);
+}
+
+/** A crash at every boundary that a run crosses, spread evenly where there are more than `most`; then each fault on each write. */
+export async function trialsFor(spec: SpecModel, plan: Plan, most: number): Promise<readonly Trial[]> {
+  const base: Story = {
+    ...{
+      seed: 1,
+      state: 'memory',
+      readings: {},
+      specs: [spec],
+      faults: [],
+      incidents: [],
+      pausesMs: [minute],
+    },
+  };
+  const { boundaries } = await play(base);
+  const steps = spread(boundaries.get('*') ?? 0, most);
+  const crashes = steps.map(
+    (nth): Trial => ({
+      name: `crash at step ${nth}`,
+      story: { ...base, incidents: [{ at: { boundary: '*', nth }, what: { do: 'crash' } }] },
+    }),
+  );
+  const paths = [...new Set(plan.operations.flatMap(({ kind }) => writesOf[kind] ?? []))];
+  const onWrites = paths.flatMap((path) => faultsOn(base, writeFaults, path, { path }));
+  const onReads = faultsOn(base, readFaults, 'a read', { method: 'GET' });
+  return [...crashes, ...onWrites, ...onReads];
+}
+
+const writesOf: Readonly<Record<string, string>> = {
+  network: 'create_network',
+  ip: 'allocate_ip',
+  iso: 'add_iso',
+  server: 'create_server',
+  network_interface: 'add_network_interface',
+  firewall: 'replace_firewall',
+  backup: 'take_backup',
+};
+
+function faultsOn(
+  base: Story,
+  actions: Readonly<Record<string, FaultAction>>,
+  what: string,
+  when: { readonly path?: string; readonly method?: string },
+): Trial[] {
+  return Object.entries(actions).map(([name, action]) => ({
+    name: `${name} on ${what}`,
+    story: { ...base, faults: [faultRule({ ...when, nth: 1 }, action)] },
+  }));
+}
+
+/** Up to `most` whole numbers from 1 to `count`, evenly spread, both ends among them. */
+export function spread(count: number, most: number): readonly number[] {
+  if (count <= most) return Array.from({ length: count }, (_, at) => at + 1);
+  if (most <= 1) return count > 0 && most === 1 ? [1] : [];
+  const step = (count - 1) / (most - 1);
+  return Array.from({ length: most }, (_, at) => Math.round(1 + at * step));
+}
+
+export async function runTrial({ name, story }: Trial): Promise<TrialEnd> {
+  const { violation, blockedRuns } = await play(story);
+  return {
+    name,
+    converged: violation === undefined,
+    person: blockedRuns > 0,
+    rule: violation?.rule ?? null,
+    message: violation?.message.split('\n')[0] ?? null,
+  };
+}

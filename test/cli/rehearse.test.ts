@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { spread } from '../../src/cli/rehearse/trials.ts';
+import { contentsOf, folderWith, inProcess, oneNetwork } from './run.ts';
+
+const foreign = `version: 1
+project: { id: 815 }
+networks:
+  default: { managed: false }
+  shared: { managed: false }
+ips:
+  web: { id: 77, moved: { from: ips.www } }
+servers:
+  web-1:
+    id: 12
+    server_type: huge-9
+    image: "plan9 \${env:RELEASE}"
+    plan_id: 3
+    ssh_keys: [5]
+    public_ipv4: { ip: web }
+    network_interfaces: [shared]
+    firewall: { enabled: true, policy_in: drop, rules: [] }
+`;
+
+describe('cli: rehearse', () => {
+  test('plays the file with crashes and faults, and draws it', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const args = ['rehearse', '--crashes', '10', '--svg', 'run.svg', '--format', 'json'];
+    const { code, stdout, stderr } = await inProcess(args, { cwd });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const told = JSON.parse(stdout);
+    expect(told).toMatchObject({
+      outcome: 'converged',
+      duplicates: 0,
+      left_unseen: 0,
+      settled: true,
+      failures: [],
+    });
+    expect(told.trials).toBe(told.converged);
+    expect(told.operations).toMatchObject([{ id: 'create:networks.backend', outcome: 'done' }]);
+    const svg = readFileSync(join(cwd, 'run.svg'), 'utf8');
+    expect(svg).toContain('create networks.backend');
+    expect(svg).not.toContain('<script');
+    expect(Object.keys(contentsOf(cwd))).toEqual(['run.svg', 'vdcsync.yaml']);
+  });
+
+  test('a file of a live project is played with what the emulator has, and says so', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': foreign });
+    const { code, stdout } = await inProcess(['rehearse', '--crashes', '2'], { cwd, env: { RELEASE: '4' } });
+    expect(stdout).toContain('server type huge-9 is played by plans-1');
+    expect(stdout).toContain('networks.shared, which is not managed, is made for the rehearsal');
+    expect(stdout).toMatch(/create servers\.web-1 +▕/);
+    expect(stdout).toMatch(/trials converged, 0 duplicates/);
+    expect([0, 1]).toContain(code);
+  });
+
+  test('an invalid file is told as validate tells it', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': 'version: 1\nproject: {id: 1}\nservers: {a: {core: 1}}\n' });
+    const { code, stderr } = await inProcess(['rehearse'], { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^vdcsync\.yaml:3:\d+: unknown field `core`/);
+  });
+
+  test('fewer crashes than steps are spread over the whole run', () => {
+    expect(spread(100, 5)).toEqual([1, 26, 51, 75, 100]);
+    expect(spread(3, 5)).toEqual([1, 2, 3]);
+    expect(spread(9, 0)).toEqual([]);
+  });
+});
