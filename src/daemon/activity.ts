@@ -19,6 +19,8 @@ export interface InFlight {
 export class Activity {
   readonly #log: DaemonLogger;
   readonly #inFlight = new Map<ResourceKey, InFlight>();
+  /** How a key was blocked when that was last told: each pass finds it so again. */
+  readonly #told = new Map<ResourceKey, string>();
   #movedAt = 0;
 
   constructor(log: DaemonLogger) {
@@ -40,7 +42,25 @@ export class Activity {
     return [...this.#inFlight.values()].every(({ step }) => step !== 'sent' && step !== 'queued');
   }
 
-  take(event: ProgressEvent): void {
+  /** Gives whether it is news, and not what an earlier pass said in the same words. */
+  take(event: ProgressEvent): boolean {
+    if (event.type === 'ended' && this.#isOld(event.result)) {
+      this.#inFlight.delete(event.result.key);
+      return false;
+    }
+    this.#follow(event);
+    return true;
+  }
+
+  #isOld({ key, outcome, code, detail }: OperationResult): boolean {
+    const how = `${outcome} ${code ?? ''} ${detail ?? ''}`;
+    if (outcome !== 'blocked') this.#told.delete(key);
+    else if (this.#told.get(key) === how) return true;
+    else this.#told.set(key, how);
+    return false;
+  }
+
+  #follow(event: ProgressEvent): void {
     switch (event.type) {
       case 'planned':
         this.#movedAt = event.at;

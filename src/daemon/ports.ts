@@ -6,6 +6,7 @@ import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { Random } from '../core/random.ts';
 import type { StateStore } from '../core/state.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { Answer, Order } from './control.ts';
 
 /**
  * What the daemon's words mean.
@@ -25,6 +26,7 @@ export type Trigger =
   | 'refresh'
   | 'back-off'
   | 'token'
+  | 'order'
   | 'signal';
 
 /** What the daemon needs of a logger. Messages are constant; values stand in the fields. */
@@ -49,6 +51,8 @@ export interface ProjectSession {
   readonly profile: ApiProfile;
   /** Changes when the token does, and tells nothing about it. */
   readonly tokenMark: () => string;
+  /** Takes orders from the command line, while this process owns the state, until the session closes. */
+  readonly onOrder: (take: (order: Order) => Promise<Answer>) => Promise<void>;
   close(): Promise<void>;
 }
 

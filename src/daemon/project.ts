@@ -7,17 +7,18 @@ import { createReadCache } from '../engine/read-cache.ts';
 import { Activity } from './activity.ts';
 import { KeyBackOff } from './back-off.ts';
 import type { Condition } from './condition.ts';
+import type { Answer, Order } from './control.ts';
 import type { Offer, PassRecord, ProjectFacts } from './facts.ts';
 import { Holds } from './holds.ts';
 import { Ledger } from './ledger.ts';
 import type { Notice } from './notice.ts';
+import { obey, type PendingOrder } from './obey.ts';
 import type { DaemonDeps, Mode, ProjectSession, Trigger } from './ports.ts';
 import { Refresh } from './refresh.ts';
+import { restMs } from './rest.ts';
 import { UseMeter } from './use-meter.ts';
 import { createWake } from './wake.ts';
 
-/** After a pass that died: 5, 10, 20, … s, at most 15 min. */
-const retry = { firstMs: 5_000, longestMs: 15 * 60_000 } as const;
 /** A pass in which nothing but waiting has happened for so long may be cut short for another look. */
 const quietMs = 30_000;
 /** Tasks of earlier passes are waited for so long before the next plan; then they go on beside it. */
@@ -69,6 +70,7 @@ export class Project {
   #offer: Offer | undefined;
   #problem: readonly Diagnostic[] = [];
   #halt: AbortController | undefined;
+  #orders: readonly PendingOrder[] = [];
   #waitingFor: string | undefined;
   #nextPassAt: number | undefined;
 
@@ -119,6 +121,15 @@ export class Project {
     this.#wake.nudge(trigger);
   }
 
+  /** Settles what a person says, between two passes; the pass in hand makes room for it. */
+  take(order: Order): Promise<Answer> {
+    return new Promise((answer) => {
+      this.#orders = [...this.#orders, { order, answer }];
+      this.#wake.nudge('order');
+      this.#halt?.abort(new Error('a person has something to say'));
+    });
+  }
+
   /** Takes in that it could not go on at all: its state or its settings cannot be used. */
   fail(error: unknown): void {
     this.#options.deps.log.error({ project: this.id, error }, 'the project cannot be worked on');
@@ -132,6 +143,7 @@ export class Project {
     const session = await this.#openSession();
     const workshop = this.#equip(session);
     this.#workshop = workshop;
+    await session.onOrder((order) => this.take(order));
     const background = new AbortController();
     const beside = Promise.all(
       [workshop.meter.run(background.signal), workshop.refresh.run(background.signal)].map((each) =>
@@ -192,6 +204,7 @@ export class Project {
     this.#wake.nudge('start');
     while (!stop.aborted) {
       const triggers = this.#wake.take();
+      await this.#obey(workshop.session);
       if (this.#offer !== undefined) await this.#pass(this.#offer, triggers, workshop, stop);
       const restMs = this.#offer === undefined ? this.#options.intervalMs : this.#restMs(clock.now());
       this.#nextPassAt = clock.now() + restMs;
@@ -199,6 +212,18 @@ export class Project {
       await this.#rest(workshop.session, restMs, stop).catch((error: unknown) => {
         if (!stop.aborted) throw error;
       });
+    }
+  }
+
+  async #obey({ engine }: ProjectSession): Promise<void> {
+    const orders = this.#orders;
+    this.#orders = [];
+    for (const { order, answer } of orders) {
+      this.#options.deps.log.info(
+        { project: this.id, key: order.key, sort: order.order },
+        'a person settles',
+      );
+      answer(await obey(order, engine, this.#offer?.desired));
     }
   }
 
@@ -322,20 +347,22 @@ export class Project {
 
   #restMs(now: number): number {
     const { deps, intervalMs } = this.#options;
-    const { failures } = this.#ledger;
-    if (failures > 0) {
-      const span = Math.min(retry.firstMs * 2 ** Math.min(failures - 1, 20), retry.longestMs);
-      return Math.max(span, this.#isHopeless() ? intervalMs : 0) * (1 + deps.random.next() / 10);
-    }
     const suspendedUntil = Date.parse(this.#offer?.desired.settings.suspend?.until ?? '');
     const moments = [this.#backOff.next(now) ?? Number.NaN, suspendedUntil].filter((at) => at > now);
-    return Math.min(intervalMs * (0.9 + deps.random.next() / 5), ...moments.map((at) => at - now));
+    const { failures } = this.#ledger;
+    const rest = {
+      failures,
+      hopeless: this.#isHopeless(),
+      intervalMs,
+      untilMs: moments.map((at) => at - now),
+    };
+    return restMs(rest, deps.random);
   }
 
   #follow(event: ProgressEvent): void {
-    this.#activity.take(event);
+    const isNews = this.#activity.take(event);
     this.#ledger.follow(event, this.#offer?.desired.digest);
-    this.#options.onEvent(event);
+    if (isNews) this.#options.onEvent(event);
     this.#options.onChange();
   }
 

@@ -1,7 +1,8 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { folderWith, oneNetwork, shop } from '../cli/run.ts';
+import { folderWith, oneNetwork, shop, vdcsync } from '../cli/run.ts';
 import { emulate, live, startDaemon, until } from './support.ts';
 
 const firewallOpen = shop.replace('policy_in: drop', 'policy_in: accept');
@@ -114,6 +115,59 @@ describe('daemon: a project kept as its file says', () => {
   });
 });
 
+describe('daemon: what only a person can settle', () => {
+  test('adopt and resolve work while it runs, and it goes on from there at once', async () => {
+    const api = await emulate();
+    api.emulator.mutate({ do: 'add_ip' });
+    const daemon = await startDaemon(api, { spec: shop, args: ['--interval', '10h'] });
+    const { blocked } = await daemon.until(({ condition }) => condition === 'blocked', 'it asks');
+    expect(blocked.map(({ code }) => code)).toContain('unmanaged_resources');
+    const [ip] = live(api).ips;
+    const call = { cwd: daemon.folder };
+    const adopted = await vdcsync(['adopt', 'ips.web', String(ip?.id)], call);
+    expect([adopted.code, adopted.stdout]).toEqual([0, `ips.web is bound to ${ip?.id}.\n`]);
+    await daemon.until(({ converged }) => converged, 'it goes on');
+    expect(live(api).ips).toHaveLength(1);
+    const nothing = await vdcsync(['resolve', 'servers.web-1', '--absent'], call);
+    expect([nothing.code, nothing.stderr]).toEqual([64, expect.stringContaining('has no unsettled write')]);
+    await daemon.end();
+    expect(existsSync(join(daemon.folder, '.vdcsync/control.sock'))).toBe(false);
+  });
+});
+
+describe('daemon: many projects in one process', () => {
+  test('each file is a project with a token and a state of its own; a broken one holds up no other', async () => {
+    const api = await emulate({
+      projects: [
+        { id: 1, name: 'one' },
+        { id: 2, name: 'two' },
+      ],
+    });
+    const [one, two] = api.projects.map(({ tokens }) => tokens.readWrite);
+    const spec = (id: number, token: string) => oneNetwork.replace('{ id: 4711 }', `{ id: ${id}, ${token} }`);
+    const folder = folderWith({
+      'specs/one.yaml': spec(1, 'token_env: TOKEN_ONE'),
+      'specs/two.yaml': spec(2, 'token_file: two.token'),
+      'specs/broken.yaml': 'version: 2\n',
+      'two.token': two ?? '',
+    });
+    const daemon = await startDaemon(api, {
+      ...{ folder, args: ['-f', 'specs'], file: 'specs/three.yaml' },
+      env: { VDC_TOKEN: '', TOKEN_ONE: one ?? '' },
+    });
+    await daemon.until(
+      (_, { projects }) => projects.length === 2 && projects.every((each) => each.converged),
+      'both converge',
+    );
+    expect((await daemon.status()).source.broken.map(({ file }) => file)).toContain('specs/broken.yaml');
+    expect(readdirSync(join(folder, '.vdcsync')).sort()).toEqual(['1', '2']);
+    rmSync(join(folder, 'specs/one.yaml'));
+    const gone = await daemon.until(({ spec: { broken } }) => broken.length > 0, 'its file is missed');
+    expect(gone.spec.broken[0]?.message).toContain('nothing is deleted');
+    expect(api.emulator.world.projects.map(({ networks }) => networks.length)).toEqual([2, 2]);
+  });
+});
+
 describe('daemon: life and death', () => {
   test('SIGTERM in the middle of a write ends it within seconds, and the next start goes on', async () => {
     const slow = faultRule({ method: 'POST', path: '/servers' }, { do: 'slow', ms: 60_000 });
@@ -139,7 +193,9 @@ describe('daemon: life and death', () => {
 
   test('kill -9 loses nothing', async () => {
     const api = await emulate();
-    const daemon = await startDaemon(api, { spec: shop });
+    // With a lost answer only a project that is nobody else's lets the difference of two lists decide.
+    const spec = shop.replace('max_deletions: 9', 'max_deletions: 9, exclusive: true');
+    const daemon = await startDaemon(api, { spec });
     await until(
       async () => live(api).servers.length,
       (count) => count > 0,
