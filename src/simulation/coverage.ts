@@ -98,7 +98,7 @@ export function createCoverage(): Coverage {
     },
     readings(readings) {
       for (const [name, values] of Object.entries(readingValues)) {
-        const value = (readings as Record<string, unknown>)[name] ?? values[0];
+        const value = name in readings ? (readings as Record<string, unknown>)[name] : values[0];
         add(`reading ${name}: ${sideOf(values, value)}`);
       }
     },

@@ -11,10 +11,10 @@ const hour = 60 * minute;
 /** Draws the story of a seed. What is drawn is small: a bug that needs more has a smaller sister. */
 export function drawStory(seed: number): Story {
   const dice = chance(seed);
-  if (seed % 3 === 0) {
-    const drill = drillOf(seed / 3);
+  if (seed % 2 === 0) {
+    const drill = drillOf(seed / 2);
     const further = dice.happens(0.3) ? drawIncidents(dice.fork(), 1).slice(0, 2) : [];
-    const readings = drawReadings(dice.fork(), false);
+    const readings = dice.happens(0.4) ? drawReadings(dice.fork(), false) : {};
     return { seed, state: 'memory', readings, ...drill, incidents: [...drill.incidents, ...further] };
   }
   const kind = dice.pick(['calm', 'faults', 'incidents', 'both', 'both', 'both', 'edits'] as const);

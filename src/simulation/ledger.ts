@@ -38,6 +38,9 @@ export interface Ledger {
   letGo(key: ResourceKey, id: string | undefined): void;
   wasLetGo(sort: Sort, id: string): boolean;
   isExcused(execution: Execution): boolean;
+  /** A person has made a stranger this file's. */
+  adopted(birth: Birth): void;
+  isAdopted(birth: Birth): boolean;
 }
 
 export function createLedger(emulator: Emulator, projectId: number): Ledger {
@@ -50,6 +53,7 @@ export function createLedger(emulator: Emulator, projectId: number): Ledger {
   const unborn = new Set<Execution>();
   let executionsSeen = 0;
   const letGo = new Set<number>();
+  const adoptions = new Set<number>();
   let births = 0;
 
   const project = (): Project => {
@@ -119,6 +123,8 @@ export function createLedger(emulator: Emulator, projectId: number): Ledger {
       return birth !== undefined && letGo.has(birth.number);
     },
     isExcused: (execution) => excused.has(execution),
+    adopted: (birth) => void adoptions.add(birth.number),
+    isAdopted: (birth) => adoptions.has(birth.number),
   };
   return ledger;
 }

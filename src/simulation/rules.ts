@@ -32,7 +32,7 @@ export interface Rules {
   handled(
     running: Running,
     request: HttpRequest,
-    answer: { status?: number; retryAfterMs?: number; refused: boolean },
+    answer: { status?: number; retryAfterMs?: number; refused: boolean; taskEnded: boolean },
   ): void;
   /** After anything else changed the world. */
   stepped(): void;
@@ -49,6 +49,8 @@ export function createRules(deps: RulesDeps): Rules {
   /** By intent: when a look first missed its effect, and when it was last sent. */
   const looks = new Map<string, number>();
   const lastSent = new Map<string, number>();
+  /** Keys with a conclusive 5xx: such answers are not stored, so the key would run the write again. */
+  const serverErrors = new Set<string>();
   let executionsSeen = 0;
 
   function checkBudget(running: Running, token: string, write: boolean): void {
@@ -84,6 +86,7 @@ export function createRules(deps: RulesDeps): Rules {
     const before = sentAs.get(scope);
     if (before !== undefined && before !== form) fail('I4', `one key for "${before}" and "${form}"`);
     sentAs.set(scope, form);
+    if (serverErrors.has(scope)) fail('I6', `${intent.key}: a key that was answered 5xx is sent again`);
     const first = firstSent.get(scope);
     const ageMs = elapsed() - (first ?? elapsed());
     if (ageMs >= keyLifeMs && !running.controller.clockWasSet) {
@@ -117,6 +120,9 @@ export function createRules(deps: RulesDeps): Rules {
     if (birth === undefined) return;
     if (ledger.birthBoundAs(binding)?.number !== birth.number)
       fail('I8', `${intent.kind} ${id} is not what was bound to ${binding.key}`);
+    const wanted = running.desired.resources.some(({ key }) => key === intent.key);
+    if (!wanted && !running.desired.settings.prune && !intent.key.endsWith('.public_ipv4'))
+      fail('I8', `${intent.key} is deleted, and the file does not say prune`);
     const network = projectNow()?.networks.find((each) => each.id === Number(id));
     if (intent.kind === 'network' && network?.isDefault) fail('I8', 'the default network is deleted');
     if (!intent.key.endsWith('.public_ipv4')) running.deleted.add(intent.key);
@@ -171,6 +177,7 @@ export function createRules(deps: RulesDeps): Rules {
       const write = request.method !== 'GET';
       const token = deps.tokenName(request.headers.authorization?.slice('Bearer '.length) ?? '');
       checkBudget(running, token, write);
+      if (running.endedTasks.has(path)) fail('I9', `${path} was polled after its end`);
       if (!write) return;
       if (!token.startsWith(`${deps.projectId}-`))
         fail('I7', `${request.method} ${path} with the token ${token}`);
@@ -183,7 +190,7 @@ export function createRules(deps: RulesDeps): Rules {
       checkDeletion(running, intent);
     },
 
-    handled(running, request, { status, retryAfterMs, refused }) {
+    handled(running, request, { status, retryAfterMs, refused, taskEnded }) {
       const write = request.method !== 'GET';
       const token = deps.tokenName(request.headers.authorization?.slice('Bearer '.length) ?? '');
       if (write) inFlight.set(running.name, (inFlight.get(running.name) ?? 1) - 1);
@@ -192,6 +199,7 @@ export function createRules(deps: RulesDeps): Rules {
         const bucket = `${token} ${write ? 'writes' : 'reads'}`;
         closedUntil.set(bucket, Math.max(closedUntil.get(bucket) ?? 0, elapsed() + retryAfterMs));
       }
+      if (taskEnded) running.endedTasks.add(new URL(request.url).pathname.slice(3));
       if (write && status !== undefined) remember(running, request, status);
       ledger.look(false);
       checkExecutions();
@@ -281,6 +289,12 @@ export function createRules(deps: RulesDeps): Rules {
     if (change.type !== 'bind') return;
     const { binding } = change;
     ledger.bound(binding);
+    const { settings, resources } = running.desired;
+    const named = resources.find(({ key }) => key === binding.key)?.id !== undefined;
+    const birth = isSort(binding.kind) ? ledger.birthOf(binding.kind, binding.id) : undefined;
+    if (birth?.stranger && !settings.exclusive && !running.byPerson && !named && !ledger.isAdopted(birth))
+      fail('I8', `${binding.key} took a stranger's ${binding.kind} ${binding.id} for its own`);
+    if (birth?.stranger && running.byPerson) ledger.adopted(birth);
     const other = [...running.mirror.bindings.values()].find(
       (each) =>
         each.key !== binding.key &&
@@ -294,9 +308,10 @@ export function createRules(deps: RulesDeps): Rules {
   }
 
   /** A refusal after an ambiguous send answers that send alone, and holds nothing yet. */
-  function remember({ holds, mirror }: Running, request: HttpRequest, status: number): void {
+  function remember({ holds, mirror, controller }: Running, request: HttpRequest, status: number): void {
     const key = request.headers['idempotency-key'] ?? '';
     const name = ledger.writes.get(key)?.request.name;
+    if (status >= 500) serverErrors.add(`${controller.epoch} ${key}`);
     if ([...mirror.open.values()].some((each) => each.idempotencyKey === key && each.ambiguous)) return;
     if (status === 401 || status === 405 || status === 415) holds.everything = true;
     if (status === 403 && name !== undefined) holds.names.add(name);

@@ -131,6 +131,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
             const fresh = response?.headers['idempotency-replayed'] === undefined;
             rules.handled(process, request, {
               refused,
+              taskEnded: request.url.includes('/tasks/') && isEndedTask(response),
               ...(response === undefined || !fresh || !isConclusive(response)
                 ? {}
                 : { status: response.status }),
@@ -235,6 +236,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
         deleted: new Set(),
         holds: { everything: false, spendingUntil: 0, names: new Set() },
         answered: new Set(),
+        endedTasks: new Set(),
         byPerson: false,
         stop: new AbortController(),
         halt: new AbortController(),
@@ -374,6 +376,11 @@ function traced(
       watch.changed(change, intent);
     },
   };
+}
+
+function isEndedTask(response: HttpResponse | undefined): boolean {
+  if (response?.status !== 200 || !isConclusive(response)) return false;
+  return (JSON.parse(response.body) as { data?: { is_terminal?: boolean } }).data?.is_terminal === true;
 }
 
 /** A proxy's page or a broken body speaks for nobody. */

@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execPath } from 'node:process';
+import { type Planted, plantedBugs } from './planted.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+/** Plants each mistake in a copy of the sources, alone, and plays seeds there until one is sure of it. */
+export interface Verdict {
+  readonly bug: Planted;
+  /** The violation that gave it away; `undefined`: it went unnoticed. */
+  readonly caught: string | undefined;
+}
+
+/** @throws Error where the patch no longer fits the source: it has to be written anew */
+export function patched(bug: Planted, source: string): string {
+  const places = source.split(bug.find).length - 1;
+  if (places !== 1) throw new Error(`"${bug.name}" fits ${places} places of ${bug.file}`);
+  return source.replace(bug.find, () => bug.replace);
+}
+
+export function sourceOf({ file }: Planted): string {
+  return readFileSync(join(root, 'src', file), 'utf8');
+}
+
+export async function hunt(bug: Planted, seeds: number): Promise<Verdict> {
+  const folder = mkdtempSync(join(tmpdir(), 'vdcsync-planted-'));
+  try {
+    cpSync(join(root, 'src'), join(folder, 'src'), { recursive: true });
+    cpSync(join(root, 'test/simulation'), join(folder, 'test/simulation'), { recursive: true });
+    cpSync(join(root, 'package.json'), join(folder, 'package.json'));
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+    writeFileSync(join(folder, 'src', bug.file), patched(bug, sourceOf(bug)));
+    const said = await run(folder, ['--seeds', String(seeds), '--threads', '1', '--no-shrink']);
+    return { bug, caught: /^(seed \d+: (I\d+|error) .*|.*no end after.*)$/m.exec(said)?.[0] };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function run(folder: string, args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(execPath, ['test/simulation/run.ts', ...args], { cwd: folder });
+    let said = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (said += String(data)));
+    child.on('error', reject);
+    child.on('close', () => resolve(said));
+  });
+}
+
+if (import.meta.main) {
+  const [seeds = '400', only = ''] = process.argv.slice(2);
+  const left = plantedBugs.filter(({ name }) => name.includes(only));
+  const total = left.length;
+  let missed = 0;
+  await Promise.all(
+    Array.from({ length: availableParallelism() }, async () => {
+      for (let bug = left.shift(); bug !== undefined; bug = left.shift()) {
+        const { caught } = await hunt(bug, Number(seeds));
+        if (caught === undefined) missed += 1;
+        console.log(
+          `${caught === undefined ? 'MISSED' : 'caught'} ${bug.name}${caught === undefined ? '' : `: ${caught.slice(0, 140)}`}`,
+        );
+      }
+    }),
+  );
+  console.log(`${total - missed} of ${total} planted bugs caught within ${seeds} seeds each`);
+  if (missed > 0) process.exitCode = 1;
+}

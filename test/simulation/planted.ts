@@ -1,0 +1,240 @@
+/** A mistake that somebody could make: one patch of one file, never shipped. */
+export interface Planted {
+  readonly name: string;
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+const outcome = 'engine/outcome.ts';
+const evidence = 'engine/evidence.ts';
+const guards = 'plan/guards.ts';
+
+/** Each has to be found by the simulation, alone, within a bounded number of seeds. */
+export const plantedBugs: readonly Planted[] = [
+  {
+    name: 'a new key on a time-out',
+    file: outcome,
+    find: "return { do: 'look', afterMs: settleMs, why: 'lost', reason: result.reason };",
+    replace: "return { do: 'refuse', code: 'lost', reason: result.reason, until: 'now' };",
+  },
+  {
+    name: 'one negative read is absence',
+    file: evidence,
+    find: '  if (intent.notSeenAt === undefined) {\n',
+    replace:
+      '  if (intent.notSeenAt === undefined) return absent();\n  if (intent.notSeenAt === undefined) {\n',
+  },
+  {
+    name: 'sent before the intent is durable',
+    file: 'engine/run.ts',
+    find: '      await store.beginIntent(intent);\n',
+    replace: '      void clock.sleep(1).then(() => store.beginIntent(intent));\n',
+  },
+  {
+    name: 'the replay header is ignored',
+    file: 'api/answer.ts',
+    find: "replayed: headers['idempotency-replayed']?.trim().toLowerCase() === 'true',",
+    replace: 'replayed: false,',
+  },
+  {
+    name: 'chance in every key',
+    file: 'engine/begin.ts',
+    find: '...(kind.freshKeys ? { nonce: id } : {}),',
+    replace: 'nonce: id,',
+  },
+  {
+    name: 'a redirect is followed',
+    file: 'api/pipeline.ts',
+    find: '      return await transport.send(request, {',
+    replace:
+      "      const first = await transport.send(request, { timeoutMs: options.realTimeoutMs });\n      if (first.status < 300 || first.status > 399) return first;\n      return await transport.send({ ...request, url: new URL(first.headers.location ?? '/', request.url).href }, {",
+  },
+  {
+    name: 'polled after the task has ended',
+    file: 'api/tasks.ts',
+    find: '      if (end !== undefined) {\n',
+    replace: '      if (end !== undefined) {\n        await poll(task, signal);\n',
+  },
+  {
+    name: 'a key sent again after 23 h',
+    file: evidence,
+    find: 'return age >= 0 && age < keyLifeMs;',
+    replace: 'return age >= 0 && age < 100 * keyLifeMs;',
+  },
+  {
+    name: 'a refusal of the resend answers the first send',
+    file: outcome,
+    find: 'if (intent.ambiguous && (result.status !== 429 || result.replayed)) {',
+    replace: 'if (intent.ambiguous && result.status < 0) {',
+  },
+  {
+    name: 'no fence',
+    file: 'engine/run.ts',
+    find: '        refuseOtherProject(desired, project);\n        if (deps',
+    replace: '        if (deps',
+  },
+  {
+    name: 'sent under whatever token there is',
+    file: 'engine/operate.ts',
+    find: '  return send(run, intent, token);',
+    replace: '  return send(run, intent, undefined as unknown as string);',
+  },
+  {
+    name: 'no next incarnation for what is gone',
+    file: 'state/memory.ts',
+    find: "if (change.type === 'next_incarnation' || (change.type === 'release' && change.gone)) {",
+    replace: "if (change.type === 'next_incarnation') {",
+  },
+  {
+    name: 'two writes at once',
+    file: 'engine/write-gate.ts',
+    find: '    if (!busy) {',
+    replace: '    if (!busy || waiting) {',
+  },
+  {
+    name: 'a 5xx sent again under its key',
+    file: outcome,
+    find: "const why = gateway(result.status) ? 'gateway_error' : 'server_error';",
+    replace: "const why = 'lost';",
+  },
+  {
+    name: 'a firewall key used twice',
+    file: 'reconcilers/firewall.ts',
+    find: '  freshKeys: true,\n',
+    replace: '',
+  },
+  {
+    name: 'deleted without a look at the identity',
+    file: 'reconcilers/existence.ts',
+    find: '.find(([field, value]) => live.identity[field] !== value);',
+    replace: '.find(() => false);',
+  },
+  {
+    name: 'protect is ignored',
+    file: guards,
+    find: 'if (!subject.binding?.protect && !subject.desired?.protect) return undefined;',
+    replace: 'return undefined;',
+  },
+  {
+    name: 'max_deletions is ignored',
+    file: guards,
+    find: 'if (!deletes || deletions <= world.settings.max_deletions) return undefined;',
+    replace: 'return undefined;',
+  },
+  {
+    name: 'prune is ignored',
+    file: guards,
+    find: 'if (world.settings.prune || destroy) return undefined;',
+    replace: 'return undefined;',
+  },
+  {
+    name: 'an empty state buys in a project that is not empty',
+    file: guards,
+    find: "if (!buys || trusted || world.settings.unmanaged === 'ignore') return undefined;",
+    replace: 'return undefined;',
+  },
+  {
+    name: 'a 429 is a refusal',
+    file: outcome,
+    find: '      return wait(0, code, reason);\n',
+    replace: "      return { do: 'refuse', code, reason, until: 'now' };\n",
+  },
+  {
+    name: 'Retry-After is ignored',
+    file: 'api/pipeline.ts',
+    find: '    await budget.close(waitMs);\n',
+    replace: '    void waitMs;\n',
+  },
+  {
+    name: 'a budget without a memory',
+    file: 'api/budget.ts',
+    find: 'for (const at of uses) {',
+    replace: 'for (const at of uses.slice(0, 0)) {',
+  },
+  {
+    name: 'a slot is free at once',
+    file: 'api/budget.ts',
+    find: 'cooling.push(now + lateMs + timing.coolMs);',
+    replace: 'cooling.push(now + lateMs + timing.coolMs / 4);',
+  },
+  {
+    name: 'adopted by difference without exclusive',
+    file: evidence,
+    find: 'if (evidence.certain || run.desired.settings.exclusive) return settled',
+    replace: 'if (evidence.certain || run.desired) return settled',
+  },
+  {
+    name: 'the address of a server is forgotten',
+    file: 'reconcilers/server.ts',
+    find: '      .slice(0, 1)\n',
+    replace: '      .slice(0, 0)\n',
+  },
+  {
+    name: 'what a crash left is sent again unseen',
+    file: 'engine/settle.ts',
+    find: "return goOn(run, intent, { phase: 'unknown', ambiguous: true, why, lost",
+    replace: "return goOn(run, intent, { phase: 'waiting', ambiguous: true, why, lost",
+  },
+  {
+    name: 'looked for before the time-out is over',
+    file: evidence,
+    find: "  if (wait > 0) return again(wait);\n  run.tell(intent.key, intent.verb, 'checking', 'whether it took effect');",
+    replace: '',
+  },
+  {
+    name: 'no hold after a 401',
+    file: outcome,
+    find: "until: 'replan', hold: 'everything' };\n    case 402",
+    replace: "until: 'now' };\n    case 402",
+  },
+  {
+    name: 'no hold after a 402',
+    file: outcome,
+    find: "return { do: 'refuse', code, reason, until: 'replan', hold: 'spending' };",
+    replace: "return { do: 'refuse', code, reason, until: 'replan' };",
+  },
+  {
+    name: 'no hold after a 403',
+    file: outcome,
+    find: "return { do: 'refuse', code, reason, until: 'replan', hold: 'operation' };",
+    replace: "return { do: 'refuse', code, reason, until: 'now' };",
+  },
+  {
+    name: 'a lost resource is made again after one look',
+    file: 'engine/operate.ts',
+    find: '  await clock.sleep(absenceGapMs, run.stop);\n',
+    replace: '  await clock.sleep(0, run.stop);\n',
+  },
+  {
+    name: 'deleted after one look',
+    file: evidence,
+    find: "if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));",
+    replace: "if (intent.verb === 'delete') return settled(run, intent, evidence);",
+  },
+  {
+    name: 'the age of a backup by one clock alone',
+    file: 'reconcilers/backup.ts',
+    find: 'Math.min(ageMs, Math.max(0, apiNow - binding.boundAt))',
+    replace: 'ageMs',
+  },
+  {
+    name: 'what a failed task left is bought again',
+    file: evidence,
+    find: "      return tainted(run, intent, evidence.id, `its task failed: ${failure}`);\n    case 'pending':",
+    replace:
+      "      return closeAndRetry(run, intent, 'failed', 'task_failed', failure, mostFailedTasks);\n    case 'pending':",
+  },
+  {
+    name: 'a task is not waited for',
+    file: evidence,
+    find: 'if (intent.taskId !== undefined && ended && intent.notSeenAt === undefined) {',
+    replace: 'if (intent.taskId === null) {',
+  },
+  {
+    name: 'a dry run that keeps notes',
+    file: 'api/budget.ts',
+    find: '    recordUse: async () => {},',
+    replace: '    recordUse: (bucket, at) => memory.recordUse(bucket, at),',
+  },
+];
