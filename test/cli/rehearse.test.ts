@@ -19,8 +19,6 @@ servers:
     plan_id: 3
     ssh_keys: [5]
     public_ipv4: { ip: web }
-    network_interfaces: [shared]
-    firewall: { enabled: true, policy_in: drop, rules: [] }
 `;
 
 describe('cli: rehearse', () => {
@@ -59,7 +57,7 @@ describe('cli: rehearse', () => {
     const cwd = folderWith({ 'vdcsync.yaml': 'version: 1\nproject: {id: 1}\nservers: {a: {core: 1}}\n' });
     const { code, stderr } = await inProcess(['rehearse'], { cwd });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^vdcsync\.yaml:3:\d+: unknown field `core`/);
+    expect(stderr).toMatch(/^vdcsync\.yaml:3:\d+: unknown field `core`/m);
   });
 
   test('fewer crashes than steps are spread over the whole run', () => {
