@@ -10,7 +10,7 @@ async function renew() {
   if (busy) { again = true; return; }
   busy = true;
   try {
-    const answer = await fetch('/page' + place.search, { cache: 'no-store' });
+    const answer = await window.fetch('/page' + place.search, { cache: 'no-store' });
     if (answer.ok) document.getElementById('page').innerHTML = await answer.text();
   } catch {} finally { busy = false; }
   if (again) { again = false; renew(); }

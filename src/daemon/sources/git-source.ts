@@ -117,7 +117,7 @@ async function fetchTip(
   tip: Tip,
   signal: AbortSignal,
 ): Promise<void> {
-  const fetch = (depth: number) =>
+  const fetchTo = (depth: number) =>
     git.run(
       [
         ...['fetch', '--quiet', '--no-tags', '--no-recurse-submodules', '--no-write-fetch-head', '--force'],
@@ -125,7 +125,7 @@ async function fetchTip(
       ],
       signal,
     );
-  await fetch(1);
+  await fetchTo(1);
   const fetched = (await git.run(['rev-parse', '--verify', `${fetchedRef}^{commit}`], signal)).trim();
   if (fetched !== tip.commit) throw new SourceError(`${options.ref} moved while it was fetched`);
   if (options.access.allowedSignersFile !== undefined) await verify(git, tip.commit, signal);
@@ -133,7 +133,7 @@ async function fetchTip(
   if (last === undefined || last === tip.commit || options.allowRewind || tip.ref.startsWith('refs/tags/'))
     return;
   for (const depth of depths) {
-    if (depth !== depths[0] || !(await isAncestor(git, last, tip.commit, signal))) await fetch(depth);
+    if (depth !== depths[0] || !(await isAncestor(git, last, tip.commit, signal))) await fetchTo(depth);
     if (await isAncestor(git, last, tip.commit, signal)) return;
   }
   throw new SourceError(
