@@ -40,8 +40,8 @@ export interface Running {
   readonly deleted: Set<string>;
   /** What answers of this run forbid for the rest of it. */
   readonly holds: { everything: boolean; spendingUntil: number; readonly names: Set<string> };
-  /** Paths of tasks that it has seen the end of. */
-  readonly endedTasks: Set<string>;
+  /** Paths of tasks whose end it has seen, and when. */
+  readonly endedTasks: Map<string, number>;
   /** Idempotency keys whose answer has come back. */
   readonly answered: Set<string>;
   /** A person's command is being carried out. */

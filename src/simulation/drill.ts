@@ -26,7 +26,7 @@ export const writes: Readonly<Record<Write, { subject: string; name: string; pat
   take_backup: { subject: 'parts', name: 'take_backup', path: 'POST /servers/{id}/backups' },
 };
 
-type Drill = Pick<Story, 'specs' | 'faults' | 'incidents' | 'pausesMs'>;
+type Drill = Pick<Story, 'specs' | 'faults' | 'incidents' | 'pausesMs'> & { readonly state?: 'sqlite' };
 
 /**
  * One story for each thing that can go wrong with each write, so that every row of the
@@ -41,7 +41,6 @@ const drills: readonly Drill[] = operations.flatMap((write) => [
       what === 'no capacity' ? 'gpu' : undefined,
     ),
   ),
-  // A stuck task that also says so: and a crash while it is waited for.
   ...[`beginIntent ${write}:before`, `${writes[write].path}:before`, `${writes[write].path}:after`].map(
     (boundary) => drill(write, [], [crash(boundary)]),
   ),
@@ -57,6 +56,15 @@ const drills: readonly Drill[] = operations.flatMap((write) => [
   ...(['same', 'member'] as const).map((token) =>
     drill(write, [], [{ at: { boundary: '*', nth: 1 }, what: { do: 'second', token } }, crash('*', 2)]),
   ),
+  {
+    // An older copy of the state: the write is begun again under the same key, and replayed.
+    ...drill(
+      write,
+      [],
+      [{ at: { boundary: `${writes[write].path}:after`, nth: 1 }, what: { do: 'restore_state', back: 0 } }],
+    ),
+    state: 'sqlite',
+  } as const,
   drill(write, [], [{ at: { boundary: 'closeIntent:after', nth: 1 }, what: { do: 'lose_state' } }]),
   drill(write, [], [{ at: { boundary: `${writes[write].path}:after`, nth: 1 }, what: { do: 'lose_state' } }]),
 ]);

@@ -107,6 +107,8 @@ function afterDeath(controller: Controller, kill: () => void, change: () => void
 }
 
 export function mutate(stage: Stage, mutation: Mutation): void {
+  // What is there by now is nobody else's doing.
+  stage.ledger.look(false);
   try {
     stage.emulator.mutate(mutation);
   } catch (error) {

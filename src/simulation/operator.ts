@@ -95,6 +95,19 @@ async function settle(
   await command(stage, controller, file, `resolve ${key} ${text}`, (engine, desired) =>
     engine.resolve(desired, key, resolution),
   );
+  releaseTold(stage, blocked.reason);
+}
+
+/** Addresses that the message names as left behind and billed are released in the client area. */
+function releaseTold(stage: Stage, reason: string): void {
+  const told = /address ([\d., ]+) came meanwhile/.exec(reason)?.[1]?.split(', ') ?? [];
+  const project = stage.emulator.world.projects[0] as Project;
+  for (const ip of project.ips.filter(
+    ({ address, serverId }) => told.includes(address) && serverId === null,
+  )) {
+    stage.trace.add('op', `releases ${ip.address} in the client area`);
+    mutate(stage, { do: 'delete_ip', id: ip.id });
+  }
 }
 
 function truth(stage: Stage, intent: Intent): Resolution {

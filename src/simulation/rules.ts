@@ -51,6 +51,8 @@ export function createRules(deps: RulesDeps): Rules {
   const lastSent = new Map<string, number>();
   /** Keys with a conclusive 5xx: such answers are not stored, so the key would run the write again. */
   const serverErrors = new Set<string>();
+  /** The same, before the state knows of it. */
+  const told5xx = new Set<string>();
   let executionsSeen = 0;
 
   function checkBudget(running: Running, token: string, write: boolean): void {
@@ -82,7 +84,7 @@ export function createRules(deps: RulesDeps): Rules {
       return undefined;
     }
     const form = `${request.method} ${path} ${request.body ?? ''}`;
-    const scope = `${running.controller.epoch} ${key}`;
+    const scope = `${running.controller.name}${running.controller.epoch} ${key}`;
     const before = sentAs.get(scope);
     if (before !== undefined && before !== form) fail('I4', `one key for "${before}" and "${form}"`);
     sentAs.set(scope, form);
@@ -177,7 +179,9 @@ export function createRules(deps: RulesDeps): Rules {
       const write = request.method !== 'GET';
       const token = deps.tokenName(request.headers.authorization?.slice('Bearer '.length) ?? '');
       checkBudget(running, token, write);
-      if (running.endedTasks.has(path)) fail('I9', `${path} was polled after its end`);
+      // Later it may be asked for again, where what came after it had to be given up.
+      if (elapsed() - (running.endedTasks.get(path) ?? -minute) < 1_000)
+        fail('I9', `${path} was polled after its end`);
       if (!write) return;
       if (!token.startsWith(`${deps.projectId}-`))
         fail('I7', `${request.method} ${path} with the token ${token}`);
@@ -199,7 +203,7 @@ export function createRules(deps: RulesDeps): Rules {
         const bucket = `${token} ${write ? 'writes' : 'reads'}`;
         closedUntil.set(bucket, Math.max(closedUntil.get(bucket) ?? 0, elapsed() + retryAfterMs));
       }
-      if (taskEnded) running.endedTasks.add(new URL(request.url).pathname.slice(3));
+      if (taskEnded) running.endedTasks.set(new URL(request.url).pathname.slice(3), elapsed());
       if (write && status !== undefined) remember(running, request, status);
       ledger.look(false);
       checkExecutions();
@@ -218,6 +222,8 @@ export function createRules(deps: RulesDeps): Rules {
         const concludes = before.phase === 'unknown' && after.phase === 'waiting';
         if (before.ambiguous && before.verb === 'create' && (concludes || after.phase === 'sending'))
           checkLooked(before, 'sent again');
+        const scope = `${running.controller.name}${running.controller.epoch} ${after.idempotencyKey}`;
+        if (after.phase === 'unknown' && told5xx.delete(scope)) serverErrors.add(scope);
         if (after.phase === 'sending') {
           looks.delete(after.id);
           lastSent.set(after.id, elapsed());
@@ -227,7 +233,7 @@ export function createRules(deps: RulesDeps): Rules {
         running.controller.endings.set(`${intent.key} ${intent.verb}`, intent);
         // Nothing was ever done or stored under it, so that its next use is its first.
         if (intent.outcome === 'void' && !intent.ambiguous)
-          firstSent.delete(`${running.controller.epoch} ${intent.idempotencyKey}`);
+          firstSent.delete(`${running.controller.name}${running.controller.epoch} ${intent.idempotencyKey}`);
         if (intent.verb === 'delete' && intent.outcome === 'done') checkGone(running, intent);
         const guessed =
           intent.ambiguous &&
@@ -311,7 +317,7 @@ export function createRules(deps: RulesDeps): Rules {
   function remember({ holds, mirror, controller }: Running, request: HttpRequest, status: number): void {
     const key = request.headers['idempotency-key'] ?? '';
     const name = ledger.writes.get(key)?.request.name;
-    if (status >= 500) serverErrors.add(`${controller.epoch} ${key}`);
+    if (status >= 500) told5xx.add(`${controller.name}${controller.epoch} ${key}`);
     if ([...mirror.open.values()].some((each) => each.idempotencyKey === key && each.ambiguous)) return;
     if (status === 401 || status === 405 || status === 415) holds.everything = true;
     if (status === 403 && name !== undefined) holds.names.add(name);

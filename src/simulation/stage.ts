@@ -236,7 +236,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
         deleted: new Set(),
         holds: { everything: false, spendingUntil: 0, names: new Set() },
         answered: new Set(),
-        endedTasks: new Set(),
+        endedTasks: new Map(),
         byPerson: false,
         stop: new AbortController(),
         halt: new AbortController(),
