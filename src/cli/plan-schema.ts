@@ -34,6 +34,10 @@ const operation = z
     risk: z.enum(['safe', 'billed', 'destructive']),
     replacement: text.optional().describe('Id of the other half of a replacement.'),
     reason: text.optional().describe('Why, where the changes do not say it.'),
+    traffic: z
+      .strictObject({ opened: z.array(text), closed: z.array(text), open: z.array(text) })
+      .optional()
+      .describe('Of a firewall: what it opens and closes, and all that is let in afterwards.'),
     target: text.optional().describe('Id of the live resource that is adopted or deleted.'),
   })
   .describe('One step. Steps stand in the order in which they may be carried out.');

@@ -62,7 +62,7 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     command('validate', 'check the file offline; every error at once, as file:line:col: message'),
   ).action(async (flags: CommonFlags) => end(await validate(flags, io)));
 
-  withApi(command('plan', 'show what apply would do; changes nothing'))
+  withSelection(withApi(command('plan', 'show what apply would do; changes nothing')))
     .addOption(new Option('--format <format>', 'form of the result (default: text)').choices(planFormats))
     .option(
       '--out <file>',
@@ -73,7 +73,7 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .option('--detailed-exitcode', 'exit with 2 where there are changes, and 3 where something is blocked')
     .action(async (flags: PlanFlags) => end(await plan(flags, io)));
 
-  withChanges(command('apply', 'carry the plan out until the project is as the file says'))
+  withSelection(withChanges(command('apply', 'carry the plan out until the project is as the file says')))
     .option('--plan <file>', 'carry out exactly this saved plan, or refuse if world or file have moved')
     .action(async (flags: ApplyFlags) => end(await apply(flags, io)));
 
@@ -201,6 +201,17 @@ function withChanges(command: Command): Command {
     .option('-y, --yes', 'do not ask')
     .option('--dry-run', 'only show the plan; changes nothing')
     .addOption(textOrJson());
+}
+
+function withSelection(command: Command): Command {
+  const listed = (key: string, keys: string[] = []) => [...keys, key];
+  return command
+    .option(
+      '--target <key>',
+      'only this resource with what it needs; repeatable, a server stands for all in it',
+      listed,
+    )
+    .option('--exclude <key>', 'all but this resource and what needs it; repeatable', listed);
 }
 
 function withRun(command: Command): Command {

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { DesiredResource, Settings } from './desired.ts';
 import type { Json } from './json.ts';
 import type { Collection, KindName, ResourceKey } from './keys.ts';
-import type { Change, Operation, OperationId, Verb, Warning } from './plan.ts';
+import type { Change, Operation, OperationId, Traffic, Verb, Warning } from './plan.ts';
 import type { Conclusive, ReadPort, WriteRequest } from './ports.ts';
 import type { ApiProfile } from './profile.ts';
 import type {
@@ -99,6 +99,8 @@ export type Verdict =
 export interface Diff {
   readonly verdict: Verdict;
   readonly warnings?: readonly Warning[];
+  /** Of a firewall that changes. */
+  readonly traffic?: Traffic;
   /** What goes on being billed once this is done. */
   readonly leftBilled?: readonly string[];
   /** Of what is made. */

@@ -22,6 +22,14 @@ export function operationId(verb: Verb, key: ResourceKey): OperationId {
   return `${verb}:${key}` as OperationId;
 }
 
+/** What a change of a firewall does to what comes in. Each entry is a protocol and a port, such as `tcp 443`. */
+export interface Traffic {
+  readonly opened: readonly string[];
+  readonly closed: readonly string[];
+  /** All that is let in afterwards. */
+  readonly open: readonly string[];
+}
+
 /** One step of a plan: plain data, a permission and not a script. */
 export interface Operation {
   readonly id: OperationId;
@@ -39,6 +47,8 @@ export interface Operation {
   readonly reason?: string;
   /** The live resource that is adopted or deleted. */
   readonly target?: string;
+  /** Of a firewall. */
+  readonly traffic?: Traffic;
 }
 
 /** Something that needs a person. `resolve` is the command, or the edit, that settles it. */

@@ -5,6 +5,7 @@ import { type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import type { Intent, StateChange } from '../core/state.ts';
 import { isOvertaken, type Planned, type Release } from '../plan/build.ts';
+import { isSelected } from '../plan/selection.ts';
 import { drain } from './drain.ts';
 import { block, close } from './endings.ts';
 import type { ApplyOptions, EngineDeps, Repeating } from './engine.ts';
@@ -163,6 +164,7 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
       continue;
     }
     if (intent.phase !== 'waiting') continue;
+    if (run.selection !== undefined && !isSelected(run.selection, intent.key)) continue;
     const asked = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
     const subject = run.world.subjects.get(intent.key);
     if (asked && intent.basis === digestOf(subject?.desired?.value ?? null)) continue;

@@ -8,6 +8,7 @@ import type { ApiProfile } from '../core/profile.ts';
 import type { ApplyReport, ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { Random } from '../core/random.ts';
 import type { StateStore } from '../core/state.ts';
+import type { Selection } from '../plan/selection.ts';
 import { apply } from './apply.ts';
 import { adoptKey, resolveIntent } from './decide.ts';
 import { planOnce } from './look.ts';
@@ -44,6 +45,8 @@ export interface ApplyOptions {
   /** Aborted: stop now; what is in flight is settled by the next run. */
   readonly halt?: AbortSignal;
   readonly repeating?: Repeating;
+  /** Carries out this part of the plan alone. */
+  readonly selection?: Selection;
 }
 
 /** What a process that runs again and again keeps from one run to the next. */
@@ -62,6 +65,7 @@ export interface Repeating {
 
 export interface PlanOptions {
   readonly destroy?: boolean;
+  readonly selection?: Selection;
   readonly repeating?: Repeating;
 }
 

@@ -2,6 +2,7 @@ import type { Desired } from '../core/desired.ts';
 import type { Plan } from '../core/plan.ts';
 import { buildPlan, type Planned } from '../plan/build.ts';
 import { findStrangers } from '../plan/guards.ts';
+import type { Selection } from '../plan/selection.ts';
 import type { EngineDeps, PlanOptions, Repeating } from './engine.ts';
 import { createReadCache } from './read-cache.ts';
 import { type Run, startRun } from './run.ts';
@@ -21,13 +22,14 @@ export function openRun(
     readonly stop?: AbortSignal | undefined;
     readonly halt?: AbortSignal | undefined;
     readonly repeating?: Repeating | undefined;
+    readonly selection?: Selection | undefined;
   } = {},
 ): Promise<Run> {
-  const { stop = never, halt = never, repeating } = context;
+  const { stop = never, halt = never, repeating, selection } = context;
   const token = () => deps.writes.token();
   const cache = repeating?.cache ?? createReadCache(deps.reads('operation', halt), deps.clock, token);
   if (repeating !== undefined) cache.forgetLists();
-  return startRun({ deps, desired, cache, gate, stop, halt, repeating });
+  return startRun({ deps, desired, cache, gate, stop, halt, repeating, selection });
 }
 
 /** One plan, and not a trace of having made it. */
@@ -35,9 +37,12 @@ export async function planOnce(
   deps: EngineDeps,
   gate: WriteGate,
   desired: Desired,
-  { destroy = false, repeating }: PlanOptions,
+  { destroy = false, repeating, selection }: PlanOptions,
 ): Promise<Plan> {
-  const run = await openRun(deps, gate, destroy ? withoutResources(desired) : desired, { repeating });
+  const run = await openRun(deps, gate, destroy ? withoutResources(desired) : desired, {
+    repeating,
+    selection,
+  });
   return (await planFor(run, destroy, 0)).plan;
 }
 
@@ -48,6 +53,7 @@ export async function planFor(run: Run, destroy: boolean, deletedBefore: number)
     world: run.world,
     openIntents: [...run.intents.values()],
     moves: run.moves,
+    selection: run.selection,
     desiredDigest: run.desired.digest,
     trusted: await isTrusted(run),
     destroy,

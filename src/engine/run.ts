@@ -6,6 +6,7 @@ import type { Spend, Verb } from '../core/plan.ts';
 import type { WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
 import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
+import type { Selection } from '../plan/selection.ts';
 import type { EngineDeps, Repeating } from './engine.ts';
 import { type Move, moveChanges, movedBindings, movesOf } from './moves.ts';
 import type { HoldScope } from './outcome.ts';
@@ -35,6 +36,8 @@ export interface Run {
   /** Aborted: every wait ends now. */
   readonly halt: AbortSignal;
   readonly repeating: Repeating | undefined;
+  /** The part of the plan that this run is about. */
+  readonly selection: Selection | undefined;
   readonly stopwatch: Stopwatch;
   /** The state's bindings and open intents, as last made durable. */
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
@@ -92,6 +95,7 @@ export interface RunOptions {
   readonly stop: AbortSignal;
   readonly halt: AbortSignal;
   readonly repeating: Repeating | undefined;
+  readonly selection: Selection | undefined;
 }
 
 /** Loads the state, makes sure of the project, and takes a first look at it. */

@@ -10,9 +10,12 @@ import type { GuardInput } from './guards.ts';
 import { findStrangers, guard } from './guards.ts';
 import { knownDelta, unknownPrice } from './money.ts';
 import { obstacles, order, prerequisites } from './order.ts';
+import { isSelected, type Selection, select } from './selection.ts';
 
 export interface PlanInput extends GuardInput {
   readonly kinds: ReadonlyMap<KindName, ResourceKind>;
+  /** The part that is asked for; all of it where left out. */
+  readonly selection?: Selection | undefined;
   readonly openIntents: readonly Intent[];
   /** Bindings that go by another key from now on. */
   readonly moves?: readonly { readonly from: ResourceKey; readonly to: ResourceKey }[];
@@ -50,19 +53,28 @@ export function buildPlan(input: PlanInput): Planned {
   const { drafts, objections } = judge(input, stuck);
   const allowed = drafts.filter((draft) => !objections.has(draft) && !stuck.has(draft.subject.key));
   const candidates = order(allowed.flatMap(operationsOf), kinds, world);
-  const releases = allowed.flatMap(releaseOf);
-  const { operations, held } = hold(candidates, new Set(releases.map(({ key }) => key)), input);
-  const blocked = byKey([
+  const releases = allowed
+    .flatMap(releaseOf)
+    .filter(({ key }) => input.selection === undefined || isSelected(input.selection, key));
+  const { operations: possible, held } = hold(candidates, new Set(releases.map(({ key }) => key)), input);
+  const operations = select(possible, input.selection);
+  const everythingBlocked = byKey([
     ...[...inFlight.values()].flatMap((intent) => blockedIntent(intent, world)),
     ...[...objections].flatMap(([{ subject }, objection]) => (stuck.has(subject.key) ? [] : [objection])),
     ...held,
   ]);
+  const { selection } = input;
+  const blocked =
+    selection === undefined
+      ? everythingBlocked
+      : everythingBlocked.filter(({ key }) => isSelected(selection, key));
   const warnings = [
     ...drafts.flatMap(({ diff }) => diff.warnings ?? []),
     ...releases.map(({ key, reason }) => ({ code: 'released', key, message: reason })),
     ...[...inFlight.values()].flatMap(inFlightWarning),
     ...(input.moves ?? []).map(movedWarning),
     ...notActive(world),
+    ...leftOut(possible.length - operations.length),
     ...strangers(input),
   ];
   return { plan: assemble(input, { drafts, allowed, operations, blocked, warnings, releases }), releases };
@@ -214,6 +226,13 @@ function strangers({ world, trusted }: PlanInput): Warning[] {
   const found = [...servers.map((id) => `server ${id}`), ...addresses.map((each) => `address ${each}`)];
   const message = `the local state is new, and the project has what neither it nor the file names: ${found.join(', ')}`;
   return [{ code: 'unmanaged_resources', key: null, message }];
+}
+
+/** The rest is not forgotten: the next plan without a selection shows it. */
+function leftOut(count: number): Warning[] {
+  if (count === 0) return [];
+  const message = `${count} ${count === 1 ? 'operation is' : 'operations are'} left out by --target or --exclude`;
+  return [{ code: 'left_out', key: null, message }];
 }
 
 /** @source API §1.6 */

@@ -1,6 +1,6 @@
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
-import type { Operation, Verb } from '../core/plan.ts';
+import type { Operation, Traffic, Verb } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
 import { createWorld } from '../core/world.ts';
 
@@ -58,9 +58,11 @@ export function operationsOf({ subject, kind, diff }: Draft): Operation[] {
   const target = subject.binding?.id;
   switch (verdict.verdict) {
     case 'create':
-      return [operation(subject, kind, 'create', verdict.changes, { reason: verdict.lost })];
+      return [
+        operation(subject, kind, 'create', verdict.changes, { reason: verdict.lost, traffic: diff.traffic }),
+      ];
     case 'update':
-      return [operation(subject, kind, 'update', verdict.changes, { target })];
+      return [operation(subject, kind, 'update', verdict.changes, { target, traffic: diff.traffic })];
     case 'delete':
       return [operation(subject, kind, 'delete', verdict.changes, { target })];
     case 'adopt':
@@ -89,6 +91,7 @@ function operation(
     readonly target?: string | undefined;
     readonly reason?: string | undefined;
     readonly replacement?: OperationId | undefined;
+    readonly traffic?: Traffic | undefined;
   },
 ): Operation {
   return {
@@ -104,6 +107,7 @@ function operation(
     ...(extra.target === undefined ? {} : { target: extra.target }),
     ...(extra.reason === undefined ? {} : { reason: extra.reason }),
     ...(extra.replacement === undefined ? {} : { replacement: extra.replacement }),
+    ...(extra.traffic === undefined ? {} : { traffic: extra.traffic }),
   };
 }
 

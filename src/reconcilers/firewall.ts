@@ -1,10 +1,12 @@
 import equal from 'fast-deep-equal';
 import { z } from 'zod';
 import type { Json } from '../core/json.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
-import type { Change } from '../core/plan.ts';
+import type { Change, Warning } from '../core/plan.ts';
 import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
 import { blocked, fromNothing, member, unchanged } from './existence.ts';
+import { type Filter, locksOut, shadowedRules, trafficOf } from './firewall-traffic.ts';
 
 /**
  * A server's firewall, replaced as a whole. Declared fields are compared, rules in their
@@ -99,7 +101,11 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     if (observed === undefined) {
       return entry.enabled === true && !willBePublic(subject, world)
         ? noPublicCard(subject, world)
-        : { verdict: { verdict: 'create', changes: fromNothing({ ...entry }) } };
+        : {
+            verdict: { verdict: 'create', changes: fromNothing({ ...entry }) },
+            traffic: trafficOf(unfiltered, filterOf(entry, unfiltered)),
+            warnings: shadowed(subject.key, entry),
+          };
     }
     const { live } = observed;
     const changes = diffDeclared(entry, live);
@@ -108,9 +114,14 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     const lost = lostByReplacing(entry, live, binding?.applied);
     if (lost !== undefined) return lost;
     const pristine = binding === undefined && !live.enabled && live.rules.length === 0;
-    if (pristine) return { verdict: { verdict: 'create', changes } };
+    const after = filterOf(entry, live);
+    const told = {
+      traffic: trafficOf(live, after),
+      warnings: [...shadowed(subject.key, entry), ...lockout(subject.key, live, after)],
+    };
+    if (pristine) return { verdict: { verdict: 'create', changes }, ...told };
     const cause = binding === undefined || isAsLeft(binding.applied, live) ? 'file' : 'drift';
-    return { verdict: { verdict: 'update', changes, cause } };
+    return { verdict: { verdict: 'update', changes, cause }, ...told };
   },
 
   /** `policy_out` is never sent; rules go as they are written. @assumption A45 @assumption A46 */
@@ -146,6 +157,31 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     keep: false,
   }),
 };
+
+/** As a new server has it. */
+const unfiltered: Filter = { enabled: false, policy_in: 'drop', rules: [] };
+
+function filterOf({ enabled, policy_in, rules }: FirewallEntry, live: Filter): Filter {
+  return {
+    enabled: enabled ?? live.enabled,
+    policy_in: policy_in ?? live.policy_in,
+    rules: rules ?? live.rules,
+  };
+}
+
+function shadowed(key: ResourceKey, { rules = [] }: FirewallEntry): Warning[] {
+  return shadowedRules(rules).map(({ rule, by }) => ({
+    code: 'firewall_rule_shadowed',
+    key,
+    message: `rule ${rule} never acts: rule ${by} comes first and takes all that it matches`,
+  }));
+}
+
+function lockout(key: ResourceKey, before: Filter, after: Filter): Warning[] {
+  if (!locksOut(before, after)) return [];
+  const message = 'ssh (tcp 22) was open and will be closed: make sure that there is another way in';
+  return [{ code: 'firewall_lockout', key, message }];
+}
 
 /** The public card comes with the address that the server asks for. @assumption A28 */
 function willBePublic(subject: Subject, world: World): boolean {

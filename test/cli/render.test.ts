@@ -61,6 +61,7 @@ describe('render: a plan', () => {
 servers.web-1
   ± server  replaced, cores cannot be changed in place
       ~ cores: 2 → 4
+      → lost: all that is on its disks; an address that the file does not name changes
 
 Blocked: needs a person
   ! delete networks.x  [prune_disabled]

@@ -13,12 +13,13 @@ import { jsonProgress } from '../render/progress-json.ts';
 import { liveProgress } from '../render/progress-live.ts';
 import { plainProgress } from '../render/progress-plain.ts';
 import { reportText } from '../render/report.ts';
+import { type SelectionFlags, selectionOf } from '../selection.ts';
 import { listenForSignals, type Signals } from '../signals.ts';
 import { readSpec } from '../spec-source.ts';
 import { askYesNo, type Io, paintFor } from '../terminal.ts';
 import { plan as planCommand } from './plan.ts';
 
-export interface ApplyFlags extends CommonFlags {
+export interface ApplyFlags extends CommonFlags, SelectionFlags {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
   readonly plan?: string;
@@ -45,11 +46,13 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       onEvent: (event) => view.event(event),
       writeLog: (line) => view.line(line),
     });
+    const selection = await selectionOf(flags, desired, session);
     const report = await session.engine.apply(desired, {
       approve: approval(flags, io, view, signals, destroy),
       destroy,
       stop: signals.stop,
       halt: signals.halt,
+      ...(selection === undefined ? {} : { selection }),
       ...(saved === undefined ? {} : { saved }),
     } satisfies ApplyOptions);
     return conclude(report, session, flags, io, view, signals);

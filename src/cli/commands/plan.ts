@@ -2,12 +2,13 @@ import type { Plan } from '../../core/plan.ts';
 import { openSession } from '../compose.ts';
 import type { CommonFlags } from '../config.ts';
 import { type ExitCode, exitCodes, Interrupted } from '../exit.ts';
+import { type SelectionFlags, selectionOf } from '../selection.ts';
 import { untilSignal } from '../signals.ts';
 import { readSpec } from '../spec-source.ts';
 import type { Io } from '../terminal.ts';
 import { type PlanFormat, putPlan } from './output.ts';
 
-export interface PlanFlags extends CommonFlags {
+export interface PlanFlags extends CommonFlags, SelectionFlags {
   readonly format?: PlanFormat;
   readonly out?: string;
   readonly detailedExitcode?: boolean;
@@ -24,7 +25,9 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
     const interrupted = untilSignal(done.signal).then(() => {
       throw new Interrupted('interrupted');
     });
-    const made = await Promise.race([session.engine.plan(desired, { destroy }), interrupted]);
+    const selection = await selectionOf(flags, desired, session);
+    const options = { destroy, ...(selection === undefined ? {} : { selection }) };
+    const made = await Promise.race([session.engine.plan(desired, options), interrupted]);
     putPlan(made, flags.format, flags.out, io);
     return flags.detailedExitcode === true ? detailed(made) : exitCodes.done;
   } finally {

@@ -1,5 +1,6 @@
 import type { Plan } from '../../core/plan.ts';
 import { plainPaint, printable } from '../terminal.ts';
+import { consequences } from './consequences.ts';
 import { costLines, groupsOf, type PlanLine, summaryLine } from './plan-groups.ts';
 import { warningLine } from './plan-text.ts';
 import { changeLines } from './values.ts';
@@ -21,13 +22,31 @@ export function planMarkdown(plan: Plan): string {
   const costs = costLines(plan).map((line) => `- ${escaped(line)}`);
   const section = (heading: string, lines: readonly string[]) =>
     lines.length === 0 ? [] : [`#### ${heading}\n\n${lines.join('\n')}`];
+  const dangers = plan.operations
+    .filter(
+      ({ risk, replacement, verb }) =>
+        risk === 'destructive' && (replacement === undefined || verb === 'delete'),
+    )
+    .map(({ key, kind, replacement, reason, target }) => {
+      const what = replacement === undefined ? 'deletes' : 'replaces';
+      const why = reason === undefined ? '' : `: ${escaped(reason)}`;
+      const lost = kind === 'server' ? '. **All that is on its disks is lost.**' : '';
+      return `- **${what}** ${inline(key)}${target === undefined ? '' : ` (${inline(target)})`}${why}${lost}`;
+    });
+  const traffic = plan.operations.flatMap((operation) =>
+    operation.traffic === undefined
+      ? []
+      : [`- ${inline(operation.key)}: ${consequences(operation).map(escaped).join('; ')}`],
+  );
   return `${[
     title,
     `**${escaped(summaryLine(plan))}**`,
+    ...section('Deleted or replaced', dangers),
+    ...section('Traffic', traffic),
     ...section('Blocked: needs a person', blocked),
-    ...groups,
     ...section('Warnings', warnings),
     ...section('Cost and effort', costs),
+    ...groups,
     `<sub>Looked at ${escaped(plan.observed_at)}, ${inline(plan.digest)}</sub>`,
   ].join('\n\n')}\n`;
 }

@@ -1,5 +1,6 @@
 import type { Blocked, Plan, Warning } from '../../core/plan.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
+import { consequences } from './consequences.ts';
 import { costLines, groupsOf, type PlanLine, type Sign, summaryLine } from './plan-groups.ts';
 import { changeLines, shown } from './values.ts';
 
@@ -53,6 +54,7 @@ function operationLines({ sign, operation, name }: PlanLine, paint: Paint): stri
     ...details.map(
       ({ mark, text }) => `      ${tint(mark, `${mark === ' ' ? '' : `${mark} `}${text}`, paint)}`,
     ),
+    ...consequences(operation).map((text) => `      ${paint('yellow', `→ ${printable(text)}`)}`),
   ];
 }
 

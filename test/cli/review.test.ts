@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Plan } from '../../src/core/plan.ts';
+import { folderWith, inProcess, shop } from './run.ts';
+
+const fresh = () => folderWith({ 'vdcsync.yaml': shop });
+
+async function planned(cwd: string, ...args: string[]): Promise<Plan> {
+  const { code, stdout, stderr } = await inProcess(['plan', '--emulator', '--format', 'json', ...args], {
+    cwd,
+  });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout) as Plan;
+}
+
+describe('cli: a part of the plan', () => {
+  test('--target takes what it needs with it, --exclude what needs it', async () => {
+    const cwd = fresh();
+    const ids = async (...args: string[]) =>
+      (await planned(cwd, ...args)).operations.map(({ key }) => key).sort();
+    expect(await ids('--target', 'servers.web-1.firewall')).toEqual([
+      'ips.web',
+      'servers.web-1',
+      'servers.web-1.firewall',
+    ]);
+    expect(await ids('--exclude', 'networks.backend')).toEqual([
+      'ips.web',
+      'servers.web-1',
+      'servers.web-1.firewall',
+    ]);
+    expect(await ids('--target', 'networks.backend', '--target', 'ips.web')).toEqual([
+      'ips.web',
+      'networks.backend',
+    ]);
+    expect(await ids('--exclude', 'servers.web-1', '--exclude', 'ips.web')).toEqual(['networks.backend']);
+    const { warnings, summary } = await planned(cwd, '--target', 'ips.web');
+    expect(warnings).toMatchObject([{ code: 'left_out', message: expect.stringContaining('4 operations') }]);
+    expect(summary.create).toBe(1);
+  });
+
+  test('apply carries out just that, and a key that is none is refused with the near one', async () => {
+    const cwd = fresh();
+    const done = await inProcess(['apply', '--emulator', '--yes', '--target', 'networks.backend'], { cwd });
+    expect(done.code).toBe(0);
+    expect((await planned(cwd)).operations.map(({ key }) => key)).not.toContain('networks.backend');
+    const wrong = await inProcess(['apply', '--emulator', '--yes', '--target', 'networks.backnd'], { cwd });
+    expect(wrong.code).toBe(64);
+    expect(wrong.stderr).toContain('did you mean networks.backend?');
+  });
+
+  test('a saved plan of a part is carried out with the same selection alone', async () => {
+    const cwd = fresh();
+    await inProcess(['plan', '--emulator', '--target', 'ips.web', '--out', 'plan.json'], { cwd });
+    const apply = (...more: string[]) =>
+      inProcess(['apply', '--emulator', '--yes', '--plan', 'plan.json', ...more], { cwd });
+    expect((await apply()).code).toBe(1);
+    expect((await apply('--target', 'ips.web')).code).toBe(0);
+  });
+});
+
+describe('cli: reading a plan', () => {
+  let cwd: string;
+  const changed = shop
+    .replace('cores: 2', 'cores: 4\n    replace: allowed')
+    .replace(
+      'rules: []',
+      'rules: [{direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "443"}]',
+    )
+    .replace('max_deletions: 9', 'max_deletions: 9');
+  beforeAll(async () => {
+    cwd = folderWith({ 'vdcsync.yaml': shop, 'changed.yaml': changed });
+    await inProcess(['apply', '--emulator', '--yes'], { cwd });
+  });
+
+  test('a replacement is told with its cause and what is lost', async () => {
+    const text = (await inProcess(['plan', '--emulator', '-f', 'changed.yaml'], { cwd })).stdout;
+    expect(text).toContain('cores cannot be changed in place');
+    expect(text).toContain('lost: all that is on its disks');
+    expect(text).toContain('lets in tcp 443');
+    const markdown = (
+      await inProcess(['plan', '--emulator', '-f', 'changed.yaml', '--format', 'markdown'], { cwd })
+    ).stdout;
+    expect(markdown).toContain('#### Deleted or replaced');
+    expect(markdown).toMatch(/- \*\*replaces\*\* `servers\.web-1`.*disks is lost/);
+    expect(markdown.indexOf('Deleted or replaced')).toBeLessThan(markdown.indexOf('<details>'));
+  });
+
+  test('the graph of changes, as a picture and for Markdown', async () => {
+    const mermaid = (await inProcess(['plan', '--emulator', '--format', 'mermaid'], { cwd: fresh() })).stdout;
+    expect(mermaid).toMatch(/^flowchart LR\n/);
+    expect(mermaid.match(/ --> /g)?.length).toBeGreaterThan(3);
+    const folder = fresh();
+    await inProcess(['plan', '--emulator', '--format', 'svg', '--out', 'plan.svg'], { cwd: folder });
+    const svg = readFileSync(join(folder, 'plan.svg'), 'utf8');
+    expect(svg.match(/<rect /g)).toHaveLength(5);
+    const nothing = (await inProcess(['plan', '--emulator', '--format', 'svg'], { cwd })).stdout;
+    expect(nothing).toContain('nothing to do');
+  });
+});
