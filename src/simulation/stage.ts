@@ -50,6 +50,8 @@ export interface Stage {
   readonly violation: Violation | undefined;
   /** Boundaries crossed so far, by name. */
   readonly crossed: ReadonlyMap<string, number>;
+  /** What plans have said stays billed on purpose. */
+  readonly leftBilled: ReadonlySet<string>;
   /** Called at each boundary with its name and how often it was crossed. */
   onCrossed: ((running: Running, name: string, nth: number) => void) | undefined;
   fail(rule: string, message: string): void;
@@ -91,6 +93,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
   const names = new Map(Object.values(tokens).map((secret) => [secret, nameOf(emulator, secret)]));
   let violation: Violation | undefined;
   let givenUp = false;
+  const leftBilled = new Set<string>();
   const controllers: Controller[] = [];
 
   function fail(rule: string, message: string): void {
@@ -180,6 +183,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
       return violation;
     },
     crossed,
+    leftBilled,
     onCrossed: undefined,
     fail,
     giveUp(limit) {
@@ -237,6 +241,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
         holds: { everything: false, spendingUntil: 0, names: new Set() },
         answered: new Set(),
         endedTasks: new Map(),
+        told5xx: new Set(),
         byPerson: false,
         stop: new AbortController(),
         halt: new AbortController(),
@@ -259,7 +264,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
       starts.set(process, clock.monotonic());
       return {
         running: process,
-        engine: engineOf(process, transport(process), dice.fork(), coverage, trace),
+        engine: engineOf(process, transport(process), dice.fork(), coverage, trace, leftBilled),
       };
     },
 
@@ -283,6 +288,7 @@ function engineOf(
   random: Chance,
   coverage: Coverage,
   trace: Trace,
+  leftBilled: Set<string>,
 ): Engine {
   const { mortal, store, controller, dry } = process;
   const client: Client = createClient({
@@ -317,6 +323,7 @@ function engineOf(
     profile: documentedProfile,
     requestTimeoutMs: client.timeoutMs,
     onEvent: (event) => {
+      if (event.type === 'planned') for (const each of event.plan.cost.left_billed) leftBilled.add(each);
       const line = told(event);
       if (line !== undefined) trace.add(process.name, line);
     },

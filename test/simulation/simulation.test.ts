@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest';
+import { createCoverage } from '../../src/simulation/coverage.ts';
+import { drawStory } from '../../src/simulation/draw.ts';
+import { play } from '../../src/simulation/scenario.ts';
+import { shrink } from '../../src/simulation/shrink.ts';
+import { patched, sourceOf } from './plant.ts';
+import { plantedBugs } from './planted.ts';
+import { playAll, seedJobs } from './pool.ts';
+import type { Failure } from './worker.ts';
+
+/** Once found by the simulation, each another bug. `npm run simulate -- --seed N --verbose` tells the story. */
+const pinned = [
+  3, 25, 61, 69, 102, 125, 137, 162, 188, 192, 215, 268, 308, 331, 390, 439, 517, 637, 672, 971, 1048, 1344,
+  1723,
+];
+
+describe('simulation', () => {
+  test('random stories break no rule', { timeout: 180_000 }, async () => {
+    const failures: Failure[] = [];
+    await playAll(seedJobs(100_000, 300), (done) => {
+      failures.push(...done.failures);
+      return 'go on';
+    });
+    expect(failures.map(({ name, rule, message }) => `${name}: ${rule} ${message}`)).toEqual([]);
+  });
+
+  test.each(pinned)('seed %i stays sound', { timeout: 60_000 }, async (seed) => {
+    const { violation } = await play(drawStory(seed));
+
+    expect(violation).toBeUndefined();
+  });
+
+  test('the same seed gives the same trace, byte for byte', async () => {
+    for (const seed of [11, 12, 13, 14]) {
+      const [one, other] = [await play(drawStory(seed)), await play(drawStory(seed))];
+
+      expect(one.trace.join('\n')).toBe(other.trace.join('\n'));
+    }
+  });
+
+  test('a failing story shrinks to what it needs', async () => {
+    const story = drawStory(5);
+
+    const least = await shrink(story, async ({ specs }) => Object.keys(specs[0]?.networks ?? {}).length > 0);
+
+    expect({ faults: least.faults, incidents: least.incidents, readings: least.readings }).toEqual({
+      faults: [],
+      incidents: [],
+      readings: {},
+    });
+  });
+
+  test('each reading and row that a story meets is counted', async () => {
+    const coverage = createCoverage();
+
+    await play(drawStory(2), coverage);
+
+    expect([...coverage.hits.keys()].some((name) => name.startsWith('row '))).toBe(true);
+  });
+});
+
+describe('planted bugs', () => {
+  test('there are at least thirty', () => {
+    expect(plantedBugs.length).toBeGreaterThanOrEqual(30);
+  });
+
+  test.each(plantedBugs)('$name: the patch still fits the source', (bug) => {
+    expect(patched(bug, sourceOf(bug))).not.toBe(sourceOf(bug));
+  });
+});
