@@ -12,8 +12,8 @@ RUN npm run build
 RUN npm prune --omit=dev
 
 FROM node:24-slim
-# tini is process 1: it passes signals on and reaps orphans, also where nobody gives --init (Kubernetes).
-RUN apt-get update && apt-get install -y --no-install-recommends tini && rm -rf /var/lib/apt/lists/*
+# git and ssh fetch specs from a branch. tini is process 1: it passes signals on and reaps orphans, also where nobody gives --init (Kubernetes).
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates git openssh-client tini && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY --from=build /build/package.json ./
 COPY --from=build /build/node_modules ./node_modules
@@ -32,4 +32,4 @@ WORKDIR /spec
 # The state can be read. A one-shot container is gone before it is asked.
 HEALTHCHECK --interval=60s --timeout=10s CMD ["vdcsync", "history", "--limit", "1"]
 ENTRYPOINT ["tini", "--", "vdcsync"]
-CMD ["--help"]
+CMD ["run"]

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
@@ -177,10 +177,6 @@ const gitIdentity = {
   GIT_COMMITTER_EMAIL: 'test@example.com',
   GIT_CONFIG_GLOBAL: '/dev/null',
 };
-
-export function readText(folder: string, name: string): string {
-  return readFileSync(join(folder, name), 'utf8');
-}
 
 /** The live servers, networks and addresses of the emulated project. */
 export function live({ emulator }: RunningEmulator) {

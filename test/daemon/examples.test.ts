@@ -1,0 +1,213 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { folderWith, inProcess, oneNetwork } from '../cli/run.ts';
+import { createRepository } from './git-server.ts';
+import { emulate, live, program, speed } from './support.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const text = (name: string) => readFileSync(join(root, 'examples', name), 'utf8');
+const operating = readFileSync(join(root, 'docs/operating.md'), 'utf8');
+
+/** The flags are right, if the one that is not is the only one complained of. */
+async function checkArguments(args: readonly string[]): Promise<void> {
+  const { code, stderr } = await inProcess([...args, '--interval', 'never'], { cwd: folderWith() });
+  expect([code, stderr]).toEqual([64, expect.stringContaining('--interval "never"')]);
+}
+
+/** Every variable that an example sets is one that the manual knows. */
+function checkVariables(content: string): void {
+  for (const [name] of content.matchAll(/\bVDC(SYNC)?_[A-Z_]+/g)) {
+    expect([name, operating.includes(name.replace(/_FILE$/, ''))], name).toEqual([name, true]);
+  }
+}
+
+/** Programs that stand in the way of others, by name. */
+function shims(
+  api: { baseUrl: string },
+  more: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  const cli = join(root, 'src/cli/main.ts');
+  const folder = folderWith({
+    vdcsync: `#!/bin/sh\nexec "${process.execPath}" "${cli}" "$@"\n`,
+    npm: '#!/bin/sh\nexit 0\n',
+    'profile.yaml': `time_scale: ${speed}\n`,
+    ...more,
+  });
+  for (const name of ['vdcsync', 'npm', ...Object.keys(more)]) chmodSync(join(folder, name), 0o755);
+  return {
+    PATH: `${folder}:${process.env.PATH}`,
+    HOME: folder,
+    VDC_BASE_URL: api.baseUrl,
+    VDCSYNC_API_PROFILE: join(folder, 'profile.yaml'),
+    GIT_CONFIG_GLOBAL: '/dev/null',
+  };
+}
+
+async function shell(
+  name: string,
+  script: string,
+  cwd: string,
+  env: Record<string, string>,
+): Promise<string> {
+  const child = spawn(name, ['-e', '-c', script], { cwd, env });
+  let out = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  const [code] = await once(child, 'close');
+  expect(code, out).toBe(0);
+  return out;
+}
+
+describe('examples: where the daemon runs', () => {
+  test('compose: its call, its variables, and a container that can do little', async () => {
+    const { services } = parse(text('compose/compose.yaml'));
+    const { vdcsync } = services;
+    await checkArguments(vdcsync.command);
+    checkVariables(text('compose/compose.yaml'));
+    expect(vdcsync).toMatchObject({ read_only: true, cap_drop: ['ALL'], user: '1000:1000' });
+    expect(vdcsync.volumes).toContain('state:/var/lib/vdcsync');
+  });
+
+  test('Kubernetes: one pod at a time, its volumes, probes and rights', async () => {
+    const documents = parseAllDocuments(text('kubernetes/vdcsync.yaml')).map((each) => each.toJS());
+    const of = (kind: string) => documents.find((each) => each.kind === kind);
+    expect(documents.every(({ apiVersion, kind, metadata }) => apiVersion && kind && metadata.name)).toBe(
+      true,
+    );
+    const { spec } = of('Deployment');
+    expect(spec).toMatchObject({ replicas: 1, strategy: { type: 'Recreate' } });
+    expect(spec.selector.matchLabels).toEqual(spec.template.metadata.labels);
+    const pod = spec.template.spec;
+    const [container] = pod.containers;
+    await checkArguments(container.args);
+    checkVariables(text('kubernetes/vdcsync.yaml'));
+    const volumes = pod.volumes.map(({ name }: { name: string }) => name);
+    expect(container.volumeMounts.map(({ name }: { name: string }) => name)).toEqual(volumes);
+    expect(of('PersistentVolumeClaim').metadata.name).toBe(pod.volumes[0].persistentVolumeClaim.claimName);
+    expect(container.livenessProbe.httpGet.path).toBe('/healthz');
+    expect(container.readinessProbe.httpGet.path).toBe('/readyz');
+    expect(container.securityContext).toMatchObject({
+      readOnlyRootFilesystem: true,
+      allowPrivilegeEscalation: false,
+    });
+    expect(of('NetworkPolicy').spec.podSelector.matchLabels).toEqual(spec.template.metadata.labels);
+    expect(of('Service').spec.selector).toEqual(spec.template.metadata.labels);
+  });
+
+  test('systemd: its call and its time to end', async () => {
+    const unit = text('systemd/vdcsync.service');
+    const call = /^ExecStart=\/usr\/bin\/env vdcsync (.*)$/m.exec(unit)?.[1]?.split(' ') ?? [];
+    await checkArguments(call.filter((each) => !each.includes('STATE_DIRECTORY') && each !== '--state'));
+    checkVariables(unit);
+    expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])).toBeGreaterThan(10);
+    if (!existsSync('/usr/bin/systemd-analyze')) return;
+    const path = join(folderWith({ 'vdcsync.service': unit }), 'vdcsync.service');
+    await program('systemd-analyze', ['verify', '--man=no', path], root);
+  });
+});
+
+describe('examples: in CI', () => {
+  test('GitHub Actions: what its steps run, for real, twice', async () => {
+    const api = await emulate();
+    const workflow = parse(text('github-actions/vdcsync.yml'));
+    const { push, git } = await createRepository();
+    await push({ 'vdcsync.yaml': oneNetwork });
+    const clone = await git('rev-parse', '--show-toplevel');
+    const env = {
+      ...shims(api, { gh: '#!/bin/sh\ncp comment.md commented.md\n' }),
+      VDCSYNC_STATE: workflow.env.VDCSYNC_STATE,
+      GITHUB_STEP_SUMMARY: 'summary.md',
+      GITHUB_SHA: '0123',
+      NUMBER: '1',
+      VDC_TOKEN: api.projects[0]?.tokens.readWrite ?? '',
+    };
+    const job = async (name: 'plan' | 'apply', token: string) => {
+      for (const { run } of workflow.jobs[name].steps) {
+        if (run !== undefined) await shell('bash', run, clone, { ...env, VDC_TOKEN: token });
+      }
+    };
+    const { read = '', readWrite = '' } = api.projects[0]?.tokens ?? {};
+    await job('plan', read);
+    expect(readFileSync(join(clone, 'commented.md'), 'utf8')).toContain('+ backend');
+    expect(live(api).networks.map(({ name }) => name)).not.toContain('backend');
+    await job('apply', readWrite);
+    await git('clean', '--quiet', '-fdx');
+    await job('apply', readWrite);
+    expect(live(api).networks.filter(({ name }) => name === 'backend')).toHaveLength(1);
+    await git('clean', '--quiet', '-fdx');
+    await job('plan', read);
+    expect(readFileSync(join(clone, 'commented.md'), 'utf8')).toMatch(/Nothing to do|no changes/i);
+  });
+
+  test('GitLab CI: what its jobs run, for real, twice, with a registry that keeps the state', async () => {
+    const api = await emulate();
+    const pipeline = parse(text('gitlab-ci/.gitlab-ci.yml'));
+    const gitlab = await fakeGitlab();
+    const project = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const { read = '', readWrite = '' } = api.projects[0]?.tokens ?? {};
+    const env = {
+      ...shims(api),
+      CI_PROJECT_DIR: project,
+      CI_API_V4_URL: gitlab.url,
+      CI_PROJECT_ID: '7',
+      CI_JOB_TOKEN: 'job',
+      CI_MERGE_REQUEST_IID: '3',
+      COMMENT_TOKEN: 'comment',
+      VDC_TOKEN_READ: read,
+      VDC_TOKEN: readWrite,
+      VDCSYNC_STATE: join(project, 'state/state.db'),
+      STATE_URL: `${gitlab.url}/projects/7/packages/generic/vdcsync-state/1.0.0/state.db`,
+    };
+    const job = (name: 'plan' | 'apply') =>
+      shell('sh', [...pipeline.default.before_script, ...pipeline[name].script].join('\n'), project, env);
+    await job('plan');
+    expect(gitlab.notes[0]).toContain('+ backend');
+    await job('apply');
+    await program('rm', ['-rf', 'state'], project);
+    await job('apply');
+    expect(live(api).networks.filter(({ name }) => name === 'backend')).toHaveLength(1);
+    gitlab.fail();
+    await expect(job('apply')).rejects.toThrow(/cannot be fetched: 503/);
+  });
+});
+
+/** As much of GitLab as the pipeline talks to. */
+async function fakeGitlab() {
+  const notes: string[] = [];
+  let state: Buffer | undefined;
+  let status = 200;
+  const server = createServer(async (incoming, outgoing) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk);
+    const body = Buffer.concat(chunks);
+    if (status !== 200) return outgoing.writeHead(status).end();
+    if (incoming.url?.endsWith('/notes') && incoming.headers['private-token'] === 'comment') {
+      notes.push(new URLSearchParams(body.toString()).get('body') ?? '');
+      return outgoing.writeHead(201).end('{}');
+    }
+    if (incoming.headers['job-token'] !== 'job') return outgoing.writeHead(401).end();
+    if (incoming.method === 'PUT') state = body;
+    else if (state === undefined) return outgoing.writeHead(404).end('{"message":"404"}');
+    return outgoing.end(incoming.method === 'PUT' ? '{}' : state);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return {
+    notes,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v4`,
+    fail: () => {
+      status = 503;
+    },
+  };
+}
