@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import type { HttpRequest } from '../../src/core/transport.ts';
+import { TransportError } from '../../src/core/transport.ts';
+import type { Notice } from '../../src/daemon/notice.ts';
+import { Notifier } from '../../src/daemon/notifier.ts';
+import { virtualClock } from '../support/virtual-clock.ts';
+
+const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const blocked: Notice = {
+  project: 4711,
+  event: 'condition',
+  condition: 'blocked',
+  detail: 'servers.web-1: <lost> & unknown',
+  resolve: ['vdcsync resolve servers.web-1 --absent'],
+};
+const is = (condition: 'converged' | 'converging' | 'unreachable'): Notice => ({
+  project: 4711,
+  event: 'condition',
+  condition,
+  detail: '',
+  resolve: [],
+});
+
+function rig(answers: readonly (number | 'gone')[] = [], form: 'json' | 'slack' = 'json') {
+  const clock = virtualClock();
+  const sent: HttpRequest[] = [];
+  const results: string[] = [];
+  const notifier = new Notifier({
+    receivers: [{ form, url: () => 'https://hooks.example.com/secret' }],
+    transport: {
+      send: async (request) => {
+        const answer = answers[sent.length] ?? 200;
+        sent.push(request);
+        if (answer === 'gone') throw new TransportError('gone', 'none', 'ECONNREFUSED');
+        return { status: answer, headers: {}, body: '' };
+      },
+      close: async () => {},
+    },
+    clock,
+    log: quiet,
+    onResult: (result) => results.push(result),
+  });
+  const settle = () => clock.run(clock.sleep(3_600_000));
+  return { notifier, sent, results, settle };
+}
+
+describe('daemon: notifications', () => {
+  test('a change is told once, a healthy start and what passes by itself not at all', async () => {
+    const { notifier, sent, settle } = rig();
+    for (const notice of [
+      is('converged'),
+      is('converging'),
+      is('converged'),
+      blocked,
+      blocked,
+      is('converging'),
+    ]) {
+      notifier.tell(notice);
+    }
+    notifier.tell(is('converged'));
+    notifier.tell(is('converged'));
+    await settle();
+    const told = sent.map(({ body }) => JSON.parse(body ?? '') as { condition: string; resolve: string[] });
+    expect(told.map(({ condition }) => condition)).toEqual(['blocked', 'converged']);
+    expect(told[0]?.resolve).toEqual(['vdcsync resolve servers.web-1 --absent']);
+  });
+
+  test('a receiver that is down is tried again, in order, and holds nobody up', async () => {
+    const { notifier, sent, results, settle } = rig(['gone', 503, 200]);
+    notifier.tell(blocked);
+    notifier.tell(is('converged'));
+    await settle();
+    expect(results).toEqual(['sent', 'sent']);
+    expect(sent.map(({ body }) => (JSON.parse(body ?? '') as { condition: string }).condition)).toEqual([
+      'blocked',
+      'blocked',
+      'blocked',
+      'converged',
+    ]);
+  });
+
+  test('one that stays down is given up', async () => {
+    const { notifier, results, settle } = rig(Array.from({ length: 20 }, () => 'gone' as const));
+    notifier.tell(blocked);
+    await settle();
+    expect(results).toEqual(['failed']);
+  });
+
+  test('for Slack: a text, with its markup characters as text', async () => {
+    const { notifier, sent, settle } = rig([], 'slack');
+    notifier.tell(blocked);
+    await settle();
+    const { text } = JSON.parse(sent[0]?.body ?? '') as { text: string };
+    expect(text.split('\n')).toEqual([
+      'vdcsync: project 4711 is blocked',
+      'servers.web-1: &lt;lost&gt; &amp; unknown',
+      '→ vdcsync resolve servers.web-1 --absent',
+    ]);
+  });
+});

@@ -1,0 +1,189 @@
+import { describe, expect, test } from 'vitest';
+import type { Desired } from '../../src/core/desired.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import type { Operation } from '../../src/core/plan.ts';
+import { documentedProfile } from '../../src/core/profile.ts';
+import type { OperationResult } from '../../src/core/progress.ts';
+import { KeyBackOff } from '../../src/daemon/back-off.ts';
+import { whyEphemeral } from '../../src/daemon/ephemeral.ts';
+import { Holds } from '../../src/daemon/holds.ts';
+import { isLoopback, parseListen } from '../../src/daemon/http/listen.ts';
+import { span } from '../../src/daemon/http/spans.ts';
+import type { ProjectSession } from '../../src/daemon/ports.ts';
+import { Refresh } from '../../src/daemon/refresh.ts';
+import { createWake } from '../../src/daemon/wake.ts';
+import { createReadCache } from '../../src/engine/read-cache.ts';
+import { load } from '../support/rig.ts';
+import { virtualClock } from '../support/virtual-clock.ts';
+
+const even = { next: () => 0 };
+const minute = 60_000;
+
+describe('daemon: back-off by key', () => {
+  const key = 'networks.backend' as ResourceKey;
+  const spec = (cidr: string): Desired => load(`networks: {backend: {cidr: ${cidr}}}`);
+  const failed: OperationResult = { key, verb: 'create', outcome: 'failed', durationMs: 1, code: 'absent' };
+  const operation = { key } as Operation;
+
+  test('1, 2, 4 … minutes, at most six hours, and none once it is done', () => {
+    const backOff = new KeyBackOff(even);
+    const waits = Array.from({ length: 12 }, () => {
+      backOff.learn([failed], spec('10.0.0.0/24'), () => false, 0);
+      return (backOff.next(0) ?? 0) / minute;
+    });
+    expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360, 360]);
+    expect(backOff.withholds(operation, 0)).toBe(true);
+    expect(backOff.withholds(operation, 360 * minute)).toBe(false);
+    backOff.learn([{ ...failed, outcome: 'done' }], spec('10.0.0.0/24'), () => false, 0);
+    expect(backOff.list(0)).toEqual([]);
+  });
+
+  test('another entry in the file is tried at once, and what a hold keeps back is no failure', () => {
+    const backOff = new KeyBackOff(even);
+    backOff.learn([failed], spec('10.0.0.0/24'), () => true, 0);
+    expect(backOff.list(0)).toEqual([]);
+    backOff.learn([failed], spec('10.0.0.0/24'), () => false, 0);
+    backOff.follow(spec('10.0.0.0/24'));
+    expect(backOff.list(0)).toHaveLength(1);
+    backOff.follow(spec('10.0.1.0/24'));
+    expect(backOff.list(0)).toEqual([]);
+  });
+});
+
+describe('daemon: holds across passes', () => {
+  const refused = { code: 'payment_required', reason: 'unpaid' };
+
+  test('spending waits for an Active project, then half an hour for each probe', () => {
+    let now = 0;
+    const holds = new Holds(() => now);
+    holds.review('Suspended');
+    holds.set('spending', refused);
+    now = 100 * minute;
+    holds.review('Suspended');
+    expect([holds.has('spending'), holds.list()[0]?.probeAt]).toEqual([true, null]);
+    holds.review('Active');
+    expect(holds.has('spending')).toBe(false);
+    holds.set('spending', refused);
+    now += 29 * minute;
+    holds.review('Active');
+    expect(holds.has('spending')).toBe(true);
+    now += minute;
+    holds.review('Active');
+    expect(holds.has('spending')).toBe(false);
+  });
+});
+
+describe('daemon: reading servers in turn', () => {
+  test('every answer comes round within n · r · pace, the oldest first, and takes a third of the budget', async () => {
+    const clock = virtualClock();
+    const asked: { at: number; id: number }[] = [];
+    const read = {
+      findFirewall: async (id: number) => {
+        asked.push({ at: clock.now(), id });
+        return { enabled: true, policy_in: changed.has(id) ? 'accept' : 'drop', policy_out: null, rules: [] };
+      },
+    };
+    const changed = new Set<number>();
+    const reads = () => read as never;
+    const cache = createReadCache(reads(), clock);
+    const servers = Array.from({ length: 100 }, (_, index) => index + 1);
+    for (const id of servers) await cache.since(0).findFirewall(id as never);
+    const seen: string[] = [];
+    const refresh = new Refresh({
+      session: { clock, reads, profile: documentedProfile } as unknown as ProjectSession,
+      cache,
+      intervalMs: 5 * minute,
+      isWanted: () => true,
+      onChange: (server) => seen.push(server),
+      onFailure: () => {},
+    });
+    const stop = new AbortController();
+    const running = refresh.run(stop.signal).catch(() => undefined);
+    asked.length = 0;
+    await clock.run(clock.sleep(11 * minute));
+    expect(new Set(asked.map(({ id }) => id)).size).toBe(100);
+    const inOneMinute = asked.filter(
+      ({ at }) => at >= (asked[0]?.at ?? 0) && at < (asked[0]?.at ?? 0) + minute,
+    );
+    expect(inOneMinute.length).toBeLessThanOrEqual(20);
+    changed.add(77);
+    await clock.run(clock.sleep(6 * minute));
+    expect(seen).toEqual(['77']);
+    asked.length = 0;
+    await clock.run(clock.sleep(12 * minute));
+    const times = asked.filter(({ id }) => id === 77).length;
+    expect(times).toBeGreaterThan(asked.filter(({ id }) => id === 50).length);
+    stop.abort();
+    await running;
+  });
+});
+
+describe('daemon: triggers', () => {
+  test('however many come, they are one look; one that comes while nobody sleeps is kept', async () => {
+    const clock = virtualClock();
+    const wake = createWake();
+    const { signal } = new AbortController();
+    wake.nudge('file');
+    wake.nudge('webhook');
+    wake.nudge('file');
+    await clock.run(wake.sleep(clock, minute, signal));
+    expect([clock.now() - clock.now(), wake.take()]).toEqual([0, ['file', 'webhook']]);
+    expect(wake.pending()).toBe(false);
+  });
+});
+
+describe('daemon: a state folder that would not survive', () => {
+  const mounts = [
+    '22 1 0:21 / / rw - overlay overlay rw',
+    '30 22 0:30 / /tmp rw - tmpfs tmpfs rw',
+    '31 22 8:1 /var/lib/kubelet/pods/1/volumes/kubernetes.io~empty-dir/state /state rw - ext4 /dev/sda1 rw',
+    '32 22 8:2 /volumes/vdcsync /var/lib/vdcsync rw - ext4 /dev/sdb rw',
+    '33 22 8:3 / /with\\040space rw - ext4 /dev/sdc rw',
+  ].join('\n');
+
+  test.each([
+    ['/opt/state', /container itself/],
+    ['/tmp/state', /memory/],
+    ['/state', /emptyDir/],
+  ])('%s is refused', (folder, why) => {
+    expect(whyEphemeral(mounts, folder)).toMatch(why);
+  });
+
+  test.each([
+    '/var/lib/vdcsync',
+    '/var/lib/vdcsync/4711',
+    '/with space/state',
+  ])('%s is accepted', (folder) => {
+    expect(whyEphemeral(mounts, folder)).toBeUndefined();
+  });
+
+  test('a machine of its own is no container', () => {
+    expect(whyEphemeral('22 1 8:1 / / rw - ext4 /dev/sda1 rw', '/srv/state')).toBeUndefined();
+  });
+});
+
+describe('daemon: where it listens', () => {
+  test.each([
+    ['127.0.0.1:9464', { host: '127.0.0.1', port: 9464 }, true],
+    ['[::1]:80', { host: '::1', port: 80 }, true],
+    [':9464', { host: '::', port: 9464 }, false],
+    ['9464', { host: '127.0.0.1', port: 9464 }, true],
+    ['0.0.0.0:1', { host: '0.0.0.0', port: 1 }, false],
+  ])('%s', (text, listen, loopback) => {
+    expect(parseListen(text)).toEqual(listen);
+    expect(isLoopback(listen)).toBe(loopback);
+  });
+
+  test.each(['', 'host', 'a:b:c', '1.2.3.4:70000', 'http://x:1'])('%j is refused', (text) => {
+    expect(parseListen(text)).toBeUndefined();
+  });
+
+  test('spans as people say them', () => {
+    expect([45_000, 180_000, 7_500_000, 270_000_000].map(span)).toEqual([
+      '45 s',
+      '3 min',
+      '2 h 5 min',
+      '3 d 3 h',
+    ]);
+  });
+});
