@@ -17,7 +17,8 @@ import type { DaemonDeps, Mode, ProjectSession, Trigger } from './ports.ts';
 import { Refresh } from './refresh.ts';
 import { restMs } from './rest.ts';
 import { UseMeter } from './use-meter.ts';
-import { createWake } from './wake.ts';
+import { aborted, createWake } from './wake.ts';
+import { knownOf, type Workshop } from './workshop.ts';
 
 /** A pass in which nothing but waiting has happened for so long may be cut short for another look. */
 const quietMs = 30_000;
@@ -37,15 +38,6 @@ export interface ProjectOptions {
   readonly onChange: () => void;
   readonly onEvent: (event: ProgressEvent) => void;
   readonly onPass: (pass: PassRecord) => void;
-}
-
-/** What is open while a project runs. */
-interface Workshop {
-  readonly session: ProjectSession;
-  readonly repeating: Repeating;
-  readonly holds: Holds;
-  readonly refresh: Refresh;
-  readonly meter: UseMeter;
 }
 
 /**
@@ -140,7 +132,8 @@ export class Project {
 
   /** Runs until `stop` aborts and the pass in hand has ended. Rejects where the state cannot be used. */
   async run(stop: AbortSignal): Promise<void> {
-    const session = await this.#openSession();
+    const session = await this.#openSession(stop);
+    if (session === undefined) return;
     const workshop = this.#equip(session);
     this.#workshop = workshop;
     await session.onOrder((order) => this.take(order));
@@ -161,9 +154,10 @@ export class Project {
     }
   }
 
-  #openSession(): Promise<ProjectSession> {
+  /** `undefined` where it is to stop before the state is free. */
+  async #openSession(stop: AbortSignal): Promise<ProjectSession | undefined> {
     const { deps, token } = this.#options;
-    return deps.open({
+    const opening = deps.open({
       projectId: this.id,
       token,
       onEvent: (event) => this.#follow(event),
@@ -172,6 +166,7 @@ export class Project {
         deps.log.warn({ project: this.id, reason: holder }, 'waiting for the state: another process owns it');
       },
     });
+    return Promise.race([opening, aborted(stop)]);
   }
 
   #equip(session: ProjectSession): Workshop {
@@ -372,28 +367,11 @@ export class Project {
     const { plan, world, lookedAt, error, condition, conditionSince, passes, lastPass, differsSince } =
       this.#ledger;
     return {
-      ...{ id: this.id, mode, intervalMs, known: await this.#known() },
+      ...{ id: this.id, mode, intervalMs, known: await knownOf(this.#workshop, this.#backOff) },
       ...{ offer: this.#offer, problem: this.#problem, waitingFor: this.#waitingFor },
       ...{ plan, world, lookedAt, error, condition, conditionSince, passes, lastPass, differsSince },
       ...{ passing: this.#halt !== undefined, nextPassAt: this.#nextPassAt },
       ...{ inFlight: this.#activity.list(), holds: this.#workshop?.holds.list() ?? [] },
-    };
-  }
-
-  async #known(): Promise<ProjectFacts['known']> {
-    const workshop = this.#workshop;
-    if (workshop === undefined) return undefined;
-    const { session, meter, refresh } = workshop;
-    const { store, clock, profile, counts } = session;
-    return {
-      now: clock.now(),
-      info: await store.info(),
-      bindings: await store.bindings(),
-      intents: await store.openIntents(),
-      history: await store.intents({ limit: 30 }),
-      ...{ limits: profile.limits, used: meter.used(), counts: counts() },
-      oldestReadMs: refresh.oldestMs(),
-      backOff: this.#backOff.list(clock.now()),
     };
   }
 }

@@ -47,3 +47,11 @@ export function createWake(): Wake {
     },
   };
 }
+
+/** Resolves when the signal aborts. */
+export function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+}

@@ -1,6 +1,10 @@
+import { once } from 'node:events';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { text as streamText } from 'node:stream/consumers';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { folderWith, oneNetwork, shop, vdcsync } from '../cli/run.ts';
 import { emulate, live, startDaemon, until } from './support.ts';
@@ -114,6 +118,57 @@ describe('daemon: a project kept as its file says', () => {
     await daemon.until(({ converged }) => converged, 'the new token is taken');
   });
 });
+
+describe('daemon: what takes long', () => {
+  test('a server that waits for graphics cards keeps nothing else waiting; it is told when some are found', async () => {
+    const api = await emulate();
+    const notices = await receiver();
+    api.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: 0 });
+    const gpu =
+      '  gpu-1:\n    { server_type: gpu-fixed, gpu_package: l40s-1, image: ubuntu-24.04, ssh_keys: [101] }\n';
+    const env = { VDCSYNC_NOTIFY_URL: notices.url };
+    const daemon = await startDaemon(api, { spec: `${shop}${gpu}`, env });
+    await daemon.until(
+      ({ in_flight: flight }) =>
+        flight.some(({ key, step }) => key === 'servers.gpu-1' && step === 'waiting'),
+      'it waits',
+    );
+    await until(
+      async () => live(api).servers.find(({ name }) => name === 'web-1')?.firewall.policyIn,
+      (policy) => policy === 'drop',
+      'the other server is whole',
+    );
+    const [web] = live(api).servers;
+    api.emulator.mutate({ do: 'set_firewall', server_id: web?.id ?? 0, policy_in: 'accept' });
+    await until(
+      async () => live(api).servers[0]?.firewall.policyIn,
+      (policy) => policy === 'drop',
+      'drift is repaired beside it',
+    );
+    expect(live(api).servers).toHaveLength(1);
+    api.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: 1 });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    expect(notices.events()).toContain('capacity_found');
+    expect(live(api).servers).toHaveLength(2);
+  });
+});
+
+/** Takes notifications. */
+async function receiver() {
+  const bodies: { event: string }[] = [];
+  const server = createServer(async (incoming, outgoing) => {
+    bodies.push(JSON.parse(await streamText(incoming)) as { event: string });
+    outgoing.end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/`, events: () => bodies.map(({ event }) => event) };
+}
 
 describe('daemon: what only a person can settle', () => {
   test('adopt and resolve work while it runs, and it goes on from there at once', async () => {

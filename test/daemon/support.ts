@@ -36,6 +36,7 @@ export interface Project {
   readonly operations: readonly { readonly id: string; readonly key: string }[];
   readonly blocked: readonly { readonly key: string; readonly code: string; readonly resolve: string }[];
   readonly drift: readonly { readonly key: string }[];
+  readonly in_flight: readonly { readonly key: string; readonly step: string }[];
   readonly holds: readonly { readonly scope: string }[];
   readonly resources: readonly { readonly key: string; readonly id: string }[];
 }

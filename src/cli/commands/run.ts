@@ -53,6 +53,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     ...{ daemon, deps, metrics, changes, version },
     token: secretOf('VDCSYNC_HTTP_TOKEN', io),
     webhookSecret: secretOf('VDCSYNC_WEBHOOK_SECRET', io),
+    loopback: settings.listen !== undefined && isLoopback(settings.listen),
   });
   const signals = listenForDaemonSignals(log, () => daemon.nudge('signal'));
   try {
@@ -126,9 +127,16 @@ async function openProject(
   };
 }
 
-/** One folder a project: state, lock and an emulator's world stand beside each other there. */
+/** One state a project. In files: one folder each, in which state, lock and an emulator's world stand beside each other there. */
 function ownState(location: string, projectId: number): string {
-  if (location === ':memory:' || /^\w+:\/\//.test(location)) return location;
+  if (location === ':memory:') return location;
+  if (/^\w+:\/\//.test(location)) {
+    const url = URL.parse(location);
+    if (url === null) return location;
+    const name = url.searchParams.get('state');
+    url.searchParams.set('state', name === null ? String(projectId) : `${name}-${projectId}`);
+    return url.href;
+  }
   return join(dirname(location), String(projectId), 'state.db');
 }
 

@@ -19,6 +19,8 @@ export interface AppOptions {
   /** Asked of everything but health and webhooks, where there is one. Read anew each time. */
   readonly token: (() => string) | undefined;
   readonly webhookSecret: (() => string) | undefined;
+  /** Only this machine can reach it. */
+  readonly loopback: boolean;
 }
 
 /** Everything the daemon answers over HTTP. Nothing here changes anything but by making it look again. */
@@ -57,6 +59,12 @@ export function createApp(options: AppOptions): Hono {
     return context.json({ error: 'a bearer token is needed' }, 401, {
       'www-authenticate': 'Bearer realm="vdcsync", Basic realm="vdcsync"',
     });
+  });
+  app.use(async (context, next) => {
+    // A page elsewhere may give its own name this machine's address, and a browser would let it read.
+    const foreign = options.loopback && token === undefined && !isOwnName(context.req.header('host'));
+    if (!foreign) return next();
+    return context.json({ error: 'ask by localhost or 127.0.0.1, or set VDCSYNC_HTTP_TOKEN' }, 421);
   });
   app.get('/metrics', async (context) =>
     context.body(await metrics.render(daemon), 200, { 'content-type': metrics.registry.contentType }),
@@ -109,6 +117,11 @@ function policyOf(nonce: string): string {
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
+}
+
+function isOwnName(host = ''): boolean {
+  const name = host.replace(/:\d+$/, '');
+  return name === 'localhost' || name === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(name);
 }
 
 /** Bearer, or the password of Basic, which is what a browser can send. */
