@@ -4,7 +4,7 @@ import type { TokenPlace } from '../core/desired.ts';
 import { ConfigError } from '../core/errors.ts';
 import { type ApiProfile, documentedProfile } from '../core/profile.ts';
 import { type LogFormat, type LogLevel, logFormats, logLevels } from '../platform/logger.ts';
-import { loadProfile } from './profile.ts';
+import { loadPrices, loadProfile } from './profile.ts';
 import type { Io } from './terminal.ts';
 
 /** Options that every command with a file, a state or the API takes. */
@@ -13,6 +13,7 @@ export interface CommonFlags {
   readonly state?: string;
   readonly apiProfile?: string;
   readonly emulator?: boolean;
+  readonly prices?: string;
 }
 
 /** Looked for in the working folder, in this order, where no file is named. */
@@ -42,9 +43,14 @@ export function isUrl(location: string): boolean {
 /** The profile that applies, and its text for the emulator, which reads it by itself. */
 export function profileOf(flags: CommonFlags, io: Io): { profile: ApiProfile; text: string } {
   const file = flags.apiProfile ?? io.env.VDCSYNC_API_PROFILE;
-  if (file === undefined || file === '') return { profile: documentedProfile, text: '' };
-  const text = readText(file, 'the API profile', io);
-  return { profile: loadProfile(text, file), text };
+  const text = file === undefined || file === '' ? '' : readText(file, 'the API profile', io);
+  const profile = text === '' ? documentedProfile : loadProfile(text, file ?? '');
+  const prices = flags.prices ?? io.env.VDCSYNC_PRICES;
+  if (prices === undefined || prices === '') return { profile, text };
+  return {
+    profile: { ...profile, prices: loadPrices(readText(prices, 'the price list', io), prices) },
+    text,
+  };
 }
 
 /** Where the API is. */

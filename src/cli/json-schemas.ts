@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { projectSchemaText, schemaPath } from '../spec/generate-schema.ts';
 import { planSchema } from './plan-schema.ts';
-import { profileSchema } from './profile.ts';
+import { pricesSchema, profileSchema } from './profile.ts';
 
 /** Every generated file: its path from the repository's root, and its text. */
 export function generatedFiles(): ReadonlyMap<string, string> {
@@ -9,6 +9,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     [schemaPath, projectSchemaText()],
     ['schemas/plan.schema.json', planJsonSchema()],
     ['schemas/profile.schema.json', profileJsonSchema()],
+    ['schemas/prices.schema.json', pricesJsonSchema()],
   ]);
 }
 
@@ -20,6 +21,11 @@ function planJsonSchema(): string {
 /** JSON Schema of an API profile. */
 function profileJsonSchema(): string {
   return rendered('profile', 'API profile of vdcsync', z.toJSONSchema(profileSchema, { io: 'input' }));
+}
+
+/** JSON Schema of a price list. */
+function pricesJsonSchema(): string {
+  return rendered('prices', 'Price list of vdcsync', z.toJSONSchema(pricesSchema, { io: 'input' }));
 }
 
 function rendered(name: string, title: string, schema: object): string {

@@ -14,6 +14,8 @@ const kind = z.enum([
   'backup_policy',
 ]);
 
+const decimal = z.string().regex(/^-?\d+(\.\d+)?$/);
+
 const change = z
   .strictObject({
     path: text.describe('Field of the resource, dotted.'),
@@ -75,6 +77,14 @@ export const planSchema = z
       .describe('What needs a person.'),
     warnings: z.array(z.strictObject({ code: text, key: text.nullable(), message: text })),
     cost: z.strictObject({
+      monthly: z
+        .strictObject({
+          currency: text.nullable(),
+          known_before: decimal,
+          known_after: decimal,
+          unknown: z.array(text).describe('Keys of what is there, and has a price that is not known.'),
+        })
+        .describe('A month of all that is managed, as far as prices are known.'),
       known_monthly_delta: z
         .string()
         .regex(/^-?\d+(\.\d+)?$/)

@@ -2,7 +2,12 @@ import { LineCounter, parseDocument } from 'yaml';
 import * as z from 'zod';
 import { parseDuration } from '../core/duration.ts';
 import { ConfigError, type Diagnostic, formatDiagnostic } from '../core/errors.ts';
-import { type ApiProfile, documentedProfile, undocumentedOperations } from '../core/profile.ts';
+import {
+  type ApiProfile,
+  documentedProfile,
+  type PriceList,
+  undocumentedOperations,
+} from '../core/profile.ts';
 
 const duration = z.string().refine((text) => (parseDuration(text) ?? 0) > 0, {
   error: 'must be a duration over zero such as 60s or 1m',
@@ -20,6 +25,37 @@ const template = z
     body: z.unknown().optional().describe('Sent as it is; "{name}" as a whole value stands for that value.'),
   })
   .describe('How the operation is called, where it is not called as the name suggests.');
+
+/** A number of the file is the decimal that stands there, as far as it can be one exactly. */
+const price = z
+  .union([
+    z.string().regex(/^\d+(\.\d+)?$/, { error: 'must be an amount such as 3.50' }),
+    z.number().min(0).max(1e9),
+  ])
+  .transform((amount) => String(amount))
+  .describe('Monthly.');
+
+/** What a price list holds. Every key is optional; what it does not name stays unknown. */
+export const pricesSchema = z
+  .strictObject({
+    currency: z.string().min(1).optional().describe('Shown beside amounts.'),
+    address: price.optional(),
+    network_interface: price.optional(),
+    servers: z
+      .record(
+        z.string(),
+        z.strictObject({
+          base: price.optional(),
+          core: price.optional(),
+          memory_gb: price.optional(),
+          disk_gb: price.optional(),
+          plans: z.record(z.string(), price).optional().describe('By plan id.'),
+        }),
+      )
+      .optional()
+      .describe('By name or id of the server type.'),
+  })
+  .describe('What the catalogue of the API does not price. Packages with graphics cards are in that.');
 
 /** What an API profile file holds. Every key is optional. */
 export const profileSchema = z
@@ -44,6 +80,7 @@ export const profileSchema = z
       .partialRecord(z.enum(undocumentedOperations), template)
       .optional()
       .describe('Undocumented operations that the operator has confirmed. All others are never sent.'),
+    prices: pricesSchema.optional(),
   })
   .describe(
     'What belongs to one deployment of the API: limits, time scale, confirmed undocumented operations.',
@@ -55,6 +92,19 @@ export const profileSchema = z
  * @throws ConfigError with one `file:line:col: message` a line, for every error at once.
  */
 export function loadProfile(text: string, file: string): ApiProfile {
+  return profileFrom(readDocument(text, file, profileSchema));
+}
+
+/** Reads a price list, as strictly. @throws ConfigError */
+export function loadPrices(text: string, file: string): PriceList {
+  return readDocument(text, file, pricesSchema);
+}
+
+function readDocument<Schema extends z.ZodType>(
+  text: string,
+  file: string,
+  schema: Schema,
+): z.output<Schema> {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, merge: false });
   const at = (offset: number) => {
@@ -67,7 +117,7 @@ export function loadProfile(text: string, file: string): ApiProfile {
     );
   }
   const content = plainContent(() => document.toJS({ maxAliasCount: 0 }), file) ?? {};
-  const parsed = profileSchema.safeParse(content);
+  const parsed = schema.safeParse(content);
   if (!parsed.success) {
     refuse(
       parsed.error.issues.flatMap(({ path, message, ...issue }) => {
@@ -80,7 +130,15 @@ export function loadProfile(text: string, file: string): ApiProfile {
       }),
     );
   }
-  const { limits = {}, time_scale, operations = {} } = parsed.data;
+  return parsed.data;
+}
+
+function profileFrom({
+  limits = {},
+  time_scale,
+  operations = {},
+  prices,
+}: z.output<typeof profileSchema>): ApiProfile {
   return {
     limits: {
       windowMs: parseDuration(limits.window ?? '') ?? documentedProfile.limits.windowMs,
@@ -89,6 +147,7 @@ export function loadProfile(text: string, file: string): ApiProfile {
     },
     timeScale: time_scale ?? documentedProfile.timeScale,
     operations,
+    ...(prices === undefined ? {} : { prices }),
   };
 }
 
@@ -114,7 +173,7 @@ function offsetOf(document: ReturnType<typeof parseDocument>, path: readonly Pro
 }
 
 function known(path: readonly PropertyKey[]): string {
-  if (path.length === 0) return '; known: limits, time_scale, operations';
+  if (path.length === 0) return '; known: limits, time_scale, operations, prices';
   if (path[0] === 'operations' && path.length === 1) return `; known: ${undocumentedOperations.join(', ')}`;
   return '';
 }

@@ -193,7 +193,8 @@ function withState(command: Command): Command {
 function withApi(command: Command): Command {
   return withState(withFile(command))
     .option('--api-profile <file>', 'what belongs to one deployment of the API')
-    .option('--emulator', 'use an embedded emulator, its world kept beside the state, instead of an API');
+    .option('--emulator', 'use an embedded emulator, its world kept beside the state, instead of an API')
+    .option('--prices <file>', 'what the catalogue does not price, for the cost of a plan');
 }
 
 function withChanges(command: Command): Command {
@@ -258,6 +259,7 @@ Environment:
   VDCSYNC_HTTP_TOKEN       asked for by status, metrics and page of run (or …_FILE)
   VDCSYNC_WEBHOOK_SECRET   of POST /hooks/FORGE; two, separated by a comma, while rotating (or …_FILE)
   VDCSYNC_GIT_TOKEN        for --git-url over https (or …_FILE); more in docs/operating.md
+  VDCSYNC_PRICES       like --prices
   LOG_LEVEL            silent, fatal, error, warn, info, debug, trace
   LOG_FORMAT           text, json
   NO_COLOR             no colours

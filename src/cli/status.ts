@@ -1,6 +1,6 @@
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import { parseKey } from '../core/keys.ts';
-import type { Blocked, Plan, Verb } from '../core/plan.ts';
+import type { Blocked, MonthlyCost, Plan, Verb } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
 
@@ -45,15 +45,19 @@ export interface StatusView {
   }[];
   readonly blocked: readonly Blocked[];
   /** What goes on costing money: from the API where it was looked at, else from the state. */
-  readonly billed: readonly {
-    readonly id: string;
-    readonly what: string;
-    readonly key: ResourceKey | null;
-  }[];
+  readonly billed: readonly Billed[];
+  /** A month of what is managed, as far as prices are known; null where the API was not looked at. */
+  readonly monthly: MonthlyCost | null;
   /** Billed and of no use to anything now; null where the API was not looked at. */
-  readonly idle:
-    | readonly { readonly id: string; readonly what: string; readonly key: ResourceKey | null }[]
-    | null;
+  readonly idle: readonly Billed[] | null;
+}
+
+/** `since`: when this state first knew it to be so; null where it cannot tell. */
+interface Billed {
+  readonly id: string;
+  readonly what: string;
+  readonly key: ResourceKey | null;
+  readonly since: string | null;
 }
 
 export interface StatusFacts {
@@ -62,6 +66,8 @@ export interface StatusFacts {
   readonly info: StateInfo;
   readonly bindings: readonly Binding[];
   readonly intents: readonly Intent[];
+  /** Writes that have ended, newest first. */
+  readonly past?: readonly Intent[];
   readonly last: JournalEntry | undefined;
   readonly offline?: string;
   readonly plan?: Plan;
@@ -113,8 +119,13 @@ export function statusOf(facts: StatusFacts): StatusView {
       })),
     blocked,
     billed: billedOf(facts),
+    monthly: plan?.cost.monthly ?? null,
     idle:
-      ips === undefined ? null : ips.filter((ip) => ip.server_id === null).map((ip) => address(ip, bindings)),
+      ips === undefined
+        ? null
+        : ips
+            .filter((ip) => ip.server_id === null)
+            .map((ip) => ({ ...address(ip, bindings), since: idleSince(ip, facts) })),
   };
 }
 
@@ -140,17 +151,22 @@ function blockedIntent({ key, verb, phase, blocked }: Intent): Blocked[] {
 
 /** A creation that is not settled yet may cost money already. */
 function billedOf({ bindings, ips, intents }: StatusFacts): StatusView['billed'] {
-  const arriving = intents.flatMap(({ key, kind, verb, resourceId: id }) =>
-    verb === 'create' && id !== undefined ? [{ key, kind, id }] : [],
+  const arriving = intents.flatMap(({ key, kind, verb, resourceId: id, createdAt }) =>
+    verb === 'create' && id !== undefined ? [{ key, kind, id, boundAt: createdAt }] : [],
   );
   const servers = [...bindings, ...arriving]
     .filter(({ kind }) => kind === 'server')
-    .map(({ id, key }) => ({ id, what: `server ${id}`, key }));
+    .map(({ id, key, boundAt }) => ({ id, what: `server ${id}`, key, since: time(boundAt) }));
   const addresses =
     ips === undefined
       ? bindings
           .filter(({ kind }) => kind === 'ip')
-          .map(({ id, key, identity }) => ({ id, what: `address ${identity.address ?? id}`, key }))
+          .map(({ id, key, identity, boundAt }) => ({
+            id,
+            what: `address ${identity.address ?? id}`,
+            key,
+            since: time(boundAt),
+          }))
       : ips.map((ip) => address(ip, bindings));
   return [...servers, ...addresses];
 }
@@ -158,7 +174,21 @@ function billedOf({ bindings, ips, intents }: StatusFacts): StatusView['billed']
 function address(ip: Ip, bindings: readonly Binding[]): StatusView['billed'][number] {
   const id = String(ip.id);
   const binding = bindings.find((each) => parseKey(each.key)?.kind === 'ip' && each.id === id);
-  return { id, what: `address ${ip.address}`, key: binding?.key ?? null };
+  return {
+    id,
+    what: `address ${ip.address}`,
+    key: binding?.key ?? null,
+    since: binding === undefined ? null : time(binding.boundAt),
+  };
+}
+
+/** From the deletion of the server that held it; before that, or without one, from when it was bound. */
+function idleSince(ip: Ip, { past = [], bindings }: StatusFacts): string | null {
+  const left = past.find(({ verb, kind, outcome, preimage }) => {
+    const held = (preimage as { readonly addresses?: readonly string[] } | null)?.addresses ?? [];
+    return verb === 'delete' && kind === 'server' && outcome === 'done' && held.includes(ip.address);
+  });
+  return left?.closedAt === undefined ? address(ip, bindings).since : time(left.closedAt);
 }
 
 function time(ms: number): string {

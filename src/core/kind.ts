@@ -213,6 +213,9 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
 
   diff(subject: Subject<Value>, observed: Observed | undefined, world: World): Diff;
 
+  /** What it costs a month as it is now; nothing where it is not there, or costs nothing. */
+  priceNow?(subject: Subject<Value>, observed: Observed | undefined, world: World): Price | undefined;
+
   /** What holds on to it, and so has to be deleted before it can be. */
   heldBy?(subject: Subject<Value>, world: World): readonly ResourceKey[];
 

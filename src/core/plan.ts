@@ -66,7 +66,17 @@ export interface Warning {
   readonly message: string;
 }
 
+/** A month, as decimal text, of all that is managed; what is not priced is named and not counted. */
+export interface MonthlyCost {
+  readonly currency: string | null;
+  readonly known_before: string;
+  readonly known_after: string;
+  /** Keys of what is there, and has a price that is not known. */
+  readonly unknown: readonly string[];
+}
+
 export interface Cost {
+  readonly monthly: MonthlyCost;
   /** Decimal text; the sum of what the catalogue prices. */
   readonly known_monthly_delta: string;
   readonly unknown: readonly string[];

@@ -20,12 +20,32 @@ export interface OperationTemplate {
   readonly body?: unknown;
 }
 
+/** Of one server type, monthly, as decimal text. */
+export interface ServerPrices {
+  readonly base?: string | undefined;
+  readonly core?: string | undefined;
+  readonly memory_gb?: string | undefined;
+  readonly disk_gb?: string | undefined;
+  /** By plan id. */
+  readonly plans?: Readonly<Record<string, string>> | undefined;
+}
+
+/** What the API's catalogue does not price, as its operator knows it. */
+export interface PriceList {
+  readonly currency?: string | undefined;
+  readonly address?: string | undefined;
+  readonly network_interface?: string | undefined;
+  /** By name or id of the type. */
+  readonly servers?: Readonly<Record<string, ServerPrices>> | undefined;
+}
+
 /** What belongs to one deployment of the API. */
 export interface ApiProfile {
   readonly limits: { readonly windowMs: number; readonly reads: number; readonly writes: number };
   /** How many times faster than real time the API's clock runs. */
   readonly timeScale: number;
   readonly operations: Readonly<Partial<Record<UndocumentedOperation, OperationTemplate>>>;
+  readonly prices?: PriceList;
 }
 
 /** @source API §8 */

@@ -80,7 +80,10 @@ export async function apply(
           .filter((id) => approved.has(id) && tries(results, id) < mostTries),
       );
       if (may.size === 0 || round === mostRounds)
-        return report(ending(plan, results, run), withFindings(run, plan, [...unsettled, ...results]));
+        return report(
+          ending(plan, results, run),
+          withFindings(run, plan, [...unsettled, ...results], options.destroy === true),
+        );
       lookSince = deps.clock.monotonic();
       const done = await drain(run, plan, may);
       results.push(...done);
@@ -88,7 +91,7 @@ export async function apply(
         const { plan: rest } = await nextPlan(run, options, lookSince, deletions(results));
         return report(
           done.some(hasFailed) ? 'failed' : 'blocked',
-          withFindings(run, rest, [...unsettled, ...results]),
+          withFindings(run, rest, [...unsettled, ...results], options.destroy === true),
         );
       }
     }
@@ -235,7 +238,7 @@ function ending(plan: Plan, results: readonly OperationResult[], run: Run): Appl
 }
 
 /** What this run found in the way belongs into its last plan, also where a fresh look does not show it. */
-function withFindings(run: Run, plan: Plan, results: readonly OperationResult[]): Plan {
+function withFindings(run: Run, plan: Plan, results: readonly OperationResult[], destroy: boolean): Plan {
   const found = new Map(results.map((result) => [result.key, result]));
   const planned = new Map(plan.blocked.map((each) => [each.key, each]));
   const further = [...found.values()].flatMap(({ key, verb, outcome, code = 'blocked', detail = '' }) => {
@@ -243,15 +246,15 @@ function withFindings(run: Run, plan: Plan, results: readonly OperationResult[])
     // Of what is under way a diff knows nothing: what it did already looks like somebody else's.
     const better = open === undefined || open.phase === 'blocked' ? planned.get(key) : undefined;
     if (outcome !== 'blocked' || better !== undefined) return [];
-    return [{ key, verb, code, reason: detail, resolve: wayOut(open) }];
+    return [{ key, verb, code, reason: detail, resolve: wayOut(open, destroy ? 'destroy' : 'apply') }];
   });
   const told = new Set(further.map(({ key }) => key));
   const blocked = [...plan.blocked.filter(({ key }) => !told.has(key)), ...further];
   return { ...plan, blocked, summary: { ...plan.summary, blocked: blocked.length } };
 }
 
-function wayOut(open: Intent | undefined): string {
-  const again = 'vdcsync apply (once the cause is gone)';
+function wayOut(open: Intent | undefined, command: 'apply' | 'destroy'): string {
+  const again = `vdcsync ${command} (once the cause is gone)`;
   if (open === undefined || open.phase === 'waiting') return again;
   const adopt =
     open.verb === 'create' ? [`vdcsync resolve ${open.key} --adopt ${open.resourceId ?? 'ID'}`] : [];

@@ -136,29 +136,31 @@ async function observe(
 }
 
 /** The types that the file's servers are of, with prices and images; prices alone for packages that may go. */
-async function readCatalogue({ desired, bindings, catalogueRead }: SurveyInput): Promise<Catalogue> {
+async function readCatalogue({ desired, bindings, catalogueRead, profile }: SurveyInput): Promise<Catalogue> {
   const wanted = new Set(
     desired.resources
       .filter(({ kind, managed }) => kind === 'server' && managed)
       .flatMap(({ value }) => (value as { readonly server_type?: string | number }).server_type ?? [])
       .map(String),
   );
-  const bought = new Set([...bindings.values()].flatMap(typeOfPackage).map(String));
+  const priced = profile.prices !== undefined;
+  const bought = new Set([...bindings.values()].flatMap((each) => typeOf(each, priced)).map(String));
   if (wanted.size + bought.size === 0) return { types: [], pricing: new Map(), images: new Map() };
   const types = await catalogueRead.serverTypes();
   const used = types.filter(({ id, name }) => wanted.has(name) || wanted.has(String(id)));
-  const priced = types.filter((type) => used.includes(type) || bought.has(String(type.id)));
+  const asked = types.filter((type) => used.includes(type) || bought.has(String(type.id)));
   const [pricing, images] = await Promise.all([
-    Promise.all(priced.map(async ({ id }) => [id, await catalogueRead.pricing(id)] as const)),
+    Promise.all(asked.map(async ({ id }) => [id, await catalogueRead.pricing(id)] as const)),
     Promise.all(used.map(async ({ id }) => [id, await catalogueRead.images(id)] as const)),
   ]);
   return { types, pricing: new Map(pricing), images: new Map(images) };
 }
 
-function typeOfPackage({ kind, applied }: Binding): readonly number[] {
+/** A price list prices every type; the catalogue packages alone. */
+function typeOf({ kind, applied }: Binding, all: boolean): readonly number[] {
   type Applied = {
     readonly body?: { readonly server_type_id: number; readonly gpu_package?: string } | null;
   };
   const body = kind === 'server' ? (applied as Applied | null)?.body : undefined;
-  return body?.gpu_package === undefined ? [] : [body.server_type_id];
+  return body == null || (body.gpu_package === undefined && !all) ? [] : [body.server_type_id];
 }

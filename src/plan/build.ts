@@ -1,3 +1,4 @@
+import { money, sumDecimals } from '../core/decimal.ts';
 import { digestOf } from '../core/json.ts';
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
@@ -114,6 +115,8 @@ function assemble(input: PlanInput, parts: Parts): Plan {
     blocked,
     warnings,
     cost: costOf(
+      input,
+      drafts,
       allowed.filter(({ subject, diff }) => done.has(subject.key) || diff.verdict.verdict === 'release'),
     ),
     effort: effortOf(operations, input),
@@ -285,9 +288,21 @@ function summarise(
   };
 }
 
-function costOf(drafts: readonly Draft[]): Cost {
+function costOf({ world }: PlanInput, all: readonly Draft[], drafts: readonly Draft[]): Cost {
+  const delta = knownDelta(drafts);
+  const now = all.flatMap(({ kind, subject }) => {
+    const price = kind.priceNow?.(subject, world.observed.get(subject.key), world);
+    return price === undefined ? [] : [{ key: subject.key, price }];
+  });
+  const before = sumDecimals(now.flatMap(({ price }) => ('known' in price ? [price.known] : [])));
   return {
-    known_monthly_delta: knownDelta(drafts),
+    monthly: {
+      currency: world.profile.prices?.currency ?? null,
+      known_before: money(before),
+      known_after: money(sumDecimals([before, delta])),
+      unknown: now.flatMap(({ key, price }) => ('unknown' in price ? [key] : [])),
+    },
+    known_monthly_delta: money(delta),
     unknown: drafts.flatMap(({ subject, diff }) => {
       const reason = unknownPrice(diff);
       return reason === undefined ? [] : [`${subject.key}: ${reason}`];

@@ -77,6 +77,13 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
     return { verdict: { verdict: 'create', changes: [newestAt] }, price };
   },
 
+  priceNow({ parent }, observed, world) {
+    if (observed === undefined || observed.backups.length === 0) return undefined;
+    const flat =
+      parent === undefined ? undefined : packageOf(world.subjects.get(parent), world)?.backup_price;
+    return flat == null ? { unknown: 'the price of backups depends on their size' } : { known: flat };
+  },
+
   write: ({ subject, world }) => ({
     name: 'take_backup',
     path: { server_id: Number(subject.parent && world.idOf(subject.parent)) },

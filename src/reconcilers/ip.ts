@@ -11,6 +11,7 @@ import {
   toNothing,
   unchanged,
 } from './existence.ts';
+import { priceOfAddress } from './prices.ts';
 
 /**
  * A public address, billed from the moment it is taken, attached or not.
@@ -75,7 +76,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
 
     if (live !== undefined) return diffPool(subject, desired.value);
     const changes = fromNothing({ server_type_id: desired.value.server_type_id });
-    const price = { unknown: 'the price of an address is not shown' };
+    const price = priceOfAddress(world);
     return binding === undefined
       ? { verdict: { verdict: 'create', changes }, price }
       : {
@@ -87,6 +88,8 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
           price,
         };
   },
+
+  priceNow: (_subject, observed, world) => (observed?.live === undefined ? undefined : priceOfAddress(world)),
 
   /** The address leaves its server inside the task that deletes that. @source API §3.2 @assumption A33 */
   heldBy({ key }, world) {
@@ -212,7 +215,7 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
   }
   return {
     verdict: { verdict: 'delete', changes: toNothing({ address: live.address }) },
-    freed: { unknown: 'the price of an address is not shown' },
+    freed: priceOfAddress(world),
   };
 }
 

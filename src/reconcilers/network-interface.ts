@@ -4,6 +4,7 @@ import { topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { NetworkInterface, ServerId } from '../core/resources.ts';
 import { fromNothing, idIn, member, recordedIds, toNothing, unchanged } from './existence.ts';
+import { priceOfCard } from './prices.ts';
 
 /**
  * A server's card in a network. Any card in that network satisfies the entry; a missing
@@ -74,8 +75,16 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
         : { lost: `card ${binding.id} is not on its server any more` };
     return {
       verdict: { verdict: 'create', changes, ...lost },
-      price: { unknown: 'the price of a card is not shown' },
+      price: priceOfCard(world),
     };
+  },
+
+  priceNow({ desired, binding }, observed, world) {
+    const network = desired && world.idOf(desired.value.network);
+    const there = observed?.cards.some(
+      ({ id, network_id }) => id === binding?.id || String(network_id) === network,
+    );
+    return there ? priceOfCard(world) : undefined;
   },
 
   write({ subject, world, operation }) {
@@ -134,6 +143,6 @@ function diffLeaving(
   const name = world.keyOf('network', String(card.network_id)) ?? String(card.network_id);
   return {
     verdict: { verdict: 'delete', changes: toNothing({ network: name }) },
-    freed: { unknown: 'the price of a card is not shown' },
+    freed: priceOfCard(world),
   };
 }

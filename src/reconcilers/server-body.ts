@@ -5,6 +5,7 @@ import type { Change } from '../core/plan.ts';
 import type { GpuPackage, ImageEntry, ServerType } from '../core/resources.ts';
 import { member } from './existence.ts';
 import { findType, packageOf } from './gpu-package.ts';
+import { priceOfSize } from './prices.ts';
 import type { ServerEntry } from './server-entry.ts';
 
 /** Why a server cannot be created as its entry says. */
@@ -56,7 +57,7 @@ export function resolveBody(
       disk_type: entry.disk_type,
     },
     warnings: chosen.warnings,
-    price: priceOf(type, chosen.package),
+    price: priceOf(type, chosen.package, entry, world),
   };
 }
 
@@ -231,14 +232,20 @@ function choosePackage(
   };
 }
 
-/** What a server costs that is there, as far as the catalogue still tells. @assumption A39 */
+/** What a server costs that is there, as far as the catalogue and the price list tell. @assumption A39 */
 export function priceApplied(server: Subject, world: World): Price {
-  const price = packageOf(server, world)?.price;
-  return price == null ? { unknown: 'its price is not shown' } : { known: price };
+  const body = member(server.binding?.applied, 'body');
+  if (member(body, 'gpu_package') !== undefined) {
+    const price = packageOf(server, world)?.price;
+    return price == null ? { unknown: 'its price is not shown' } : { known: price };
+  }
+  const entry = server.desired?.value as ServerEntry | undefined;
+  const made = (body ?? entry ?? {}) as Partial<ServerEntry> & { readonly server_type_id?: number };
+  const type = findType(made.server_type_id ?? made.server_type, world.catalogue.types);
+  return priceOfSize(type, made, world);
 }
 
 /** @assumption A39 */
-function priceOf(type: ServerType, chosen: GpuPackage | undefined): Price {
-  if (chosen?.price != null) return { known: chosen.price };
-  return { unknown: `the price of ${type.pricing_mode} types is not shown` };
+function priceOf(type: ServerType, chosen: GpuPackage | undefined, entry: ServerEntry, world: World): Price {
+  return chosen?.price == null ? priceOfSize(type, entry, world) : { known: chosen.price };
 }

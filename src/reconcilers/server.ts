@@ -6,7 +6,7 @@ import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { diffExistence, idIn, member, recordedIds, unchanged } from './existence.ts';
 import { claimSequence, sentAddress } from './server-address.ts';
-import { resolveBody } from './server-body.ts';
+import { priceApplied, resolveBody } from './server-body.ts';
 import { diffCreate, diffLeaving, diffLive } from './server-diff.ts';
 import { checkSizing, type ServerEntry, serverSchema } from './server-entry.ts';
 import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './server-evidence.ts';
@@ -67,6 +67,8 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     if (live === undefined) return diffCreate(subject, desired.value, world);
     return diffLive(subject, desired.value, live, world);
   },
+
+  priceNow: (subject, observed, world) => (isAlive(observed) ? priceApplied(subject, world) : undefined),
 
   sequence: claimSequence,
 

@@ -50,7 +50,12 @@ const plan = {
     },
   ],
   warnings: [{ code: 'drift', key: null, message: '**bold** <script>' }],
-  cost: { known_monthly_delta: '12.50', unknown: [], left_billed: ['203.0.113.7 stays'] },
+  cost: {
+    monthly: { currency: null, known_before: '0.00', known_after: '0.00', unknown: [] },
+    known_monthly_delta: '12.50',
+    unknown: [],
+    left_billed: ['203.0.113.7 stays'],
+  },
   effort: { writes: 2, reads: 8, seconds_at_least: 60 },
 } as unknown as Plan;
 
@@ -71,7 +76,7 @@ Blocked: needs a person
 
 Warning **bold** <script> [drift]
 
-Cost: +12.50 a month, as far as prices are known
+Cost: +12.50 a month, from 0.00 to 0.00, as far as prices are known
 Stays billed: 203.0.113.7 stays
 Effort: 2 writes, about 8 reads, at least 60 s for the request limits alone
 

@@ -76,7 +76,7 @@ describe('status', () => {
       { id: 5002, address: '203.0.113.8', server_id: null, primary: false },
     ];
     const view = statusOf({ ...facts, ips, at: 2_000 } as unknown as StatusFacts);
-    expect(view.idle).toEqual([{ id: '5002', what: 'address 203.0.113.8', key: null }]);
+    expect(view.idle).toMatchObject([{ id: '5002', what: 'address 203.0.113.8', key: null }]);
     expect(view.observed_at).toBe('1970-01-01T00:00:02.000Z');
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { priceChange, sumDecimals, unknownPrice } from '../../src/plan/money.ts';
+import { sumDecimals } from '../../src/core/decimal.ts';
+import { priceChange, unknownPrice } from '../../src/plan/money.ts';
 
 describe('plan/money', () => {
   test.each([

@@ -267,7 +267,7 @@ servers:
       servers({ ai: `${gpu}, gpu_package: l40s-1, backup: {max_age: 24h}`, web: sliders }),
     );
 
-    expect(bigger.cost).toEqual({
+    expect(bigger.cost).toMatchObject({
       known_monthly_delta: '800.00',
       unknown: [],
       left_billed: ['any backups of servers.ai: deleting one is not documented'],

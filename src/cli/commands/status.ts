@@ -51,6 +51,7 @@ interface Known {
   readonly info: StateInfo;
   readonly bindings: readonly Binding[];
   readonly intents: readonly Intent[];
+  readonly past: readonly Intent[];
   readonly last: JournalEntry | undefined;
 }
 
@@ -62,6 +63,7 @@ async function readState(flags: CommonFlags, io: Io): Promise<Known> {
       info: await store.info(),
       bindings: await store.bindings(),
       intents: await store.openIntents(),
+      past: await store.intents({ limit: 1_000 }),
       last,
     };
   } finally {

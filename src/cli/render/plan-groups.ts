@@ -70,7 +70,12 @@ export function costLines({ cost, effort, operations }: Plan): string[] {
   if (operations.length === 0 && cost.left_billed.length === 0) return [];
   const delta = Number(cost.known_monthly_delta);
   const signed = `${delta > 0 ? '+' : ''}${cost.known_monthly_delta}`;
-  const known = delta === 0 ? [] : [`Cost: ${signed} a month, as far as prices are known`];
+  const { currency, known_before: before, known_after: after } = cost.monthly;
+  const unit = currency === null ? '' : ` ${currency}`;
+  const known =
+    delta === 0
+      ? []
+      : [`Cost: ${signed}${unit} a month, from ${before} to ${after}, as far as prices are known`];
   const effortText =
     `Effort: ${counted(effort.writes, 'write')}, about ${counted(effort.reads, 'read')}` +
     (effort.seconds_at_least === 0

@@ -58,6 +58,11 @@ const titles = {
 export function reportText(report: ApplyReport, paint: Paint, timeScale = 1): string {
   const { outcome, results, blocked, requests, durationMs, plan } = report;
   const failures = results.filter(({ outcome: each }) => each === 'failed' || each === 'unresolved');
+  const told = new Set([...results.map(({ key }) => key), ...blocked.map(({ key }) => key)]);
+  const left =
+    outcome === 'converged' || outcome === 'declined'
+      ? []
+      : plan.operations.filter(({ key }) => !told.has(key));
   const open = results.filter(({ exposedMs }) => exposedMs !== undefined);
   const { done } = countOutcomes(results);
   const { reads, writes, polls, throttled } = requests;
@@ -67,6 +72,13 @@ export function reportText(report: ApplyReport, paint: Paint, timeScale = 1): st
       ? []
       : [paint('bold', 'Not done'), ...failures.map((each) => `  ${endLine(each, paint)}`), '']),
     ...blockedLines(blocked, paint),
+    ...(left.length === 0
+      ? []
+      : [
+          paint('bold', 'Held back: waits for what is above'),
+          ...left.map(({ verb, key }) => `  · ${verb} ${printable(key)}`),
+          '',
+        ]),
     ...open.map(
       ({ key, exposedMs }) =>
         `${printable(key)}: its server stood open for ${span(exposedMs ?? 0)} before it`,

@@ -50,14 +50,23 @@ export function statusText(view: StatusView, paint: Paint): string {
     ...section(
       paint('bold', 'Billed and idle'),
       (idle ?? []).map(
-        ({ what, id, key }) =>
-          `  ${printable(what)}, id ${printable(id)}${key === null ? ', not of this file' : `, ${key}`}`,
+        ({ what, id, key, since }) =>
+          `  ${printable(what)}, id ${printable(id)}${key === null ? ', not of this file' : `, ${key}`}${since === null ? '' : `, since ${at(since)}`}`,
       ),
     ),
     `Billed: ${billed.length === 0 ? 'nothing known' : counted(billed.length, 'thing')}${idle === null ? '; idle addresses are known only with the API' : ''}`,
+    ...monthlyLines(view),
     paint('bold', verdict(view)),
     '',
   ].join('\n');
+}
+
+/** Nothing where no price is known: a sum of nothing would read as free. */
+function monthlyLines({ monthly }: StatusView): string[] {
+  if (monthly === null || Number(monthly.known_before) === 0) return [];
+  const unit = monthly.currency === null ? '' : ` ${printable(monthly.currency)}`;
+  const rest = monthly.unknown.length === 0 ? '' : `, and what is not known of ${monthly.unknown.join(', ')}`;
+  return [`A month: ${monthly.known_before}${unit}${rest}`];
 }
 
 function section(title: string, lines: readonly string[]): string[] {

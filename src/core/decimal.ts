@@ -1,0 +1,37 @@
+/** Money as decimal text, added and multiplied exactly: no binary fraction ever stands for a price. */
+
+/** Adds: `sum(['0.10', '-0.2'])` is `-0.10`. At least two places are kept. */
+export function sumDecimals(amounts: readonly string[]): string {
+  const places = Math.max(2, ...amounts.map((amount) => amount.split('.')[1]?.length ?? 0));
+  const total = amounts.reduce((sum, amount) => sum + scaled(amount, places), 0n);
+  return written(total, places);
+}
+
+/** `amount × of ÷ by`, rounded to four places: `part('2.50', 8192, 1024)` is `20.0000`. */
+export function part(amount: string, of: number, by = 1): string {
+  const total = scaled(amount, 8) * BigInt(of);
+  const wanted = total / BigInt(by) / 10n ** 3n;
+  const rounded = (wanted + (wanted < 0n ? -5n : 5n)) / 10n;
+  return written(rounded, 4);
+}
+
+/** The amount with the other sign. */
+export function negated(amount: string): string {
+  return amount.startsWith('-') ? amount.slice(1) : `-${amount}`;
+}
+
+/** Two places, or as many as are not zero. */
+export function money(amount: string): string {
+  return sumDecimals([amount]).replace(/(\.\d\d)(\d*?)0+$/, '$1$2');
+}
+
+function written(total: bigint, places: number): string {
+  const digits = (total < 0n ? -total : total).toString().padStart(places + 1, '0');
+  return `${total < 0n ? '-' : ''}${digits.slice(0, -places)}.${digits.slice(-places)}`;
+}
+
+function scaled(amount: string, places: number): bigint {
+  const [whole = '0', fraction = ''] = amount.replace('-', '').split('.');
+  const value = BigInt(whole + fraction.padEnd(places, '0').slice(0, places));
+  return amount.startsWith('-') ? -value : value;
+}

@@ -1,0 +1,47 @@
+import { money, part, sumDecimals } from '../core/decimal.ts';
+import type { Price, World } from '../core/kind.ts';
+import type { ServerPrices } from '../core/profile.ts';
+import type { ServerType } from '../core/resources.ts';
+
+/** What a size comes to by the operator's own price list, or why that does not tell. @assumption A39 */
+export function priceOfSize(type: ServerType | undefined, size: SizedServer, world: World): Price {
+  const mode = type === undefined ? 'its type' : `${type.pricing_mode} types`;
+  const list =
+    type && (world.profile.prices?.servers?.[type.name] ?? world.profile.prices?.servers?.[String(type.id)]);
+  if (list === undefined) return { unknown: `the price of ${mode} is not shown` };
+  return size.plan_id === undefined ? bySliders(list, size) : byPlan(list, size.plan_id);
+}
+
+export interface SizedServer {
+  readonly cores?: number | undefined;
+  readonly memory_mb?: number | undefined;
+  readonly disk_gb?: number | undefined;
+  readonly plan_id?: number | undefined;
+}
+
+function byPlan({ plans }: ServerPrices, plan: number): Price {
+  const price = plans?.[String(plan)];
+  return price === undefined ? { unknown: `the price list has no plan ${plan}` } : { known: price };
+}
+
+function bySliders(list: ServerPrices, { cores, memory_mb, disk_gb }: SizedServer): Price {
+  const { core, memory_gb, disk_gb: disk, base = '0' } = list;
+  if (cores === undefined || memory_mb === undefined || disk_gb === undefined)
+    return { unknown: 'its size is not known' };
+  if (core === undefined || memory_gb === undefined || disk === undefined) {
+    return { unknown: 'the price list lacks core, memory_gb or disk_gb of its type' };
+  }
+  const parts = [base, part(core, cores), part(memory_gb, memory_mb, 1024), part(disk, disk_gb)];
+  return { known: money(sumDecimals(parts)) };
+}
+
+/** Of the price list, where it has one. */
+export function priceOfAddress(world: World): Price {
+  const known = world.profile.prices?.address;
+  return known === undefined ? { unknown: 'the price of an address is not shown' } : { known };
+}
+
+export function priceOfCard(world: World): Price {
+  const known = world.profile.prices?.network_interface;
+  return known === undefined ? { unknown: 'the price of a card is not shown' } : { known };
+}
