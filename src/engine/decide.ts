@@ -1,6 +1,7 @@
 import type { Desired } from '../core/desired.ts';
 import { ConfigError } from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
+import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent, StateChange } from '../core/state.ts';
 import { boundBy, close } from './endings.ts';
 import type { EngineDeps, Resolution } from './engine.ts';
@@ -129,8 +130,22 @@ async function absentOutcome(run: Run, intent: Intent): Promise<string> {
   }
   const changes = verb === 'delete' ? released(run, key, 'a person said that it is gone') : [];
   const outcome = verb === 'delete' ? 'done' : 'absent';
+  const left = verb === 'create' && kind === 'server' ? leftFree(run, intent, await read.ips()) : [];
   await close(run, intent, outcome, 'a person said that it is absent', { changes });
-  return `${key}: taken as absent; the next apply goes on from there.`;
+  const billed =
+    left.length === 0
+      ? ''
+      : ` But address ${left.join(', ')} came meanwhile, is free and is billed: release it, if it is nobody's.`;
+  return `${key}: taken as absent; the next apply goes on from there.${billed}`;
+}
+
+/** What a server that came and went may have left: nothing would tell of it any more. */
+function leftFree(run: Run, intent: Intent, ips: readonly Ip[]): readonly string[] {
+  const { ips: before = [] } = intent.preimage as { readonly ips?: readonly number[] };
+  const ours = run.known('ip', intent);
+  return ips
+    .filter(({ id, server_id }) => server_id === null && !before.includes(id) && !ours.has(String(id)))
+    .map(({ address }) => address);
 }
 
 /** Looks as if the key were bound to the id already. */

@@ -42,6 +42,8 @@ export interface Running {
   readonly holds: { everything: boolean; spendingUntil: number; readonly names: Set<string> };
   /** Paths of tasks whose end it has seen, and when. */
   readonly endedTasks: Map<string, number>;
+  /** Polls of a task right behind its end. */
+  repolls: number;
   /** Keys that a 5xx has come for, until the state knows of it. */
   readonly told5xx: Set<string>;
   /** Idempotency keys whose answer has come back. */

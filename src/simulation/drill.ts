@@ -65,6 +65,10 @@ const drills: readonly Drill[] = operations.flatMap((write) => [
     ),
     state: 'sqlite',
   } as const,
+  // The token's source gives another project's token, before anything and between the record and the send.
+  ...['*', 'beginIntent:before', 'beginIntent:after'].map((boundary) =>
+    drill(write, [], [{ at: { boundary, nth: 1 }, what: { do: 'token', to: 'foreign', runs: 2 } }]),
+  ),
   drill(write, [], [{ at: { boundary: 'closeIntent:after', nth: 1 }, what: { do: 'lose_state' } }]),
   drill(write, [], [{ at: { boundary: `${writes[write].path}:after`, nth: 1 }, what: { do: 'lose_state' } }]),
 ]);

@@ -92,10 +92,11 @@ async function settle(
   const offered = blocked.resolve.includes(text) || blocked.resolve.includes('--adopt ID');
   if (resolution.type !== 'abandon' && !offered)
     stage.fail('I12', `${key}: the truth is "${text}", and the message offers only: ${blocked.resolve}`);
-  await command(stage, controller, file, `resolve ${key} ${text}`, (engine, desired) =>
+  const said = await command(stage, controller, file, `resolve ${key} ${text}`, (engine, desired) =>
     engine.resolve(desired, key, resolution),
   );
   releaseTold(stage, blocked.reason);
+  releaseTold(stage, said);
 }
 
 /** Addresses that the message names as left behind and billed are released in the client area. */
@@ -214,7 +215,7 @@ async function command(
     engine: Awaited<ReturnType<Stage['start']>>['engine'],
     desired: ReturnType<Stage['load']>,
   ) => Promise<string>,
-): Promise<void> {
+): Promise<string> {
   const desired = stage.load(file);
   const { running, engine } = await stage.start(controller, desired);
   running.byPerson = true;
@@ -226,4 +227,5 @@ async function command(
   stage.trace.add('op', `$ vdcsync ${text} → ${said}`);
   await stage.end(running);
   if (said.startsWith('failed')) stage.fail('I12', `vdcsync ${text}: ${said}`);
+  return said;
 }

@@ -51,7 +51,6 @@ export function createRules(deps: RulesDeps): Rules {
   const lastSent = new Map<string, number>();
   /** Keys with a conclusive 5xx: such answers are not stored, so the key would run the write again. */
   const serverErrors = new Set<string>();
-  let repolls = 0;
   let executionsSeen = 0;
 
   function checkBudget(running: Running, token: string, write: boolean): void {
@@ -179,7 +178,7 @@ export function createRules(deps: RulesDeps): Rules {
       const token = deps.tokenName(request.headers.authorization?.slice('Bearer '.length) ?? '');
       checkBudget(running, token, write);
       // Later it may be asked for again, where what came after it had to be given up.
-      if (elapsed() - (running.endedTasks.get(path) ?? -minute) < 1_000 && ++repolls > 2)
+      if (elapsed() - (running.endedTasks.get(path) ?? -minute) < 1_000 && ++running.repolls > 2)
         fail('I9', `${path} was polled after its end`);
       if (!write) return;
       if (!token.startsWith(`${deps.projectId}-`))

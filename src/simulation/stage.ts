@@ -242,6 +242,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
         answered: new Set(),
         endedTasks: new Map(),
         told5xx: new Set(),
+        repolls: 0,
         byPerson: false,
         stop: new AbortController(),
         halt: new AbortController(),
