@@ -90,10 +90,18 @@ export function createState(path: string, createdAt: number, lineage: string): v
 export function createFolder(path: string): void {
   const folder = dirname(path);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolders(folder);
   } catch (error) {
     throw stateFailure(error, path, `be created, nor its folder ${folder}`);
   }
+}
+
+/** One level at a time: `recursive` never returns where a parent exists and takes no folders, such as /proc. */
+function makeFolders(folder: string): void {
+  if (existsSync(folder)) return;
+  const parent = dirname(folder);
+  if (parent !== folder) makeFolders(parent);
+  mkdirSync(folder, { mode: 0o700 });
 }
 
 /** Without it a power cut may take the new name back. */

@@ -55,6 +55,12 @@ describe('state/sqlite refuses and leaves as it is', () => {
     await expectRefused(path, /is empty, which no state ever is/);
   });
 
+  test('a place where no folder can be made, without trying for ever', async () => {
+    await expect(
+      openSqliteState('/proc/nope/state.db', { mode: 'write', now: 0, lineage: 'a' }),
+    ).rejects.toThrow('The state /proc/nope/state.db could not be created, nor its folder /proc/nope');
+  });
+
   test('a folder', async () => {
     const path = newStatePath();
     mkdirSync(path);
