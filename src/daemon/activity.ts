@@ -52,8 +52,8 @@ export class Activity {
     return true;
   }
 
-  #isOld({ key, outcome, code, detail }: OperationResult): boolean {
-    const how = `${outcome} ${code ?? ''} ${detail ?? ''}`;
+  #isOld({ key, outcome, verb, code }: OperationResult): boolean {
+    const how = `${verb} ${code ?? ''}`;
     if (outcome !== 'blocked') this.#told.delete(key);
     else if (this.#told.get(key) === how) return true;
     else this.#told.set(key, how);

@@ -49,7 +49,7 @@ export class Notifier {
   tell(notice: Notice): void {
     if (notice.event === 'condition' && ordinary.has(notice.condition)) return;
     const subject = `${notice.project} ${notice.event}`;
-    const content = notice.event === 'condition' ? `${notice.condition} ${notice.detail}` : notice.detail;
+    const content = contentOf(notice);
     const before = this.#told.get(subject);
     if (before === content && notice.event !== 'drift' && notice.event !== 'capacity_found') return;
     this.#told.set(subject, content);
@@ -98,6 +98,13 @@ export class Notifier {
       await clock.sleep(retry.firstMs * 2 ** (attempt - 1));
     }
   }
+}
+
+/** What makes a notice another one. Reasons hold times and counts, which are no news. */
+function contentOf(notice: Notice): string {
+  if (notice.event !== 'condition') return notice.detail;
+  const { condition, resolve, detail } = notice;
+  return [condition, ...[...resolve].sort(), condition === 'drifting' ? detail : ''].join('\n');
 }
 
 function bodyOf(notice: Notice, form: Receiver['form'], at: string): string {

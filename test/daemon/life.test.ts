@@ -120,6 +120,31 @@ describe('daemon: a project kept as its file says', () => {
 });
 
 describe('daemon: what takes long', () => {
+  test('an ISO that is being loaded for hours does not hold up an edit, nor a restart', async () => {
+    const stuck = faultRule({ path: 'add_iso' }, { do: 'task', outcome: 'stuck' });
+    const api = await emulate({ faults: [stuck] });
+    const iso = 'isos:\n  rescue: { url: "https://mirror.example.com/rescue.iso" }\n';
+    const daemon = await startDaemon(api, { spec: `${oneNetwork}${iso}` });
+    await until(
+      async () => live(api).isos.length,
+      (count) => count === 1,
+      'it is being loaded',
+    );
+    const more = oneNetwork.replace('networks:', 'networks:\n  extra: { cidr: 10.30.0.0/24 }');
+    daemon.write(`${more}${iso}`);
+    const has = (name: string) => async () => live(api).networks.some((each) => each.name === name);
+    await until(has('extra'), Boolean, 'the edit is carried out');
+    await daemon.end();
+    const next = await startDaemon(api, {
+      folder: daemon.folder,
+      spec: `${more}  third: { cidr: 10.40.0.0/24 }\n${iso}`,
+    });
+    await until(has('third'), Boolean, 'so it is after a restart');
+    const { condition } = await next.until(() => true, 'any');
+    expect(condition).not.toBe('failing');
+    expect(live(api).isos).toHaveLength(1);
+  });
+
   test('a server that waits for graphics cards keeps nothing else waiting; it is told when some are found', async () => {
     const api = await emulate();
     const notices = await receiver();
