@@ -9,6 +9,7 @@ import type { GitAccess } from '../daemon/sources/git-program.ts';
 import { checkGitNames } from '../daemon/sources/git-source.ts';
 import { parseGitUrl } from '../daemon/sources/git-url.ts';
 import { SourceError } from '../daemon/sources/source.ts';
+import { isLoopbackHost } from '../platform/undici-transport.ts';
 import { baseUrlOf, type CommonFlags, profileOf, specFiles, stateLocation } from './config.ts';
 import { refuseEphemeral } from './ephemeral-state.ts';
 import { secretOf } from './secret.ts';
@@ -135,8 +136,11 @@ function receiversOf(io: Io): Receiver[] {
     ['VDCSYNC_NOTIFY_URL', json],
     ['VDCSYNC_SLACK_URL', slack],
   ] as const) {
+    if (url === undefined) continue;
+    const parsed = URL.parse(url());
+    const isSafe = parsed?.protocol === 'https:' || (parsed !== null && isLoopbackHost(parsed.hostname));
     // The URL is a secret in itself, so that the message does not repeat it.
-    if (url !== undefined && !URL.canParse(url())) throw new ConfigError(`${name} holds no URL`, true);
+    if (!isSafe) throw new ConfigError(`${name} holds no https URL`, true);
   }
   return [
     ...(json === undefined ? [] : [{ form: 'json' as const, url: json }]),

@@ -1,0 +1,56 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { contentsOf, folderWith, inProcess, oneNetwork, vdcsync } from '../cli/run.ts';
+
+const env = { VDCSYNC_ALLOW_EPHEMERAL_STATE: '1' };
+const base = ['run', '--emulator', '--listen', 'off'];
+
+describe('daemon: calls that cannot be meant', () => {
+  const misuse: readonly (readonly [string, readonly string[], Record<string, string>, RegExp])[] = [
+    ['no address', ['--listen', 'foo'], {}, /--listen "foo"/],
+    ['no duration', ['--interval', '5 minutes'], {}, /--interval "5 minutes"/],
+    ['a duration of nothing', ['--interval', '0s'], {}, /--interval "0s"/],
+    ['standard input', ['-f', '-'], {}, /cannot be standard input/],
+    ['two sources', ['-f', 'vdcsync.yaml', '--git-url', 'https://git.example.com/x'], {}, /two sources/],
+    ['Git over plain http', ['--git-url', 'http://git.example.com/x'], {}, /neither https nor ssh/],
+    [
+      'a path out of the repository',
+      ['--git-url', 'https://git.example.com/x', '--git-path', '../x'],
+      {},
+      /no path inside/,
+    ],
+    ['a secret twice', [], { VDCSYNC_HTTP_TOKEN: 'a', VDCSYNC_HTTP_TOKEN_FILE: 'b' }, /both set/],
+    [
+      'notices in the clear',
+      [],
+      { VDCSYNC_SLACK_URL: 'http://hooks.example.com/canary' },
+      /VDCSYNC_SLACK_URL holds no https/,
+    ],
+    ['a mode of its own', ['--mode', 'magic'], {}, /observe/],
+  ];
+  test.each(misuse)('%s', async (_, args, more, message) => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const { code, stderr } = await inProcess([...base, ...args], { cwd, env: { ...env, ...more } });
+    expect([code, stderr]).toEqual([64, expect.stringMatching(message)]);
+    expect(stderr).not.toContain('canary');
+  });
+
+  test('a state in memory is refused, unless told', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const { code, stderr } = await inProcess(['run', '--listen', 'off', '--state', ':memory:'], {
+      cwd,
+      env: { VDC_BASE_URL: 'http://127.0.0.1:1/v1', VDC_TOKEN: 'x' },
+    });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('VDCSYNC_ALLOW_EPHEMERAL_STATE=1')]);
+  });
+
+  test('a damaged state ends it with an error, and is left as it was', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    writeFileSync(join(cwd, 'state.db'), 'something else');
+    const before = contentsOf(cwd)['state.db'];
+    const { code, stderr } = await vdcsync([...base, '--state', 'state.db'], { cwd, env });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('it was left as it is')]);
+    expect(contentsOf(cwd)['state.db']).toBe(before);
+  });
+});
