@@ -6,6 +6,7 @@ import { type DoctorFlags, doctor } from './commands/doctor.ts';
 import { type EmulatorFlags, emulator } from './commands/emulator.ts';
 import { type ExportFlags, exportProject } from './commands/export.ts';
 import { type HistoryFlags, history } from './commands/history.ts';
+import { type InitFlags, init } from './commands/init.ts';
 import { planFormats } from './commands/output.ts';
 import { type PlanFlags, plan } from './commands/plan.ts';
 import { type RehearseFlags, rehearse } from './commands/rehearse.ts';
@@ -16,6 +17,7 @@ import { validate } from './commands/validate.ts';
 import type { CommonFlags } from './config.ts';
 import type { RunFlags } from './daemon-settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
+import { exampleText } from './help.ts';
 import type { Io } from './terminal.ts';
 import { version } from './version.ts';
 
@@ -150,6 +152,17 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .addOption(textOrJson())
     .action(async (flags: EmulatorFlags) => end(await emulator(flags, io)));
 
+  command('init', 'write a first spec by asking')
+    .option('--out <file>', 'where to (default: vdcsync.yaml); must not be there yet')
+    .option(
+      '--project <id>',
+      'id of the project; else the one of the token',
+      wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    )
+    .option('-y, --yes', 'ask nothing, take every default')
+    .option('--emulator', 'with the catalogue of the emulator')
+    .action(async (flags: InitFlags) => end(await init(flags, io)));
+
   command('schema', 'print the JSON Schema of the spec file').action(() => {
     io.stdout.write(projectSchemaText());
   });
@@ -168,6 +181,7 @@ function commandFactory(program: Command, io: Io) {
       .description(description)
       .configureOutput(outputTo(io))
       .showHelpAfterError('(--help shows what there is)')
+      .addHelpText('after', exampleText(name))
       .exitOverride();
 }
 

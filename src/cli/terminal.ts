@@ -1,4 +1,4 @@
-import { createInterface } from 'node:readline/promises';
+import { createInterface } from 'node:readline';
 import { styleText } from 'node:util';
 
 /** What a command may touch of its process: the streams, the environment, the working folder. */
@@ -34,23 +34,59 @@ export const plainPaint: Paint = (_style, text) => text;
  * The end of the input is a no.
  */
 export async function askYesNo(io: Io, question: string, signal?: AbortSignal): Promise<boolean> {
+  const answer = await askText(io, `${question} [yes/no] `, signal);
+  return answer !== undefined && /^\s*y(es)?\s*$/i.test(answer);
+}
+
+/** A line from a person; `undefined` where the input has ended, or `signal` gave the question up. */
+export async function askText(io: Io, question: string, signal?: AbortSignal): Promise<string | undefined> {
+  const dialogue = openDialogue(io);
+  try {
+    return await dialogue.ask(question, signal);
+  } finally {
+    dialogue.close();
+  }
+}
+
+/** Several questions after one another: what was typed ahead is kept for the next one. */
+export interface Dialogue {
+  ask(question: string, signal?: AbortSignal): Promise<string | undefined>;
+  close(): void;
+}
+
+export function openDialogue(io: Io): Dialogue {
   const lines = createInterface({ input: io.stdin, output: io.stderr });
   // At a question the terminal hands Ctrl-C over as a key: it has to mean what it means elsewhere.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
-  try {
-    const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
-    const asked = lines.question(`${question} [yes/no] `, signal === undefined ? {} : { signal });
-    const answer = await Promise.race([asked, ended]);
-    return /^\s*y(es)?\s*$/i.test(answer);
-  } catch (error) {
-    if (signal?.aborted) {
-      io.stderr.write('\n');
-      return false;
-    }
-    throw error;
-  } finally {
-    lines.close();
-  }
+  const typed: string[] = [];
+  let waiting: ((line: string | undefined) => void) | undefined;
+  let ended = false;
+  const give = (line: string | undefined) => {
+    const taker = waiting;
+    waiting = undefined;
+    taker?.(line);
+  };
+  lines.on('line', (line) => (waiting === undefined ? void typed.push(line) : give(line)));
+  lines.on('close', () => {
+    ended = true;
+    give(undefined);
+  });
+  return {
+    ask(question, signal) {
+      lines.setPrompt(question);
+      lines.prompt();
+      if (typed.length > 0 || ended || signal?.aborted) return Promise.resolve(typed.shift());
+      return new Promise((resolve) => {
+        waiting = resolve;
+        const stop = () => {
+          io.stderr.write('\n');
+          give(undefined);
+        };
+        signal?.addEventListener('abort', stop, { once: true });
+      });
+    },
+    close: () => lines.close(),
+  };
 }
 
 /** Text from outside, fit for a terminal: without control and direction characters. */

@@ -21,6 +21,8 @@ export interface Call {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** Somebody sits there, who types `input`. */
+  readonly terminal?: boolean;
 }
 
 /** Starts the real command line, with nothing of the tests' own environment that it would read. */
@@ -32,9 +34,10 @@ export function start(args: readonly string[], { cwd, env = {} }: Call): ChildPr
 /** The same program without a process of its own: half a second quicker, for what needs no more. */
 export async function inProcess(
   args: readonly string[],
-  { cwd, env = {}, input = '' }: Call,
+  { cwd, env = {}, input = '', terminal = false }: Call,
 ): Promise<Ended> {
   const [stdin, stdout, stderr] = [Readable.from([input]), new PassThrough(), new PassThrough()];
+  Object.assign(stdin, { isTTY: terminal });
   const io = { stdin, stdout, stderr, env, cwd } as unknown as Io;
   const texts = [text(stdout), text(stderr)] as const;
   const code = await main(args, io);

@@ -16,7 +16,7 @@ import { reportText } from '../render/report.ts';
 import { type SelectionFlags, selectionOf } from '../selection.ts';
 import { listenForSignals, type Signals } from '../signals.ts';
 import { readSpec } from '../spec-source.ts';
-import { askYesNo, type Io, paintFor } from '../terminal.ts';
+import { askText, askYesNo, type Io, paintFor, printable } from '../terminal.ts';
 import { plan as planCommand } from './plan.ts';
 
 export interface ApplyFlags extends CommonFlags, SelectionFlags {
@@ -85,11 +85,21 @@ function approval(flags: ApplyFlags, io: Io, view: ProgressView, signals: Signal
     if (flags.format !== 'json' || flags.yes !== true) stream.write(planText(plan, paintFor(stream)));
     if (flags.yes === true) return true;
     view.pause();
-    const question = destroy ? 'Delete all of this?' : 'Carry this out?';
-    const yes = await askYesNo(io, question, signals.stop);
+    const yes = destroy
+      ? await isNamed(plan, io, signals.stop)
+      : await askYesNo(io, 'Carry this out?', signals.stop);
     view.resume();
     return yes;
   };
+}
+
+/** Everything goes: the hand that types the name has read which project it is. */
+async function isNamed({ project }: Plan, io: Io, stop: AbortSignal): Promise<boolean> {
+  const name = printable(project.name).trim() || String(project.id);
+  const answer = await askText(io, `To delete all of this, type the name of the project, ${name}: `, stop);
+  if (answer?.trim() === name) return true;
+  if (!stop.aborted) io.stderr.write('That is not its name: nothing is deleted.\n');
+  return false;
 }
 
 function conclude(

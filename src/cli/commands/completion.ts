@@ -39,7 +39,7 @@ function bash(program: Command, commands: readonly Command[]): string {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" words
   case "$previous" in
 ${choices.join('\n')}
-    -f|--file|--state|--api-profile|--plan|--out|--faults|--profile|--data) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    -f|--file|--state|--api-profile|--prices|--plan|--out|--svg|--faults|--profile|--data) COMPREPLY=($(compgen -f -- "$current")); return ;;
   esac
   case "\${COMP_WORDS[1]}" in
 ${cases.join('\n')}

@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { examples } from '../../src/cli/help.ts';
+import { interview } from '../../src/cli/init/questions.ts';
+import { loadSpec } from '../../src/spec/load.ts';
+import { folderWith, inProcess, oneNetwork } from './run.ts';
+
+describe('cli: init', () => {
+  test('every default is a file that can be applied', async () => {
+    const cwd = folderWith();
+    expect((await inProcess(['init', '--yes', '--emulator'], { cwd })).code).toBe(0);
+    const { stdout } = await inProcess(['plan', '--emulator'], { cwd });
+    expect(stdout).toContain('Plan: 5 to create.');
+    const again = await inProcess(['init', '--yes', '--emulator'], { cwd });
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('not overwritten') });
+  });
+
+  test('asks again where an answer cannot be, and goes by the mode of the type', async () => {
+    const answers = ['zero', '12', '-', 'db', 'no', 'gpu-fixed', 'ubuntu-24.04', 'l40s-9', 'l40s-2'];
+    const asked: string[] = [];
+    const offer = {
+      types: [{ name: 'gpu-fixed', mode: 'fixed', images: ['ubuntu-24.04'], packages: ['l40s-1', 'l40s-2'] }],
+    };
+    const text = await interview(
+      async (question, fallback, check = () => undefined) => {
+        for (;;) {
+          asked.push(question);
+          const answer = answers.shift() ?? fallback;
+          if (check(answer) === undefined) return answer;
+        }
+      },
+      undefined,
+      offer,
+    );
+    expect(asked.filter((each) => each.startsWith('Package'))).toHaveLength(2);
+    const { projectId, resources } = loadSpec([{ file: 'x', text }], {});
+    expect(projectId).toBe(12);
+    expect(resources.map(({ key }) => key)).toEqual(['servers.db']);
+    expect(text).toContain('gpu_package: l40s-2');
+  });
+
+  test('at a terminal it asks; elsewhere it wants --yes, and a project', async () => {
+    const cwd = folderWith();
+    const typed = await inProcess(['init', '--project', '7'], { cwd, terminal: true, input: '\n-\n-\n' });
+    expect({ code: typed.code, stderr: typed.stderr }).toMatchObject({ code: 0 });
+    expect(readFileSync(join(cwd, 'vdcsync.yaml'), 'utf8')).toContain('project: { id: 7 }');
+    expect((await inProcess(['init'], { cwd: folderWith() })).code).toBe(64);
+    expect((await inProcess(['init', '--yes'], { cwd: folderWith() })).stderr).toContain('which project?');
+  });
+});
+
+describe('cli: destroy at a terminal', () => {
+  test('takes the typed name of the project, and no other word', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    await inProcess(['apply', '--emulator', '--yes'], { cwd });
+    const destroy = (input: string) => inProcess(['destroy', '--emulator'], { cwd, terminal: true, input });
+    const yes = await destroy('yes\n');
+    expect(yes).toMatchObject({ code: 1, stderr: expect.stringContaining('That is not its name') });
+    expect((await inProcess(['plan', '--emulator'], { cwd })).stdout).toContain('Nothing to do');
+    expect((await destroy('emulated\n')).code).toBe(0);
+    expect((await inProcess(['plan', '--emulator'], { cwd })).stdout).toContain('1 to create');
+  });
+});
+
+describe('cli: help', () => {
+  test.each(Object.keys(examples))('%s --help ends in examples that exist', async (name) => {
+    const { stdout, code } = await inProcess([name, '--help'], { cwd: folderWith() });
+    expect(code).toBe(0);
+    expect(stdout).toContain('Examples:');
+    for (const [call] of examples[name] ?? []) {
+      for (const [flag] of call.matchAll(/--[a-z-]+/g)) expect(stdout, call).toContain(flag);
+    }
+  });
+});
