@@ -73,9 +73,12 @@ export function openDialogue(io: Io): Dialogue {
   });
   return {
     ask(question, signal) {
+      if (typed.length > 0 || ended || signal?.aborted) {
+        io.stderr.write(`${question}\n`);
+        return Promise.resolve(typed.shift());
+      }
       lines.setPrompt(question);
       lines.prompt();
-      if (typed.length > 0 || ended || signal?.aborted) return Promise.resolve(typed.shift());
       return new Promise((resolve) => {
         waiting = resolve;
         const stop = () => {
