@@ -1,0 +1,139 @@
+import { once } from 'node:events';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text as streamText } from 'node:stream/consumers';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { folderWith, oneNetwork, shop, vdcsync } from '../cli/run.ts';
+import { emulate, live, startDaemon, until } from './support.ts';
+
+describe('daemon: what takes long', () => {
+  test('an ISO that is being loaded for hours does not hold up an edit, nor a restart', async () => {
+    const stuck = faultRule({ path: 'add_iso' }, { do: 'task', outcome: 'stuck' });
+    const api = await emulate({ faults: [stuck] });
+    const iso = 'isos:\n  rescue: { url: "https://mirror.example.com/rescue.iso" }\n';
+    const daemon = await startDaemon(api, { spec: `${oneNetwork}${iso}` });
+    await until(
+      async () => live(api).isos.length,
+      (count) => count === 1,
+      'it is being loaded',
+    );
+    const more = oneNetwork.replace('networks:', 'networks:\n  extra: { cidr: 10.30.0.0/24 }');
+    daemon.write(`${more}${iso}`);
+    const has = (name: string) => async () => live(api).networks.some((each) => each.name === name);
+    await until(has('extra'), Boolean, 'the edit is carried out');
+    await daemon.end();
+    const next = await startDaemon(api, {
+      folder: daemon.folder,
+      spec: `${more}  third: { cidr: 10.40.0.0/24 }\n${iso}`,
+    });
+    await until(has('third'), Boolean, 'so it is after a restart');
+    const { condition } = await next.until(() => true, 'any');
+    expect(condition).not.toBe('failing');
+    expect(live(api).isos).toHaveLength(1);
+  });
+
+  test('a server that waits for graphics cards keeps nothing else waiting; it is told when some are found', async () => {
+    const api = await emulate();
+    const notices = await receiver();
+    api.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: 0 });
+    const gpu =
+      '  gpu-1:\n    { server_type: gpu-fixed, gpu_package: l40s-1, image: ubuntu-24.04, ssh_keys: [101] }\n';
+    const env = { VDCSYNC_NOTIFY_URL: notices.url };
+    const daemon = await startDaemon(api, { spec: `${shop}${gpu}`, env });
+    await daemon.until(
+      ({ in_flight: flight }) =>
+        flight.some(({ key, step }) => key === 'servers.gpu-1' && step === 'waiting'),
+      'it waits',
+    );
+    await until(
+      async () => live(api).servers.find(({ name }) => name === 'web-1')?.firewall.policyIn,
+      (policy) => policy === 'drop',
+      'the other server is whole',
+    );
+    const [web] = live(api).servers;
+    api.emulator.mutate({ do: 'set_firewall', server_id: web?.id ?? 0, policy_in: 'accept' });
+    await until(
+      async () => live(api).servers[0]?.firewall.policyIn,
+      (policy) => policy === 'drop',
+      'drift is repaired beside it',
+    );
+    expect(live(api).servers).toHaveLength(1);
+    api.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: 1 });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    expect(notices.events()).toContain('capacity_found');
+    expect(live(api).servers).toHaveLength(2);
+  });
+});
+
+/** Takes notifications. */
+async function receiver() {
+  const bodies: { event: string }[] = [];
+  const server = createServer(async (incoming, outgoing) => {
+    bodies.push(JSON.parse(await streamText(incoming)) as { event: string });
+    outgoing.end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/`, events: () => bodies.map(({ event }) => event) };
+}
+
+describe('daemon: what only a person can settle', () => {
+  test('adopt and resolve work while it runs, and it goes on from there at once', async () => {
+    const api = await emulate();
+    api.emulator.mutate({ do: 'add_ip' });
+    const daemon = await startDaemon(api, { spec: shop, args: ['--interval', '10h'] });
+    const { blocked } = await daemon.until(({ condition }) => condition === 'blocked', 'it asks');
+    expect(blocked.map(({ code }) => code)).toContain('unmanaged_resources');
+    const [ip] = live(api).ips;
+    const call = { cwd: daemon.folder };
+    const adopted = await vdcsync(['adopt', 'ips.web', String(ip?.id)], call);
+    expect([adopted.code, adopted.stdout]).toEqual([0, `ips.web is bound to ${ip?.id}.\n`]);
+    await daemon.until(({ converged }) => converged, 'it goes on');
+    expect(live(api).ips).toHaveLength(1);
+    const nothing = await vdcsync(['resolve', 'servers.web-1', '--absent'], call);
+    expect([nothing.code, nothing.stderr]).toEqual([64, expect.stringContaining('has no unsettled write')]);
+    await daemon.end();
+    expect(existsSync(join(daemon.folder, '.vdcsync/control.sock'))).toBe(false);
+  });
+});
+
+describe('daemon: many projects in one process', () => {
+  test('each file is a project with a token and a state of its own; a broken one holds up no other', async () => {
+    const api = await emulate({
+      projects: [
+        { id: 1, name: 'one' },
+        { id: 2, name: 'two' },
+      ],
+    });
+    const [one, two] = api.projects.map(({ tokens }) => tokens.readWrite);
+    const spec = (id: number, token: string) => oneNetwork.replace('{ id: 4711 }', `{ id: ${id}, ${token} }`);
+    const folder = folderWith({
+      'specs/one.yaml': spec(1, 'token_env: TOKEN_ONE'),
+      'specs/two.yaml': spec(2, 'token_file: two.token'),
+      'specs/broken.yaml': 'version: 2\n',
+      'two.token': two ?? '',
+    });
+    const daemon = await startDaemon(api, {
+      ...{ folder, args: ['-f', 'specs'], file: 'specs/three.yaml' },
+      env: { VDC_TOKEN: '', TOKEN_ONE: one ?? '' },
+    });
+    await daemon.until(
+      (_, { projects }) => projects.length === 2 && projects.every((each) => each.converged),
+      'both converge',
+    );
+    expect((await daemon.status()).source.broken.map(({ file }) => file)).toContain('specs/broken.yaml');
+    expect(readdirSync(join(folder, '.vdcsync')).sort()).toEqual(['1', '2']);
+    rmSync(join(folder, 'specs/one.yaml'));
+    const gone = await daemon.until(({ spec: { broken } }) => broken.length > 0, 'its file is missed');
+    expect(gone.spec.broken[0]?.message).toContain('nothing is deleted');
+    expect(api.emulator.world.projects.map(({ networks }) => networks.length)).toEqual([2, 2]);
+  });
+});
