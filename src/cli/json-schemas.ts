@@ -3,6 +3,24 @@ import { projectSchemaText, schemaPath } from '../spec/generate-schema.ts';
 import { planSchema } from './plan-schema.ts';
 import { pricesSchema, profileSchema } from './profile.ts';
 
+import {
+  doctorSchema,
+  historySchema,
+  rehearsalSchema,
+  settledSchema,
+  statusSchema,
+  validationSchema,
+} from './result-schemas.ts';
+
+const results = {
+  status: statusSchema,
+  history: historySchema,
+  doctor: doctorSchema,
+  rehearse: rehearsalSchema,
+  validate: validationSchema,
+  settled: settledSchema,
+};
+
 /** Every generated file: its path from the repository's root, and its text. */
 export function generatedFiles(): ReadonlyMap<string, string> {
   return new Map([
@@ -10,6 +28,13 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ['schemas/plan.schema.json', planJsonSchema()],
     ['schemas/profile.schema.json', profileJsonSchema()],
     ['schemas/prices.schema.json', pricesJsonSchema()],
+    ...Object.entries(results).map(
+      ([name, schema]) =>
+        [
+          `schemas/${name}.schema.json`,
+          rendered(name, `Result of vdcsync ${name}`, z.toJSONSchema(schema, { io: 'output' })),
+        ] as const,
+    ),
   ]);
 }
 

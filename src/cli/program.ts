@@ -11,10 +11,9 @@ import { planFormats } from './commands/output.ts';
 import { type PlanFlags, plan } from './commands/plan.ts';
 import { type RehearseFlags, rehearse } from './commands/rehearse.ts';
 import { run } from './commands/run.ts';
-import { adopt, type ResolveFlags, resolve } from './commands/settle.ts';
+import { type AdoptFlags, adopt, type ResolveFlags, resolve } from './commands/settle.ts';
 import { type StatusFlags, status } from './commands/status.ts';
-import { validate } from './commands/validate.ts';
-import type { CommonFlags } from './config.ts';
+import { type ValidateFlags, validate } from './commands/validate.ts';
 import type { RunFlags } from './daemon-settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
 import { exampleText } from './help.ts';
@@ -60,9 +59,9 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .showHelpAfterError('(--help shows what there is)')
     .addHelpText('after', environmentHelp);
 
-  withFile(
-    command('validate', 'check the file offline; every error at once, as file:line:col: message'),
-  ).action(async (flags: CommonFlags) => end(await validate(flags, io)));
+  withFile(command('validate', 'check the file offline; every error at once, as file:line:col: message'))
+    .addOption(textOrJson())
+    .action(async (flags: ValidateFlags) => end(await validate(flags, io)));
 
   withSelection(withApi(command('plan', 'show what apply would do; changes nothing')))
     .addOption(new Option('--format <format>', 'form of the result (default: text)').choices(planFormats))
@@ -101,13 +100,15 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
   withApi(command('adopt', 'bind a key of the file to a live resource'))
     .argument('<key>', 'such as servers.web-1')
     .argument('<id>', "the API's own id")
-    .action(async (key: string, id: string, flags: CommonFlags) => end(await adopt(key, id, flags, io)));
+    .addOption(textOrJson())
+    .action(async (key: string, id: string, flags: AdoptFlags) => end(await adopt(key, id, flags, io)));
 
   withApi(command('resolve', 'settle a blocked write, whose outcome only a person can tell'))
     .argument('<key>', 'such as servers.web-1')
     .option('--adopt <id>', 'it did happen, and made this')
     .option('--absent', 'it did not happen')
     .option('--abandon', 'forget it, whatever it did')
+    .addOption(textOrJson())
     .action(async (key: string, flags: ResolveFlags) => end(await resolve(key, flags, io)));
 
   withApi(command('status', 'show what is managed, blocked, in flight, billed and idle'))

@@ -8,14 +8,18 @@ import { type ExitCode, exitCodes } from '../exit.ts';
 import { readSpec } from '../spec-source.ts';
 import { type Io, printable } from '../terminal.ts';
 
-export interface ResolveFlags extends CommonFlags {
+export interface AdoptFlags extends CommonFlags {
+  readonly format?: 'text' | 'json';
+}
+
+export interface ResolveFlags extends AdoptFlags {
   readonly adopt?: string;
   readonly absent?: boolean;
   readonly abandon?: boolean;
 }
 
 /** Binds a key to a live resource. */
-export async function adopt(key: string, id: string, flags: CommonFlags, io: Io): Promise<ExitCode> {
+export async function adopt(key: string, id: string, flags: AdoptFlags, io: Io): Promise<ExitCode> {
   return settle({ order: 'adopt', key: checkedKey(key), id: checkedId(id) }, flags, io);
 }
 
@@ -26,11 +30,13 @@ export async function resolve(key: string, flags: ResolveFlags, io: Io): Promise
 }
 
 /** A daemon that owns the state does it itself, between two passes; else this process does. */
-async function settle(order: Order, flags: CommonFlags, io: Io): Promise<ExitCode> {
+async function settle(order: Order, flags: AdoptFlags, io: Io): Promise<ExitCode> {
   const socket = controlPath(stateLocation(flags, io));
   const answer = (socket && (await giveOrder(socket, order))) || (await settleHere(order, flags, io));
   if ('refused' in answer) throw new ConfigError(answer.refused, answer.misuse);
-  io.stdout.write(`${printable(answer.done)}\n`);
+  const message = printable(answer.done);
+  const json = () => JSON.stringify({ format_version: 1, key: order.key, message });
+  io.stdout.write(`${flags.format === 'json' ? json() : message}\n`);
   return exitCodes.done;
 }
 

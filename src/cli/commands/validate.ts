@@ -1,12 +1,33 @@
+import { SpecError } from '../../core/errors.ts';
 import type { CommonFlags } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { counted } from '../render/values.ts';
 import { readSpec } from '../spec-source.ts';
 import type { Io } from '../terminal.ts';
 
-/** Checks the file offline; errors are thrown as `SpecError`, all at once. */
-export async function validate(flags: CommonFlags, io: Io): Promise<ExitCode> {
-  const { projectId, resources } = await readSpec(flags, io);
-  io.stdout.write(`The spec is valid: project ${projectId}, ${counted(resources.length, 'resource')}.\n`);
-  return exitCodes.done;
+export interface ValidateFlags extends CommonFlags {
+  readonly format?: 'text' | 'json';
+}
+
+/** Checks the file offline; errors are thrown as `SpecError`, all at once, or listed as JSON. */
+export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> {
+  try {
+    const { projectId, resources } = await readSpec(flags, io);
+    const count = resources.length;
+    if (flags.format === 'json') {
+      putJson({ valid: true, project_id: projectId, resources: count, errors: [] }, io);
+    } else {
+      io.stdout.write(`The spec is valid: project ${projectId}, ${counted(count, 'resource')}.\n`);
+    }
+    return exitCodes.done;
+  } catch (error) {
+    if (!(error instanceof SpecError) || flags.format !== 'json') throw error;
+    const errors = error.diagnostics.map(({ position, message }) => ({ ...position, message }));
+    putJson({ valid: false, project_id: null, resources: 0, errors }, io);
+    return exitCodes.failed;
+  }
+}
+
+function putJson(result: object, io: Io): void {
+  io.stdout.write(`${JSON.stringify({ format_version: 1, ...result }, null, 2)}\n`);
 }

@@ -1,0 +1,131 @@
+import * as z from 'zod';
+
+const text = z.string();
+const moment = z.iso.datetime();
+const count = z.int().min(0);
+const format = z.literal(1).describe('Goes up with the first change that breaks a reader.');
+const blocked = z.strictObject({ key: text, verb: text, code: text, reason: text, resolve: text });
+const billed = z.strictObject({ id: text, what: text, key: text.nullable(), since: moment.nullable() });
+const monthly = z.strictObject({
+  currency: text.nullable(),
+  known_before: text,
+  known_after: text,
+  unknown: z.array(text),
+});
+
+/** `vdcsync status --format json` */
+export const statusSchema = z.strictObject({
+  format_version: format,
+  project_id: z.int().nullable(),
+  state: z.strictObject({
+    location: text,
+    exists: z.boolean(),
+    lineage: text,
+    serial: count,
+    changed_at: moment.nullable(),
+  }),
+  observed_at: moment.nullable().describe('When the API was looked at; null where it was not.'),
+  offline: text.nullable().describe('Why the API was not looked at.'),
+  converged: z.boolean().nullable(),
+  resources: z.array(
+    z.strictObject({
+      key: text,
+      kind: text,
+      id: text,
+      standing: z.enum(['converged', 'differs', 'in_flight', 'blocked', 'tainted', 'unknown']),
+      protect: z.boolean(),
+      identity: z.record(text, text),
+      bound_at: moment,
+      observed_at: moment.nullable(),
+    }),
+  ),
+  missing: z.array(z.strictObject({ key: text, verb: text })),
+  in_flight: z.array(
+    z.strictObject({
+      key: text,
+      verb: text,
+      phase: text,
+      since: moment,
+      request_id: text.nullable(),
+      task_id: text.nullable(),
+    }),
+  ),
+  blocked: z.array(blocked),
+  billed: z.array(billed),
+  monthly: monthly.nullable(),
+  idle: z.array(billed).nullable().describe('Billed and of no use to anything now.'),
+});
+
+/** `vdcsync history --format json` */
+export const historySchema = z.strictObject({
+  format_version: format,
+  writes: z.array(
+    z.strictObject({
+      begun_at: moment,
+      last_sent_at: moment.nullable(),
+      closed_at: moment.nullable(),
+      key: text,
+      verb: text,
+      operation: text,
+      idempotency_key: text,
+      incarnation: text,
+      attempt: count,
+      sends: count,
+      phase: text,
+      outcome: text.nullable(),
+      detail: text.nullable(),
+      request_id: text.nullable(),
+      task_id: text.nullable(),
+      resource_id: text.nullable(),
+      why: text.nullable(),
+    }),
+  ),
+});
+
+/** `vdcsync doctor --format json` */
+export const doctorSchema = z.strictObject({
+  format_version: format,
+  healthy: z.boolean(),
+  project: z.strictObject({ id: z.int(), name: text, status: text }).nullable(),
+  findings: z.array(
+    z.strictObject({
+      id: text,
+      level: z.enum(['ok', 'info', 'unknown', 'warning', 'error']),
+      message: text,
+      advice: text.nullable().describe('What to do about it.'),
+    }),
+  ),
+});
+
+/** `vdcsync rehearse --format json` */
+export const rehearsalSchema = z.strictObject({
+  format_version: format,
+  project: z.strictObject({ id: z.int() }),
+  outcome: text.describe('Of the run that nothing disturbed.'),
+  trials: count,
+  converged: count,
+  needed_a_person: count,
+  duplicates: count,
+  left_unseen: count.describe('Trials that left something billed that nothing tells of.'),
+  settled: z.boolean().describe('A second look at the undisturbed run plans nothing.'),
+  duration_ms: count,
+  seconds_at_least: z.number().min(0),
+  requests: z.strictObject({ reads: count, writes: count, polls: count, throttled: count }),
+  operations: z.array(z.strictObject({ id: text, start_ms: count, end_ms: count, outcome: text })),
+  cost: z.looseObject({}).describe('As in a plan.'),
+  blocked: z.array(blocked),
+  failures: z.array(z.strictObject({ name: text, rule: text.nullable(), message: text.nullable() })),
+  notes: z.array(text),
+});
+
+/** `vdcsync validate --format json` */
+export const validationSchema = z.strictObject({
+  format_version: format,
+  valid: z.boolean(),
+  project_id: z.int().nullable(),
+  resources: count,
+  errors: z.array(z.strictObject({ file: text, line: count, column: count, message: text })),
+});
+
+/** `vdcsync adopt` and `resolve` with `--format json` */
+export const settledSchema = z.strictObject({ format_version: format, key: text, message: text });
