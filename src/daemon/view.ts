@@ -34,7 +34,10 @@ export function standingOf(facts: ProjectFacts, key: ResourceKey): Standing {
   if (plan.blocked.some((each) => each.key === key)) return 'blocked';
   if (known?.intents.some((each) => each.key === key)) return 'in_flight';
   if (plan.operations.some((each) => each.key === key)) return 'differs';
-  return plan.warnings.some((each) => each.key === key && each.code === 'drift') ? 'differs' : 'converged';
+  if (plan.warnings.some((each) => each.key === key && each.code === 'drift')) return 'differs';
+  // A server's own address comes with its server and is no operation of its own.
+  const isMissing = takeApart(key).kind === 'ip' && idOf(facts, key) === undefined;
+  return isMissing ? 'unknown' : 'converged';
 }
 
 /** Every key that the file or the state names, in order. */

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type GitSourceOptions, gitSource } from '../../src/daemon/sources/git-source.ts';
@@ -116,6 +116,34 @@ describe('daemon: specs from Git', () => {
     const refused = source(served.url, {}, 'wrong-canary').read(signal);
     await expect(refused).rejects.toThrow(/git ls-remote/);
     await refused.catch((error: Error) => expect(error.message).not.toContain('canary'));
+  });
+
+  test('over ssh with a key of its own, host keys checked, and nobody asked', async () => {
+    const { bare, push } = await createRepository();
+    const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
+    // In the place of ssh: does what the other side would, and writes down how it was called.
+    const bin = folderWith({
+      ssh: '#!/bin/sh\necho "$@" >> "$0.calls"\nfor last; do :; done\nexec sh -c "$last"\n',
+    });
+    chmodSync(join(bin, 'ssh'), 0o755);
+    const access = {
+      sshKeyFile: '/keys/my key',
+      sshKnownHostsFile: '/keys/known_hosts',
+      environment: { PATH: `${bin}:${process.env.PATH}` },
+    };
+    expect((await source(`ssh://git@git.example.com${bare}`, { access }).read(signal)).commit?.id).toBe(
+      first,
+    );
+    expect((await source(`git@git.example.com:${bare}`, { access }).read(signal)).commit?.id).toBe(first);
+    const calls = readFileSync(join(bin, 'ssh.calls'), 'utf8');
+    for (const option of [
+      'BatchMode=yes',
+      'StrictHostKeyChecking=yes',
+      'IdentityFile=/keys/my key',
+      'IdentitiesOnly=yes',
+    ]) {
+      expect(calls).toContain(`-o ${option}`);
+    }
   });
 
   test('with allowed signers an unsigned commit is refused, and a signed one taken', async () => {
