@@ -14,7 +14,7 @@ export function drawStory(seed: number): Story {
   if (seed % 2 === 0) {
     const drill = drillOf(seed / 2);
     const further = dice.happens(0.3) ? drawIncidents(dice.fork(), 1).slice(0, 2) : [];
-    const readings = dice.happens(0.4) ? drawReadings(dice.fork(), false) : {};
+    const readings = dice.happens(0.25) ? drawReadings(dice.fork(), false) : {};
     return { seed, state: 'memory', readings, ...drill, incidents: [...drill.incidents, ...further] };
   }
   const kind = dice.pick(['calm', 'faults', 'incidents', 'both', 'both', 'both', 'edits'] as const);

@@ -1,7 +1,7 @@
 import { type FaultRule, faultRule } from '../emulator/faults.ts';
 import { type Coverage, operations } from './coverage.ts';
 import { subjects, writeFaults } from './fault-kinds.ts';
-import type { Incident, Story } from './story.ts';
+import type { Incident, SpecModel, Story } from './story.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -28,11 +28,19 @@ export const writes: Readonly<Record<Write, { subject: string; name: string; pat
 
 type Drill = Pick<Story, 'specs' | 'faults' | 'incidents' | 'pausesMs'> & { readonly state?: 'sqlite' };
 
+/** The server first, so that the state that is put back knows it. */
+const partByPart: readonly SpecModel[] = (subjects.parts ?? []).flatMap((spec) => {
+  const { web } = spec.servers;
+  if (web === undefined) return [spec];
+  const { network_interfaces: _cards, firewall: _firewall, backup: _backup, ...bare } = web;
+  return [{ ...spec, servers: { web: bare } }, spec];
+});
+
 /**
  * One story for each thing that can go wrong with each write, so that every row of the
  * outcome table is met in a few hundred seeds and not by luck.
  */
-const drills: readonly Drill[] = operations.flatMap((write) => [
+const ofWrites: readonly Drill[] = operations.flatMap((write) => [
   ...Object.entries(writeFaults).map(([what, action]) =>
     drill(
       write,
@@ -63,6 +71,7 @@ const drills: readonly Drill[] = operations.flatMap((write) => [
       [],
       [{ at: { boundary: `${writes[write].path}:after`, nth: 1 }, what: { do: 'restore_state', back: 0 } }],
     ),
+    ...(writes[write].subject === 'parts' ? { specs: partByPart } : {}),
     state: 'sqlite',
   } as const,
   // The token's source gives another project's token, before anything and between the record and the send.
@@ -73,9 +82,39 @@ const drills: readonly Drill[] = operations.flatMap((write) => [
   drill(write, [], [{ at: { boundary: `${writes[write].path}:after`, nth: 1 }, what: { do: 'lose_state' } }]),
 ]);
 
+/** What takes more than one write, or more than one fault. */
+const further: readonly Drill[] = [
+  ...(['allocate_ip', 'create_network', 'create_server', 'add_iso'] as const).map((write) =>
+    drill(
+      write,
+      [
+        faultRule({ path: writes[write].name, nth: 1 }, { do: 'reset' }),
+        faultRule({ path: writes[write].name, nth: 1 }, { do: 'answer', status: 429, retryAfter: 20 }),
+      ],
+      [],
+    ),
+  ),
+  // More than a minute's worth of writes, and the same with a new process in the middle.
+  { specs: subjects.many ?? [], faults: [], incidents: [], pausesMs: [1_000] },
+  { specs: subjects.many ?? [], faults: [], incidents: [crash('write:after', 15)], pausesMs: [1_000] },
+  // Somebody else allocates while an answer is lost, and nobody said that this file is alone.
+  {
+    specs: (subjects.ip ?? []).map((spec) => ({ ...spec, settings: { ...spec.settings, exclusive: false } })),
+    faults: [faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset' })],
+    incidents: [
+      { at: { boundary: 'POST /ips:after', nth: 1 }, what: { do: 'mutate', mutation: { do: 'add_ip' } } },
+    ],
+    pausesMs: [minute],
+  },
+];
+const drills: readonly Drill[] = [...ofWrites, ...Array.from({ length: 5 }, () => further).flat()];
+
+/** Spreads the writes over the numbers; a prime that is no factor of how many there are. */
+const stride = 167;
+
 /** The drill of that number; they come round again. */
 export function drillOf(number: number): Drill {
-  return drills[number % drills.length] as Drill;
+  return drills[(number * stride) % drills.length] as Drill;
 }
 
 function drill(

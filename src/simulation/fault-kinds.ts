@@ -104,6 +104,13 @@ const firewall = {
 /** The smallest files in which each operation is needed once; the second version takes all away again. */
 export const subjects: Readonly<Record<string, readonly SpecModel[]>> = {
   ip: [{ ...empty, ips: { web: {} } }, empty],
+  many: [
+    {
+      ...empty,
+      settings: { ...empty.settings, max_deletions: 100 },
+      ips: Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`ip-${at}`, {}])),
+    },
+  ],
   network: [{ ...empty, networks: { backend: { cidr: '10.20.0.0/24' } } }, empty],
   iso: [{ ...empty, isos: { rescue: { url: 'https://mirror.example.com/a.iso' } } }, empty],
   server: [{ ...empty, servers: { web: { ...server, public_ipv4: { new: true } } } }, empty],

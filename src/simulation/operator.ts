@@ -118,6 +118,9 @@ function truth(stage: Stage, intent: Intent): Resolution {
     return gone ? { type: 'absent' } : { type: 'abandon' };
   }
   const { ledger } = stage;
+  const { servers } = stage.emulator.world.projects[0] as Project;
+  const gone = intent.parentId !== undefined && !servers.some(({ id }) => String(id) === intent.parentId);
+  if (gone) return { type: 'absent' };
   const refused =
     intent.blocked?.until === 'file' && ledger.executionsUnder(intent.idempotencyKey).length === 0;
   if (refused) return { type: 'absent' };
@@ -171,6 +174,8 @@ function edit(stage: Stage, file: SpecModel, { key, code, resolve }: Blocked): S
     stage.trace.add('op', `edits ${collection}.${name}: ${JSON.stringify(entry)}`);
     return { ...file, [collection]: { ...section, [name]: { ...section[name], ...entry } } };
   };
+  if (code === 'dependency_blocked' && file.settings.drift === 'report')
+    return { ...file, settings: { ...file.settings, drift: 'correct' } };
   const settings = /`settings: \{(\w+): ([\w.-]+)\}`/.exec(resolve);
   if (settings?.[1] !== undefined) {
     const value = JSON.parse(

@@ -66,7 +66,7 @@ export async function checkAtRest(
   );
   const desired = stage.load(spec);
   if (desired.settings.drift === 'report') return;
-  for (const resource of desired.resources) checkWanted(stage, project, bindings, resource);
+  for (const resource of desired.resources) checkWanted(stage, project, bindings, resource, spec);
 }
 
 function checkNothingLeft(
@@ -96,6 +96,7 @@ function checkWanted(
   project: Project,
   bindings: readonly Binding[],
   { key, kind, parent, managed, value }: DesiredResource,
+  spec: SpecModel,
 ): void {
   if (!managed) return;
   const binding = bindings.find((each) => each.key === key);
@@ -108,6 +109,13 @@ function checkWanted(
       if (!project.servers.some((each) => String(each.id) === binding?.id)) missing();
       return;
     case 'ip':
+      if (server !== undefined && asksForNew(spec, parent)) {
+        const held = project.ips.filter((each) => each.serverId === server.id);
+        const free = held.filter(
+          ({ id }) => !bindings.some((each) => each.kind === 'ip' && each.id === String(id)),
+        );
+        if (free.some(({ id }) => !stage.ledger.birthOf('ip', String(id))?.stranger)) missing();
+      }
       if (parent === undefined && !project.ips.some((each) => String(each.id) === binding?.id)) missing();
       return;
     case 'network':
@@ -139,6 +147,12 @@ function checkWanted(
     case 'backup_policy':
       return;
   }
+}
+
+/** Its own address has to be bound with it; whatever else it may hold is told. */
+function asksForNew({ servers }: SpecModel, key: string | undefined): boolean {
+  const address = servers[key?.slice('servers.'.length) ?? '']?.public_ipv4;
+  return (address as { readonly new?: true } | undefined)?.new === true;
 }
 
 /** The journal, replayed, is the state; and each of its beginnings was one. */

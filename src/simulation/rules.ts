@@ -22,6 +22,10 @@ export interface RulesDeps {
   /** Which token of the emulator carries this secret, such as `4711-readWrite`. */
   readonly tokenName: (secret: string) => string;
   readonly fail: (rule: string, message: string) => void;
+  /** Ends the story at a known limit. */
+  readonly giveUp: (limit: string) => void;
+  /** Machines with a state of their own. */
+  readonly machines: () => number;
 }
 
 /** The invariants that hold after every step; numbered as in docs/safety.md. */
@@ -163,7 +167,11 @@ export function createRules(deps: RulesDeps): Rules {
         : ledger.isLive(each) && !(intent.kind === 'network_interface' && each.id === execution.id),
     );
     const [first] = same;
-    if (first !== undefined) {
+    const other = ledger.writes.get(first?.idempotencyKey ?? '');
+    const parted = other?.incarnation !== intent.incarnation || other.attempt !== intent.attempt;
+    if (first !== undefined && parted && deps.machines() > 1) {
+      deps.giveUp('two states that have parted');
+    } else if (first !== undefined) {
       fail(
         'I3',
         `${intent.key} was bought twice: ${first.operation} ${first.id ?? '(pending)'} and ${execution.id ?? '(pending)'}`,
@@ -294,7 +302,10 @@ export function createRules(deps: RulesDeps): Rules {
     const { binding } = change;
     ledger.bound(binding);
     const { settings, resources } = running.desired;
-    const named = resources.find(({ key }) => key === binding.key)?.id !== undefined;
+    // `{reuse: true}` asks for whatever address is free, whoever took it.
+    const named =
+      binding.key.endsWith('.public_ipv4') ||
+      resources.find(({ key }) => key === binding.key)?.id !== undefined;
     const birth = isSort(binding.kind) ? ledger.birthOf(binding.kind, binding.id) : undefined;
     if (birth?.stranger && !settings.exclusive && !running.byPerson && !named && !ledger.isAdopted(birth))
       fail('I8', `${binding.key} took a stranger's ${binding.kind} ${binding.id} for its own`);

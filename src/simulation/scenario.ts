@@ -49,7 +49,11 @@ export async function play(story: Story, coverage: Coverage = createCoverage()):
   try {
     let other: (Controller & { tokenName: string }) | undefined;
     const calm = story.faults.length === 0 && story.incidents.length === 0;
-    for (let run = 0; run < mostFaultyRuns && !calm && stage.violation === undefined; run++) {
+    for (
+      let run = 0;
+      run < mostFaultyRuns && !calm && !stage.givenUp && stage.violation === undefined;
+      run++
+    ) {
       if (run > 0) await stage.clock.advance(pauseOf(story, run));
       if (wishes.tokenRuns > 0 && --wishes.tokenRuns === 0) main.tokenName = 'readWrite';
       const spec = specOf(story, wishes.spec);
@@ -69,7 +73,7 @@ export async function play(story: Story, coverage: Coverage = createCoverage()):
         idle = 0;
       }
     }
-    if (stage.violation === undefined) await heal(stage, main, wishes);
+    if (stage.violation === undefined && !stage.givenUp) await heal(stage, main, wishes);
     for (
       ;
       stage.violation === undefined && !stage.givenUp && wishes.spec < story.specs.length - 1;
@@ -217,7 +221,7 @@ async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: b
   let blocked = 0;
   for (let run = 1; run <= mostQuietRuns && stage.violation === undefined; run++) {
     const [end] = await together(stage, [main], spec);
-    if (end === undefined || stage.violation !== undefined) return blocked;
+    if (end === undefined || stage.violation !== undefined || stage.givenUp) return blocked;
     judgeEnd(stage, end, false);
     if (end.end !== 'report') {
       stage.fail('I12', `a run without faults ended with ${describeEnd(end)}`);

@@ -110,6 +110,11 @@ export function createStage(story: Story, coverage: Coverage): Stage {
     elapsed: () => clock.monotonic(),
     tokenName: (secret) => names.get(secret) ?? 'unknown',
     fail,
+    giveUp: (limit) => {
+      stage.giveUp(limit);
+      for (const each of running) each.mortal.kill();
+    },
+    machines: () => controllers.length,
   });
 
   function transport(process: Running): Transport {
