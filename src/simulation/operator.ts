@@ -182,6 +182,7 @@ function edit(stage: Stage, file: SpecModel, { key, code, resolve }: Blocked): S
       /^[\d.]+$|^(true|false)$/.test(settings[2] ?? '') ? (settings[2] ?? '') : `"${settings[2]}"`,
     );
     stage.trace.add('op', `edits settings.${settings[1]}: ${value}`);
+    if (value === 'ignore') stage.vouched = true;
     return { ...file, settings: { ...file.settings, [settings[1]]: value } };
   }
   if (resolve.includes('`enabled: false`')) {

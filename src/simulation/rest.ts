@@ -63,6 +63,7 @@ export async function checkAtRest(
     bindings,
     [warnings, ...stage.leftBilled].join('\n'),
     controller.epoch > 0,
+    stage.vouched,
   );
   const desired = stage.load(spec);
   if (desired.settings.drift === 'report') return;
@@ -75,6 +76,7 @@ function checkNothingLeft(
   bindings: readonly Binding[],
   warnings: string,
   forgotten: boolean,
+  ignored: boolean,
 ): void {
   const lists = { server: project.servers, ip: project.ips, network: project.networks, iso: project.isos };
   for (const sort of sorts) {
@@ -82,7 +84,7 @@ function checkNothingLeft(
       const { id } = one;
       const told = 'address' in one ? warnings.includes(one.address) : warnings.includes(`${sort} ${id}`);
       // What a lost state no longer knows is told where it is billed.
-      if (told || (forgotten && (sort === 'network' || sort === 'iso'))) continue;
+      if (told || (forgotten && (ignored || sort === 'network' || sort === 'iso'))) continue;
       const birth = stage.ledger.birthOf(sort, String(id));
       const bound = bindings.some((each) => each.kind === sort && each.id === String(id));
       if (bound || birth?.stranger || stage.ledger.wasLetGo(sort, String(id))) continue;

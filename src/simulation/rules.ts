@@ -169,7 +169,9 @@ export function createRules(deps: RulesDeps): Rules {
     const [first] = same;
     const other = ledger.writes.get(first?.idempotencyKey ?? '');
     const parted = other?.incarnation !== intent.incarnation || other.attempt !== intent.attempt;
-    if (first !== undefined && parted && deps.machines() > 1) {
+    if (first !== undefined && intent.kind === 'network' && listsAreCut()) {
+      deps.giveUp('a list that is cut off, of what can only be seen in it');
+    } else if (first !== undefined && parted && deps.machines() > 1) {
       deps.giveUp('two states that have parted');
     } else if (first !== undefined) {
       fail(

@@ -52,6 +52,8 @@ export interface Stage {
   readonly crossed: ReadonlyMap<string, number>;
   /** What plans have said stays billed on purpose. */
   readonly leftBilled: ReadonlySet<string>;
+  /** The person has written `unmanaged: ignore`: what nobody knows is theirs. */
+  vouched: boolean;
   /** Called at each boundary with its name and how often it was crossed. */
   onCrossed: ((running: Running, name: string, nth: number) => void) | undefined;
   fail(rule: string, message: string): void;
@@ -189,6 +191,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
     },
     crossed,
     leftBilled,
+    vouched: false,
     onCrossed: undefined,
     fail,
     giveUp(limit) {
