@@ -3,6 +3,7 @@ import { projectSchemaText, schemaPath } from '../spec/generate-schema.ts';
 import { planSchema } from './plan-schema.ts';
 import { pricesSchema, profileSchema } from './profile.ts';
 
+import { cliPage, codesPage, specPage } from './reference/pages.ts';
 import {
   doctorSchema,
   historySchema,
@@ -28,6 +29,9 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ['schemas/plan.schema.json', planJsonSchema()],
     ['schemas/profile.schema.json', profileJsonSchema()],
     ['schemas/prices.schema.json', pricesJsonSchema()],
+    ['docs/reference/cli.md', cliPage()],
+    ['docs/reference/file.md', specPage()],
+    ['docs/reference/codes.md', codesPage()],
     ...Object.entries(results).map(
       ([name, schema]) =>
         [

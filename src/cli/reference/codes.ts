@@ -1,0 +1,126 @@
+/** Every code that a plan or a report of this program can carry, with what it means and what to do. */
+export const codes: Readonly<Record<string, readonly [meaning: string, todo: string]>> = {
+  address_in_use: [
+    'the address that the entry names is attached to another server',
+    'name another address, or delete that server',
+  ],
+  address_not_as_declared: [
+    'a server holds another address than its entry says, or one nobody asked for',
+    'change the entry, or the server in the client area',
+  ],
+  address_not_the_only_free_one: [
+    'the API can only be asked for *a* free address, and several are free',
+    'attach or release the others, or enable `named_address`',
+  ],
+  backup_creating: ['a backup is being taken, so no second one is', 'nothing: it is looked at again'],
+  backup_policy_differs: [
+    'the schedule differs, and changing it is not documented',
+    'change it in the client area, or enable `update_backup_policy`',
+  ],
+  backup_unclear: [
+    'a backup has an unknown status or time, so none is taken beside it',
+    'look at it in the client area',
+  ],
+  catalogue_changed: [
+    'what a server was made from is not sold any more',
+    'nothing now; it could not be made again',
+  ],
+  contract_breach: ['an answer was not as the API documents it', 'report it to the API, with the request id'],
+  default_network: ['the default network is never touched', 'write `managed: false` in its entry'],
+  dependency_blocked: ['it waits for something that is blocked or missing', 'settle that first'],
+  drift: [
+    'it was changed elsewhere, and `settings.drift` is `report`',
+    'change the file, or set `drift: correct`',
+  ],
+  firewall_lockout: ['ssh was open and will be closed', 'make sure that there is another way in'],
+  firewall_no_public_iface: [
+    'a firewall needs a public card',
+    'give the server a `public_ipv4`, or write `enabled: false`',
+  ],
+  firewall_rule_shadowed: [
+    'a rule never acts: an earlier one takes all that it matches',
+    'remove or move it',
+  ],
+  firewall_would_lose: [
+    'live rules carry what cannot be sent back',
+    'write it in the file, or remove those rules',
+  ],
+  gpu_package_not_found: ['the type does not sell that package', 'write one that it sells'],
+  gpu_package_not_sold: ['one of the preferences is not sold', 'nothing: the next one is taken'],
+  gpu_package_required: ['the type is sold in packages', 'write `gpu_package` instead of sizes'],
+  id_conflict: ['the state binds the key to another id than the file', '`vdcsync adopt`, or correct `id:`'],
+  identity_changed: [
+    'what has the bound id looks like another resource',
+    '`vdcsync adopt` it if it is the same',
+  ],
+  image_ambiguous: ['several images have that name', 'write the id'],
+  image_not_found: ['the type has no such image', 'write one that it has'],
+  image_not_supported: ["a server cannot be created from a project's own ISO", 'write an image of the type'],
+  immutable: ['the field cannot be changed, not even by a replacement', 'restore it, or make a new entry'],
+  in_flight: ['a write of an earlier run is not settled', '`vdcsync apply` settles it'],
+  ip_in_use: ['the address is attached to a server that stays', 'delete the server first'],
+  key_too_old: ['a write is unsettled, and its key too old to be sent again', '`vdcsync resolve`'],
+  left_out: ['`--target` or `--exclude` leaves operations out', 'nothing: the next plan shows them'],
+  max_deletions: ['more deletions than `settings.max_deletions`', 'raise it if this is meant'],
+  max_monthly_increase: [
+    'the known prices add more than `settings.max_monthly_increase`',
+    'raise it if this is meant',
+  ],
+  moved: ['the entry had another key', 'nothing: its binding moves with it'],
+  name_ambiguous: ['several networks have that name', 'write `id:`'],
+  name_exists: ['something has that name and is not of this file', '`vdcsync adopt` it'],
+  network_in_use: ['servers are on the network', 'take them off it, or delete them first'],
+  no_gpu_capacity: ['no host had the cards free for a day', 'name further packages, or wait'],
+  not_found: ['what the file names by id or name does not exist', 'correct the entry'],
+  not_there: [
+    'the API accepted it, and its reads do not show it',
+    '`vdcsync resolve`, and report it to the API',
+  ],
+  outcome_unknown: [
+    'the answer to a write was lost, and reads do not tell what it did',
+    '`vdcsync resolve KEY --adopt ID` or `--absent`',
+  ],
+  overtaken: ['the project moved between plan and write', 'nothing: it is planned again'],
+  project_not_active: ['the project is suspended', 'what adds spending waits until it is Active'],
+  protected: ['the entry says `protect: true`', 'write `protect: false` if this is meant'],
+  prune_disabled: [
+    'it has left the file, and `settings.prune` is false',
+    'set `prune: true`, or put the entry back',
+  ],
+  read_failed: ['a read failed, so nothing is known', 'run it again'],
+  released: ['the state lets go of something, without a write', 'nothing'],
+  replace_not_allowed: [
+    'it could only be deleted and made again',
+    'write `replace: allowed`, or restore the field',
+  ],
+  server_differs: [
+    'the API shows another name or size, which cannot be changed',
+    'change the entry, or enable `resize_server`',
+  ],
+  server_error: [
+    'the API failed at a write, several times',
+    'try later; `vdcsync history` has the request ids',
+  ],
+  server_type_not_found: ['the catalogue has no such type', 'write one that it has'],
+  sizing_mode_mismatch: ['the type is sized in another way', 'write the fields that it takes'],
+  stuck: ['a task has not ended in its time', 'run it again later; it is never sent twice'],
+  surplus_network_interface: [
+    'a server has a card that the file does not name',
+    'name its network; cards of this file go with `remove_network_interface`',
+  ],
+  suspended: ['`settings.suspend` holds all changes', 'remove it from the file'],
+  tainted: [
+    'a write failed and left something behind',
+    '`vdcsync adopt` it if it is of use, else delete it in the client area',
+  ],
+  task_failed: [
+    'the API accepted a write and then failed at it',
+    'look at what it left, then `vdcsync resolve`',
+  ],
+  unmanaged_resources: [
+    'the state is new, and the project is not empty',
+    '`vdcsync adopt` what is of this file, or `settings: {unmanaged: ignore}`',
+  ],
+  unresolved_create: ['another creation of that kind is unsettled', 'settle that first'],
+  url_missing: ['an ISO has to be added again, and the file has no url', 'write `url:`'],
+};

@@ -1,0 +1,124 @@
+import type { Command, Option } from 'commander';
+import { projectJsonSchema } from '../../spec/json-schema.ts';
+import { exampleText } from '../help.ts';
+import { createProgram } from '../program.ts';
+import type { Io } from '../terminal.ts';
+import { codes } from './codes.ts';
+
+const generated = '<!-- Made by `npm run generate` from the code: changes here are lost. -->';
+
+/** Every command with its flags, as `--help` has them. */
+export function cliPage(): string {
+  const program = createProgram({} as Io, () => undefined);
+  const commands = program.commands.filter((each) => each.name() !== 'help');
+  return page('The command line', [
+    'Exit codes: 0 done, 1 failed, 2 a plan with `--detailed-exitcode` has changes, 3 blocked, 64 wrong usage, 130 interrupted.',
+    ...commands.map(commandSection),
+  ]);
+}
+
+function commandSection(command: Command): string {
+  const options = command.options.filter((each) => !each.hidden);
+  const usage = [command.name(), ...command.registeredArguments.map((each) => `<${each.name()}>`)].join(' ');
+  const examples = exampleText(command.name())
+    .replace(/^\nExamples:\n/, '')
+    .replace(/^ {2}/gm, '');
+  return [
+    `## ${usage}`,
+    `${command.description()}.`,
+    ...(options.length === 0 ? [] : [table(['flag', ''], options.map(optionRow))]),
+    ...(examples === '' ? [] : [`\`\`\`sh\n${examples}\n\`\`\``]),
+  ].join('\n\n');
+}
+
+function optionRow({ flags, description, argChoices }: Option): string[] {
+  return [
+    `\`${flags}\``,
+    argChoices === undefined ? description : `${description}: ${argChoices.join(', ')}`,
+  ];
+}
+
+interface Schema {
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: Schema | boolean;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+}
+
+/** Every field of the file, as its schema has it. */
+export function specPage(): string {
+  const { properties = {} } = projectJsonSchema() as Schema;
+  const sections = Object.entries(properties).flatMap(([name, schema]) => {
+    const entry = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
+    const fields = rows(entry?.properties ?? schema.properties ?? {}, '');
+    const title = entry === undefined ? name : `${name}.NAME`;
+    return [
+      [
+        `## ${title}`,
+        schema.description ?? '',
+        ...(fields.length === 0 ? [] : [table(['field', 'value', ''], fields)]),
+      ].join('\n\n'),
+    ];
+  });
+  return page('The file', sections);
+}
+
+function rows(fields: Readonly<Record<string, Schema>>, prefix: string): string[][] {
+  return Object.entries(fields).flatMap(([name, schema]) => {
+    const path = `${prefix}${name}`;
+    const fallback = schema.default === undefined ? '' : ` Default: \`${JSON.stringify(schema.default)}\`.`;
+    const inner =
+      schema.properties ??
+      schema.anyOf?.find(
+        (each) => each.properties !== undefined && each.type === 'object' && name === 'suspend',
+      )?.properties ??
+      {};
+    const items = schema.items?.properties ?? {};
+    return [
+      [`\`${path}\``, kindOfValue(schema), `${schema.description ?? ''}${fallback}`],
+      ...rows(inner, `${path}.`),
+      ...rows(items, `${path}[].`),
+    ];
+  });
+}
+
+function kindOfValue({ type, enum: words, const: only, anyOf, items }: Schema): string {
+  if (words !== undefined) return words.map((each) => `\`${String(each)}\``).join(' or ');
+  if (only !== undefined) return `\`${JSON.stringify(only)}\``;
+  if (anyOf !== undefined) return [...new Set(anyOf.map(kindOfValue))].join(' or ');
+  if (type === 'array') return `list of ${items === undefined ? 'values' : kindOfValue(items)}`;
+  const names: Readonly<Record<string, string>> = {
+    object: 'map',
+    integer: 'whole number',
+    boolean: 'true or false',
+    string: 'text',
+  };
+  return [type ?? 'value']
+    .flat()
+    .map((each) => names[each] ?? each)
+    .join(' or ');
+}
+
+/** Every code of a blocked operation, a failure or a warning. */
+export function codesPage(): string {
+  const list = Object.entries(codes).map(([code, [meaning, todo]]) => [`\`${code}\``, meaning, todo]);
+  return page('Codes', [
+    'What `plan`, `apply` and `status` give as `code`. Codes of the API itself (`insufficient_scope`, `server_busy`, …) are passed on as they are; an unknown one goes by its HTTP status.',
+    table(['code', 'means', 'what to do'], list),
+  ]);
+}
+
+function page(title: string, sections: readonly string[]): string {
+  return `# ${title}\n\n${generated}\n\n${sections.join('\n\n')}\n`;
+}
+
+function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
+  const row = (cells: readonly string[]) =>
+    `| ${cells.map((each) => each.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`;
+  return [row(head), row(head.map(() => '---')), ...lines.map(row)].join('\n');
+}

@@ -1,0 +1,82 @@
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { codes } from '../../src/cli/reference/codes.ts';
+import { folderWith, inProcess } from './run.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const pages = [
+  'docs/tutorial.md',
+  ...readdirSync(join(root, 'docs/how-to')).map((name) => `docs/how-to/${name}`),
+];
+
+interface Block {
+  readonly language: string;
+  readonly lines: readonly string[];
+}
+
+function blocksOf(page: string): Block[] {
+  const text = readFileSync(join(root, page), 'utf8');
+  return [...text.matchAll(/^( *)```(\w+)\n([\s\S]*?)^ *```/gm)].map(
+    ([, indent = '', language = '', body = '']) => ({
+      language,
+      lines: body.split('\n').map((line) => line.slice(indent.length)),
+    }),
+  );
+}
+
+/** Files of a page are put in place, and its commands run, in the order in which they stand. */
+async function follow(page: string): Promise<number> {
+  const cwd = folderWith();
+  let commands = 0;
+  for (const { language, lines } of blocksOf(page)) {
+    const file = /^# file: (\S+)$/.exec(lines[0] ?? '')?.[1];
+    if (language === 'yaml' && file !== undefined) writeFileSync(join(cwd, file), lines.slice(1).join('\n'));
+    if (language !== 'console') continue;
+    for (const line of lines) {
+      const [, command = '', , exit = '0'] = /^\$ (.*?)( +# exits (\d+))?$/.exec(line) ?? [];
+      if (command === '') continue;
+      const [program, ...args] = command.trim().split(/ +/);
+      if (program === 'rm') for (const each of args) rmSync(join(cwd, each));
+      else expect(await run(args, cwd), `${page}: ${command}`).toMatchObject({ code: Number(exit) });
+      commands += 1;
+    }
+  }
+  return commands;
+}
+
+async function run(args: readonly string[], cwd: string) {
+  const { code, stderr, stdout } = await inProcess(args, { cwd });
+  return { code, said: `${stderr}${stdout}`.slice(-400) };
+}
+
+describe('the documentation', () => {
+  test.each(pages)('%s: every command does what it says', { timeout: 120_000 }, async (page) => {
+    const commands = await follow(page);
+    expect(commands > 0 || !readFileSync(join(root, page), 'utf8').includes('```console')).toBe(true);
+  });
+
+  test.each([...pages, 'README.md', 'CONTRIBUTING.md'])('%s links to what exists', (page) => {
+    const links = [...readFileSync(join(root, page), 'utf8').matchAll(/\]\(([^)#:]+)(#[^)]*)?\)/g)];
+    for (const [, link = ''] of links) expect(existsSync(join(root, dirname(page), link)), link).toBe(true);
+  });
+
+  test('every code that the program gives is explained, and no other', () => {
+    const source = ['src/reconcilers', 'src/plan', 'src/engine'].flatMap((folder) =>
+      readdirSync(join(root, folder)).map((name) => readFileSync(join(root, folder, name), 'utf8')),
+    );
+    const given = new Set(
+      source.flatMap((text) =>
+        [
+          ...text.matchAll(/\bcode: '([a-z_]+)'/g),
+          ...text.matchAll(/\bblocked\(\s*'(?:create|update|delete|adopt)',\s*'([a-z_]+)'/g),
+          ...text.matchAll(/\b(?:block|warn)\(run, [\w.]+, '([a-z_]+)'/g),
+        ].map(([, code = '']) => code),
+      ),
+    );
+    expect([...given].filter((code) => codes[code] === undefined)).toEqual([]);
+    const all = source.join('\n');
+    expect(Object.keys(codes).filter((code) => !all.includes(`'${code}'`))).toEqual([]);
+  });
+});
