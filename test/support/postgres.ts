@@ -29,7 +29,7 @@ export function postgresServer(): PostgresServer {
   const server = new TestServer();
   // As root, its programs may have to be copied first.
   beforeAll(() => server.create(), 60_000);
-  afterAll(() => server.remove());
+  afterAll(() => server.remove(), 60_000);
   return server;
 }
 
