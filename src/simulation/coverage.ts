@@ -28,7 +28,7 @@ const withTask: readonly string[] = [
   'add_network_interface',
 ];
 const everything: readonly string[] = operations;
-/** What is there afterwards, so that its key is of use again; a deletion that took effect is never sent again. */
+/** What an old key can make again: deletions that took effect are never sent again. */
 const creations: readonly string[] = [
   'allocate_ip',
   'add_iso',
@@ -45,7 +45,8 @@ export const rows = {
     (each) => !['create_server', 'delete_server', 'add_network_interface'].includes(each),
   ),
   '2xx without the task field': withTask,
-  'replayed 2xx': creations,
+  // A card or a backup that is there satisfies the file, whoever made it, so that its key is not used again.
+  'replayed 2xx': creations.slice(0, 4),
   'refused before sending': everything,
   'reset, time-out, unidentified': everything,
   '5xx': everything,

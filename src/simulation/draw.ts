@@ -1,7 +1,7 @@
 import { type FaultAction, type FaultRule, faultRule } from '../emulator/faults.ts';
 import { type Readings, readingValues } from '../emulator/readings.ts';
 import { type Chance, chance } from './chance.ts';
-import { drillOf } from './drill.ts';
+import { drillCount, drillOf } from './drill.ts';
 import { readFaults, writeFaults, writeNames } from './fault-kinds.ts';
 import type { Happening, Incident, SpecModel, Story } from './story.ts';
 
@@ -13,8 +13,10 @@ export function drawStory(seed: number): Story {
   const dice = chance(seed);
   if (seed % 2 === 0) {
     const drill = drillOf(seed / 2);
-    const further = dice.happens(0.3) ? drawIncidents(dice.fork(), 1).slice(0, 2) : [];
-    const readings = dice.happens(0.25) ? drawReadings(dice.fork(), false) : {};
+    // Undisturbed once, so that each is sure to be met; then with whatever else there is.
+    const disturbed = seed / 2 > drillCount;
+    const further = disturbed && dice.happens(0.5) ? drawIncidents(dice.fork(), 1).slice(0, 2) : [];
+    const readings = disturbed ? drawReadings(dice.fork(), false) : {};
     return { seed, state: 'memory', readings, ...drill, incidents: [...drill.incidents, ...further] };
   }
   const kind = dice.pick(['calm', 'faults', 'incidents', 'both', 'both', 'both', 'edits'] as const);

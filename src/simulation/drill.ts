@@ -112,7 +112,10 @@ const drills: readonly Drill[] = [...ofWrites, ...Array.from({ length: 5 }, () =
 /** Spreads the writes over the numbers; a prime that is no factor of how many there are. */
 const stride = 167;
 
-/** The drill of that number; they come round again. */
+/** After so many numbers they come round again. */
+export const drillCount = drills.length;
+
+/** The drill of that number. */
 export function drillOf(number: number): Drill {
   return drills[(number * stride) % drills.length] as Drill;
 }

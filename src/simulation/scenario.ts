@@ -63,7 +63,7 @@ export async function play(story: Story, coverage: Coverage = createCoverage()):
       for (const end of ends) judgeEnd(stage, end, true);
       if (ends.some(isBlocked)) blockedRuns += 1;
       const struck = wishes.left.size;
-      idle = ends.every(isConverged) && struck === left ? idle + 1 : 0;
+      idle = ends.slice(0, 1).every(isConverged) && struck === left ? idle + 1 : 0;
       left = struck;
       const settled = idle >= (struck === 0 ? 1 : 2);
       if (settled && wishes.spec >= story.specs.length - 1) break;
