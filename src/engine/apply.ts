@@ -1,3 +1,4 @@
+import equal from 'fast-deep-equal';
 import type { Desired } from '../core/desired.ts';
 import { PlanStaleError } from '../core/errors.ts';
 import { digestOf } from '../core/json.ts';
@@ -219,7 +220,8 @@ async function confirmGone(run: Run, releases: readonly Release[]): Promise<read
 }
 
 function refuseStale(plan: Plan, saved: Plan): void {
-  if (plan.digest === saved.digest) return;
+  // The digest is the world's; what was reviewed is the list, so both have to be as they were.
+  if (plan.digest === saved.digest && equal(plan.operations, saved.operations)) return;
   throw new PlanStaleError(
     'The saved plan no longer fits: the project or the file has moved since it was made. Make a new one with `vdcsync plan --format json --out FILE` and review it.',
   );

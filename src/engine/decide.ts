@@ -1,6 +1,6 @@
 import type { Desired } from '../core/desired.ts';
 import { ConfigError } from '../core/errors.ts';
-import type { ResourceKey } from '../core/keys.ts';
+import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent, StateChange } from '../core/state.ts';
 import { boundBy, close } from './endings.ts';
@@ -32,6 +32,7 @@ export async function adoptKey(
       `${key} has an unsettled ${open.verb}: use \`vdcsync resolve ${key} --adopt ${id}\`.`,
     );
   }
+  refuseMalformed(subject.kind, id);
   if (!(await isLive(run, key, id))) {
     throw new ConfigError(`The project has no ${subject.kind.replaceAll('_', ' ')} ${id}.`);
   }
@@ -77,6 +78,7 @@ export async function resolveIntent(
 }
 
 async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<string> {
+  refuseMalformed(intent.kind, id);
   if (intent.verb === 'delete') {
     throw new ConfigError(
       `${intent.key} is being deleted: use --absent once it is gone, or --abandon.`,
@@ -174,4 +176,16 @@ async function isLive(run: Run, key: ResourceKey, id: string): Promise<boolean> 
     catalogueRead: read,
   });
   return (world.observed.get(key) as { readonly id?: string } | undefined)?.id === id;
+}
+
+/** @source API §2: integers are identifiers unless stated otherwise */
+function refuseMalformed(kind: KindName, id: string): void {
+  const form =
+    kind === 'iso' ? /^uiso-\d{1,10}$/ : ['server', 'ip', 'network'].includes(kind) ? /^\d+$/ : /./;
+  if (form.test(id)) return;
+  const like = kind === 'iso' ? 'uiso-12' : '2001';
+  throw new ConfigError(
+    `"${id}" is no id of ${kind === 'ip' || kind === 'iso' ? 'an' : 'a'} ${kind}: it looks like ${like}.`,
+    true,
+  );
 }

@@ -1,11 +1,12 @@
 import type { Desired } from '../core/desired.ts';
+import { StateError } from '../core/errors.ts';
 import { patched } from '../core/intent.ts';
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { Spend, Verb } from '../core/plan.ts';
 import type { WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
-import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
+import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange, StateInfo } from '../core/state.ts';
 import type { Selection } from '../plan/selection.ts';
 import type { EngineDeps, Repeating } from './engine.ts';
 import { type Move, moveChanges, movedBindings, movesOf } from './moves.ts';
@@ -102,6 +103,7 @@ export interface RunOptions {
 export async function startRun(options: RunOptions): Promise<Run> {
   const { deps, desired, cache, repeating } = options;
   const { store, clock, kinds, profile } = deps;
+  refuseOtherState(desired, await store.info());
   const stored = new Map((await store.bindings()).map((binding) => [binding.key, binding]));
   const intents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
   const moves = movesOf(desired, stored, intents);
@@ -226,4 +228,12 @@ export async function startRun(options: RunOptions): Promise<Run> {
   };
   await run.look(repeating === undefined ? undefined : 0);
   return run as Run;
+}
+
+/** @throws StateError where the state names the resources of another project: its ids mean something else there. */
+function refuseOtherState(desired: Desired, { projectId }: StateInfo): void {
+  if (projectId === null || projectId === desired.projectId) return;
+  throw new StateError(
+    `The state belongs to project ${projectId}, but the file is for project ${desired.projectId}. Name another state with --state, or correct project.id.`,
+  );
 }

@@ -57,11 +57,16 @@ export function buildPlan(input: PlanInput): Planned {
   const releases = allowed
     .flatMap(releaseOf)
     .filter(({ key }) => input.selection === undefined || isSelected(input.selection, key));
-  const { operations: possible, held } = hold(candidates, new Set(releases.map(({ key }) => key)), input);
+  const { operations: possible, held } = hold(
+    candidates,
+    new Set(releases.map(({ key }) => key)),
+    input,
+    inFlight,
+  );
   const operations = select(possible, input.selection);
   const everythingBlocked = byKey([
     ...[...inFlight.values()].flatMap((intent) => blockedIntent(intent, world)),
-    ...[...objections].flatMap(([{ subject }, objection]) => (stuck.has(subject.key) ? [] : [objection])),
+    ...[...objections].flatMap(([{ subject }, objection]) => (inFlight.has(subject.key) ? [] : [objection])),
     ...held,
   ]);
   const { selection } = input;
@@ -132,6 +137,7 @@ function hold(
   candidates: readonly Operation[],
   released: ReadonlySet<ResourceKey>,
   { kinds, world }: PlanInput,
+  inFlight: ReadonlyMap<ResourceKey, Intent>,
 ) {
   const waits = new Map<OperationId, ResourceKey>();
   for (let known = -1; known !== waits.size; ) {
@@ -166,7 +172,9 @@ function hold(
     held: candidates.flatMap((operation) => {
       const waitsFor = waits.get(operation.id);
       const half = operation.replacement !== undefined && operation.verb === 'delete';
-      return waitsFor === undefined || half ? [] : [dependencyBlocked(operation, waitsFor)];
+      return waitsFor === undefined || half
+        ? []
+        : [dependencyBlocked(operation, waitsFor, inFlight.get(waitsFor))];
     }),
   };
 }
@@ -175,13 +183,18 @@ function keyOf(id: OperationId): ResourceKey {
   return id.slice(id.indexOf(':') + 1) as ResourceKey;
 }
 
-function dependencyBlocked({ key, verb, replacement }: Operation, waitsFor: ResourceKey): Blocked {
+function dependencyBlocked(
+  { key, verb, replacement }: Operation,
+  waitsFor: ResourceKey,
+  sent: Intent | undefined,
+): Blocked {
+  const underWay = sent !== undefined && sent.phase !== 'blocked';
   return {
     key,
     verb: replacement === undefined ? verb : 'update',
     code: 'dependency_blocked',
-    reason: `waits for ${waitsFor}, which is blocked or missing`,
-    resolve: `settle ${waitsFor} first`,
+    reason: `waits for ${waitsFor}, which is ${underWay ? 'under way' : 'blocked or missing'}`,
+    resolve: underWay ? 'vdcsync apply, which settles it first' : `settle ${waitsFor} first`,
   };
 }
 
