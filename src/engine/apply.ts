@@ -2,6 +2,7 @@ import equal from 'fast-deep-equal';
 import type { Desired } from '../core/desired.ts';
 import { PlanStaleError } from '../core/errors.ts';
 import { digestOf } from '../core/json.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import { type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import type { Intent, StateChange } from '../core/state.ts';
@@ -77,8 +78,10 @@ export async function apply(
       for (const id of withheld) approved.delete(id);
       const may = new Set(
         plan.operations
-          .map(({ id }) => id)
-          .filter((id) => approved.has(id) && tries(results, id) < mostTries),
+          .filter(
+            ({ id, key }) => approved.has(id) && tries(results, id) < mostTries && !isTainted(results, key),
+          )
+          .map(({ id }) => id),
       );
       if (may.size === 0 || round === mostRounds)
         return report(
@@ -120,6 +123,11 @@ function hasFailed({ outcome }: OperationResult): boolean {
 function tries(results: readonly OperationResult[], id: OperationId): number {
   return results.filter(({ verb, key, outcome }) => outcome !== 'done' && operationId(verb, key) === id)
     .length;
+}
+
+/** What failed and was left behind in this run is for a person, or for the next run, to look at. */
+function isTainted(results: readonly OperationResult[], key: ResourceKey): boolean {
+  return results.some((result) => result.key === key && result.code === 'tainted');
 }
 
 /** The plan of what is there now; the run's first look counts as now where nothing has been settled since. */

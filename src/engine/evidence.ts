@@ -195,8 +195,9 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
       if (harmless) return settled(run, intent, evidence);
       return tainted(run, intent, evidence.id, `its task failed: ${failure}`);
     case 'pending':
-    case 'failed':
       return tainted(run, intent, evidence.id, `its task failed: ${failure}`);
+    case 'failed':
+      return tainted(run, intent, evidence.id, evidence.detail);
     case 'unclear': {
       const reason = `its task failed (${failure}), and ${evidence.reason}`;
       return block(run, intent, 'task_failed', reason, { candidates: evidence.candidates });
