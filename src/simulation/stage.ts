@@ -2,8 +2,7 @@ import { readOnlyMemory } from '../api/budget.ts';
 import { type Client, createClient } from '../api/client.ts';
 import type { Desired } from '../core/desired.ts';
 import { documentedProfile } from '../core/profile.ts';
-import type { ProgressEvent } from '../core/progress.ts';
-import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
+import { type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
 import { createEmulator } from '../emulator/emulator.ts';
 import type { Emulator } from '../emulator/options.ts';
 import { createEngine, type Engine } from '../engine/engine.ts';
@@ -12,13 +11,14 @@ import { loadSpec } from '../spec/load.ts';
 import { type Chance, chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
 import { type Coverage, watchedWrites } from './coverage.ts';
-import { tooOld } from './drill.ts';
 import { mirrorOf, watchedStore } from './durable.ts';
+import { boundariesOf, describe, isConclusive, isEndedTask } from './exchanges.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { createMortal } from './mortal.ts';
 import { createRules, type Rules } from './rules.ts';
 import { memoryBox, sqliteBox } from './state-box.ts';
 import { type SpecModel, type Story, specText } from './story.ts';
+import { told, traced } from './told.ts';
 import { createTrace, type Trace } from './trace.ts';
 import { type VirtualClock, virtualClock } from './virtual-clock.ts';
 
@@ -337,87 +337,6 @@ function engineOf(
       if (line !== undefined) trace.add(process.name, line);
     },
   });
-}
-
-function told(event: ProgressEvent): string | undefined {
-  switch (event.type) {
-    case 'planned': {
-      const { operations, blocked } = event.plan;
-      const plan = operations.map(({ id }) => id).join(' ');
-      const held = blocked.map(({ key, verb, code }) => `${verb}:${key}(${code})`).join(' ');
-      return `plan ${plan === '' ? 'nothing' : plan}${held === '' ? '' : ` · blocked ${held}`}`;
-    }
-    case 'ended': {
-      const { verb, key, outcome, code, detail } = event.result;
-      return `ended ${verb} ${key}: ${outcome} ${code ?? ''} ${detail ?? ''}`.trimEnd();
-    }
-    case 'warning':
-      return `warning ${event.warning.code} ${event.warning.message}`;
-    case 'started':
-    case 'progress':
-      return undefined;
-  }
-}
-
-/** Each durable change of an intent or binding is one line. */
-function traced(
-  watch: ReturnType<Rules['watch']>,
-  trace: Trace,
-  name: string,
-  coverage: Coverage,
-): ReturnType<Rules['watch']> {
-  return {
-    began(intent) {
-      trace.add(name, `begin ${intent.verb} ${intent.key} #${intent.incarnation}/${intent.attempt}`);
-      watch.began(intent);
-    },
-    updated(before, after) {
-      const marks = [
-        after.ambiguous ? '?' : '',
-        after.notSeenAt === undefined ? '' : ' not seen',
-        after.blocked === undefined ? '' : ` ${after.blocked.code}: ${after.blocked.reason}`,
-      ];
-      trace.add(name, `${before.key}: ${before.phase} → ${after.phase}${marks.join('')}`);
-      tooOld(coverage, after.request.name, after.blocked?.reason);
-      watch.updated(before, after);
-    },
-    closed(intent) {
-      trace.add(name, `${intent.key}: closed ${intent.outcome} ${intent.detail ?? ''}`.trimEnd());
-      tooOld(coverage, intent.request.name, intent.detail);
-      watch.closed(intent);
-    },
-    changed(change, intent) {
-      const what = change.type === 'bind' ? `${change.binding.key} = ${change.binding.id}` : change.key;
-      trace.add(name, `${change.type} ${what}`);
-      watch.changed(change, intent);
-    },
-  };
-}
-
-function isEndedTask(response: HttpResponse | undefined): boolean {
-  if (response?.status !== 200 || !isConclusive(response)) return false;
-  return (JSON.parse(response.body) as { data?: { is_terminal?: boolean } }).data?.is_terminal === true;
-}
-
-/** A proxy's page or a broken body speaks for nobody. */
-function isConclusive({ headers, body }: HttpResponse): boolean {
-  if (headers['x-request-id'] === undefined) return false;
-  try {
-    JSON.parse(body);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function boundariesOf(request: HttpRequest): readonly string[] {
-  const path = new URL(request.url).pathname.slice(3).replace(/\/(\d+|uiso-\d+|task-\w+)(?=\/|$)/g, '/{id}');
-  return [request.method === 'GET' ? 'read' : 'write', `${request.method} ${path}`];
-}
-
-function describe({ method, url, body, headers }: HttpRequest): string {
-  const key = headers['idempotency-key'] ?? '';
-  return `${method} ${new URL(url).pathname.slice(3)} ${body ?? ''} [${key.slice(-6)}]`;
 }
 
 function secrets(emulator: Emulator): Record<TokenName, string> {

@@ -1,0 +1,30 @@
+import type { HttpRequest, HttpResponse } from '../core/transport.ts';
+
+/** Whether the answer says that a task has ended, so that nobody may ask for it again. */
+export function isEndedTask(response: HttpResponse | undefined): boolean {
+  if (response?.status !== 200 || !isConclusive(response)) return false;
+  return (JSON.parse(response.body) as { data?: { is_terminal?: boolean } }).data?.is_terminal === true;
+}
+
+/** A proxy's page or a broken body speaks for nobody. */
+export function isConclusive({ headers, body }: HttpResponse): boolean {
+  if (headers['x-request-id'] === undefined) return false;
+  try {
+    JSON.parse(body);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The names of the boundaries that a request crosses. */
+export function boundariesOf(request: HttpRequest): readonly string[] {
+  const path = new URL(request.url).pathname.slice(3).replace(/\/(\d+|uiso-\d+|task-\w+)(?=\/|$)/g, '/{id}');
+  return [request.method === 'GET' ? 'read' : 'write', `${request.method} ${path}`];
+}
+
+/** A request as a line of the trace. */
+export function describe({ method, url, body, headers }: HttpRequest): string {
+  const key = headers['idempotency-key'] ?? '';
+  return `${method} ${new URL(url).pathname.slice(3)} ${body ?? ''} [${key.slice(-6)}]`;
+}
