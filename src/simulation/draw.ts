@@ -16,8 +16,8 @@ export function drawStory(seed: number): Story {
     // Undisturbed once, so that each is sure to be met; then with whatever else there is.
     const disturbed = seed / 2 > drillCount;
     const further = disturbed && dice.happens(0.5) ? drawIncidents(dice.fork(), 1).slice(0, 2) : [];
-    const readings = disturbed ? drawReadings(dice.fork(), false) : {};
-    return { seed, state: 'memory', readings, ...drill, incidents: [...drill.incidents, ...further] };
+    const readings = { ...(disturbed ? drawReadings(dice.fork(), false) : {}), ...drill.readings };
+    return { seed, state: 'memory', ...drill, readings, incidents: [...drill.incidents, ...further] };
   }
   const kind = dice.pick(['calm', 'faults', 'incidents', 'both', 'both', 'both', 'edits'] as const);
   const specs = drawSpecs(dice.fork(), dice.happens(0.5) ? 1 : dice.between(2, 3));

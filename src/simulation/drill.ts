@@ -1,7 +1,7 @@
 import { type FaultRule, faultRule } from '../emulator/faults.ts';
 import { type Coverage, operations } from './coverage.ts';
 import { subjects, writeFaults } from './fault-kinds.ts';
-import type { Incident, SpecModel, Story } from './story.ts';
+import type { Happening, Incident, SpecModel, Story } from './story.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -26,7 +26,8 @@ export const writes: Readonly<Record<Write, { subject: string; name: string; pat
   take_backup: { subject: 'parts', name: 'take_backup', path: 'POST /servers/{id}/backups' },
 };
 
-type Drill = Pick<Story, 'specs' | 'faults' | 'incidents' | 'pausesMs'> & { readonly state?: 'sqlite' };
+type Drill = Pick<Story, 'specs' | 'faults' | 'incidents' | 'pausesMs'> &
+  Partial<Pick<Story, 'state' | 'readings'>>;
 
 /** The server first, so that the state that is put back knows it. */
 const partByPart: readonly SpecModel[] = (subjects.parts ?? []).flatMap((spec) => {
@@ -106,6 +107,42 @@ const further: readonly Drill[] = [
     ],
     pausesMs: [minute],
   },
+  {
+    specs: subjects.many ?? [],
+    faults: [],
+    incidents: [happens('write:after', 15, { do: 'stop' })],
+    pausesMs: [1_000],
+  },
+  // A list that is cut off once, while what it shows is bound, or while its deletion is in doubt.
+  ...[2, 3, 4, 5, 6, 8].flatMap((nth) => {
+    const cut = faultRule({ path: 'list_networks', nth }, { do: 'truncate_list', keep: 0 });
+    const lost = faultRule({ path: 'delete_network', nth: 1 }, { do: 'reset' });
+    return [
+      drill('create_network', [cut], []),
+      drill('delete_network', [lost, cut], []),
+      drill(
+        'delete_network',
+        [lost, faultRule({ path: 'list_networks', nth: nth + 5 }, { do: 'truncate_list', keep: 0 })],
+        [],
+      ),
+    ];
+  }),
+  // The id of a network that is gone stands for the next one, and then the first leaves the file.
+  {
+    specs: [['one'], ['one', 'two'], ['two']].map(networksOnly),
+    faults: [],
+    incidents: [happens('closeIntent:after', 1, { do: 'remove', sort: 'network', place: 0 })],
+    readings: { reuseIds: true },
+    pausesMs: [minute],
+  },
+  // No clock of the API to go by, and the machine's own a day ahead.
+  {
+    specs: (subjects.parts ?? []).slice(0, 1),
+    faults: [],
+    incidents: [happens('write:after', 1, { do: 'set_clock', ms: 25 * hour })],
+    readings: { dateHeader: false },
+    pausesMs: [minute],
+  },
 ];
 const drills: readonly Drill[] = [...ofWrites, ...Array.from({ length: 5 }, () => further).flat()];
 
@@ -130,7 +167,24 @@ function drill(
 }
 
 function crash(boundary: string, nth = 1): Incident {
-  return { at: { boundary, nth }, what: { do: 'crash' } };
+  return happens(boundary, nth, { do: 'crash' });
+}
+
+function happens(boundary: string, nth: number, what: Happening): Incident {
+  return { at: { boundary, nth }, what };
+}
+
+/** Lost networks are only told, so that their ids are free for others. */
+function networksOnly(names: readonly string[]): SpecModel {
+  const [like] = subjects.network ?? [];
+  const networks = names.map((name, at) => [name, { cidr: `10.${20 + at}.0.0/24` }]);
+  return {
+    settings: { ...like?.settings, drift: 'report' },
+    networks: Object.fromEntries(networks),
+    ips: {},
+    isos: {},
+    servers: {},
+  };
 }
 
 /** The row of a key that is not sent again for its age. */

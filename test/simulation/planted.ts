@@ -99,12 +99,6 @@ export const plantedBugs: readonly Planted[] = [
     replace: "const why = 'lost';",
   },
   {
-    name: 'a firewall key used twice',
-    file: 'reconcilers/firewall.ts',
-    find: '  freshKeys: true,\n',
-    replace: '',
-  },
-  {
     name: 'deleted without a look at the identity',
     file: 'reconcilers/existence.ts',
     find: '.find(([field, value]) => live.identity[field] !== value);',
