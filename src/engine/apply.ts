@@ -47,10 +47,13 @@ export async function apply(
   /** Of earlier runs. */
   const unsettled: OperationResult[] = [];
 
+  /** Told by the plans of this run: once a resource has gone, nothing shows what it left. */
+  const leftBilled = new Set<string>();
+
   const report = (outcome: ApplyReport['outcome'], plan: Plan): ApplyReport => ({
     outcome,
     results,
-    plan,
+    plan: results.length === 0 ? plan : { ...plan, cost: { ...plan.cost, left_billed: [...leftBilled] } },
     blocked: plan.blocked,
     requests: deps.counts(),
     durationMs: deps.clock.monotonic() - startedAt,
@@ -64,6 +67,7 @@ export async function apply(
       }
       planned = await nextPlan(run, options, lookSince, deletions(results));
       const { plan } = planned;
+      for (const each of plan.cost.left_billed) leftBilled.add(each);
       deps.onEvent?.({ type: 'planned', at: deps.clock.now(), round, plan });
       if (run.stop.aborted) return report('stopped', plan);
       if (round === 1 && options.saved !== undefined) refuseStale(plan, options.saved);
