@@ -151,6 +151,9 @@ export async function finish(run: Run, intent: Intent): Promise<Progress> {
   if (evidence === undefined) return again(0);
   switch (evidence.verdict) {
     case 'done':
+      // Without a task nobody has said that it is gone, and one look that misses it does not either.
+      if (intent.verb === 'delete' && !ended)
+        return notSeen(run, intent, () => settled(run, intent, evidence));
       return settled(run, intent, evidence);
     case 'pending':
       return elapsed() > deadlineMs
