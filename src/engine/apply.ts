@@ -83,7 +83,11 @@ export async function apply(
       const may = new Set(
         plan.operations
           .filter(
-            ({ id, key }) => approved.has(id) && tries(results, id) < mostTries && !isTainted(results, key),
+            ({ id, key, kind }) =>
+              approved.has(id) &&
+              tries(results, id) < mostTries &&
+              !isTainted(results, key) &&
+              !(run.kindOf(kind).repeats && isDone(results, key)),
           )
           .map(({ id }) => id),
       );
@@ -127,6 +131,11 @@ function hasFailed({ outcome }: OperationResult): boolean {
 function tries(results: readonly OperationResult[], id: OperationId): number {
   return results.filter(({ verb, key, outcome }) => outcome !== 'done' && operationId(verb, key) === id)
     .length;
+}
+
+/** Once a run, whatever a clock says of its age. */
+function isDone(results: readonly OperationResult[], key: ResourceKey): boolean {
+  return results.some((result) => result.key === key && result.outcome === 'done');
 }
 
 /** What failed and was left behind in this run is for a person, or for the next run, to look at. */

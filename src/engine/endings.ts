@@ -80,7 +80,14 @@ export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): S
     protect: subject.desired?.protect ?? false,
     boundAt: at,
   };
-  const companions = kind.companions?.({ subject, id, preimage: intent.preimage, facts: known, at }) ?? [];
+  const came = kind.companions?.({ subject, id, preimage: intent.preimage, facts: known, at }) ?? [];
+  // What another key stands for did not come with this one, whatever a short list made of it.
+  const companions = came.filter(
+    (each) =>
+      ![...run.bindings.values()].some(
+        (own) => own.kind === each.kind && own.id === each.id && own.key !== each.key,
+      ),
+  );
   return [
     ...[binding, ...companions].map((each) => ({ type: 'bind', binding: each }) as const),
     ...(kind.repeats ? [{ type: 'next_incarnation', key: intent.key } as const] : []),

@@ -44,6 +44,8 @@ async function goOnWith(run: Run, operation: Operation, key: ResourceKey): Promi
 /** Has its turn: looked at before it, so that nobody's turn is spent waiting for reads. */
 async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   run.stop.throwIfAborted();
+  // First the room, which may take long to come: what is looked at afterwards is fresh.
+  await run.deps.writes.room(run.stop);
   const world = await run.lookAgain(operation.key);
   const not = stillAsked(run, world, operation);
   if (not !== undefined) return not;
@@ -99,8 +101,24 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const subject = world.subjects.get(operation.key);
   const id = operation.target;
   if (subject === undefined || id === undefined) return { now: 'satisfied' };
+  const owner = [...run.bindings.values()].find(
+    (each) =>
+      each.kind === subject.kind &&
+      each.id === id &&
+      each.key !== subject.key &&
+      subject.parent === undefined,
+  );
+  if (owner !== undefined && world.subjects.get(owner.key)?.desired !== undefined)
+    return { now: 'blocked', code: 'bound_already', reason: `${id} is bound to ${owner.key}` };
+  // Another name for what an entry that has left the file stood for: the old name goes, and nothing else.
+  const renamed =
+    owner === undefined
+      ? []
+      : released(run, owner.key, `the file calls it ${subject.key} now`).map(
+          (change) => ({ ...change, gone: false }) as const,
+        );
   await run.deps.store.claimProject(run.desired.projectId);
-  await run.change([{ type: 'bind', binding: bindingOf(run, subject, id) }]);
+  await run.change([...renamed, { type: 'bind', binding: bindingOf(run, subject, id) }]);
   return { now: 'closed', outcome: 'done', detail: 'adopted' };
 }
 

@@ -1,3 +1,4 @@
+import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
@@ -18,13 +19,19 @@ export interface GuardInput {
 
 type Objection = Omit<Blocked, 'key'>;
 
-type Guard = (draft: Draft, input: GuardInput, strangers: Strangers) => Objection | undefined;
+/** What is the same for every draft of a plan. */
+interface Facts extends Strangers {
+  /** Keys of the file's entries, by the kind and id that they stand for. */
+  readonly named: ReadonlyMap<string, ResourceKey>;
+}
+
+type Guard = (draft: Draft, input: GuardInput, facts: Facts) => Objection | undefined;
 
 /**
  * What holds an operation back although it could be done, most fundamental first.
  * The first guard that objects gives the reason.
  */
-const guards: readonly Guard[] = [suspended, protect, prune, replacement, unmanaged];
+const guards: readonly Guard[] = [suspended, protect, namedElsewhere, prune, replacement, unmanaged];
 
 /**
  * What is held against the drafts. The caps come last and count only what nothing else
@@ -32,7 +39,7 @@ const guards: readonly Guard[] = [suspended, protect, prune, replacement, unmana
  */
 export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<Draft, Blocked> {
   const objections = new Map<Draft, Blocked>();
-  const strangers = findStrangers(input.world);
+  const facts = { ...findStrangers(input.world), named: namedByEntries(input.world) };
   const add = (draft: Draft, objection: Objection | undefined) => {
     if (objection !== undefined && !objections.has(draft)) {
       objections.set(draft, { key: draft.subject.key, ...objection });
@@ -40,7 +47,7 @@ export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<
   };
   for (const draft of drafts) {
     add(draft, refused(draft));
-    for (const each of guards) add(draft, each(draft, input, strangers));
+    for (const each of guards) add(draft, each(draft, input, facts));
   }
   const left = () => drafts.filter((draft) => !objections.has(draft));
   const deletions = left().filter(countsAsDeletion).length + input.deletedBefore;
@@ -105,6 +112,36 @@ function protect({ subject, diff }: Draft): Objection | undefined {
       verdict.verdict === 'delete'
         ? 'put its entry back with `protect: false`, apply, then remove it'
         : 'write `protect: false` in its entry, or undo the change',
+  };
+}
+
+function namedByEntries(world: World): ReadonlyMap<string, ResourceKey> {
+  const entries = [...world.subjects.values()].filter(
+    ({ desired, parent, kind }) => desired !== undefined && (parent === undefined || kind === 'ip'),
+  );
+  return new Map(
+    entries.flatMap(({ key, kind, desired, binding }) =>
+      [desired?.id, binding?.id].flatMap((id) => (id === undefined ? [] : [[`${kind} ${id}`, key] as const])),
+    ),
+  );
+}
+
+/** What another entry names by its id is not to go because it had another name before. */
+function namedElsewhere(
+  { subject, diff }: Draft,
+  _input: GuardInput,
+  { named }: Facts,
+): Objection | undefined {
+  const id = subject.binding?.id;
+  if (diff.verdict.verdict !== 'delete' || id === undefined || subject.desired !== undefined)
+    return undefined;
+  const other = named.get(`${subject.kind} ${id}`);
+  if (other === undefined) return undefined;
+  return {
+    verb: 'delete',
+    code: 'named_elsewhere',
+    reason: `${other} names ${subject.kind} ${id} as well`,
+    resolve: `vdcsync apply, which lets ${subject.key} go and keeps ${other}`,
   };
 }
 

@@ -10,6 +10,9 @@ export type Expansion =
 const marker = /\$?\$\{env:/;
 const variable = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
+/** Tokens and webhook secrets would end in plans, in the state and at the API. */
+const secret = /^(VDC|VDCSYNC)_.*(TOKEN|SECRET)|^VDC_TOKEN/;
+
 const howToWrite =
   // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the syntax being explained
   'write `${env:NAME}` with the name of an environment variable, or `$${env:` for the characters themselves';
@@ -31,6 +34,8 @@ export function expand(raw: string, environment: Environment): Expansion {
     if (!variable.test(name)) {
       return { problem: howToWrite };
     }
+    if (secret.test(name))
+      return { problem: `\`${name}\` is a secret of vdcsync's own, which no resource is given` };
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
     if (value === undefined) return { problem: `the environment variable \`${name}\` is not set` };
     used.push(name);
