@@ -98,7 +98,7 @@ function resultOf(
   turn: Exclude<Turn, { now: 'again' }> | Interrupted,
   durationMs: number,
 ): OperationResult {
-  const requestId = run.intents.get(key)?.requestId;
+  const requestId = run.requestIds.get(key);
   const base = { key, verb, durationMs, ...(requestId === undefined ? {} : { requestId }) };
   switch (turn.now) {
     case 'satisfied':

@@ -47,6 +47,8 @@ export interface Run {
   world: World;
   /** When servers of this run were accepted, for the time their firewalls took. Monotonic ms. */
   readonly openSince: Map<ResourceKey, number>;
+  /** Of the last answer to each key, also where its intent is closed. */
+  readonly requestIds: Map<ResourceKey, string>;
   /** GPU packages refused for want of cards, by server. */
   readonly exhausted: Map<ResourceKey, readonly string[]>;
 
@@ -149,6 +151,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
     moves: [...moves],
     stopwatch: createStopwatch(clock, profile.timeScale),
     openSince: new Map(),
+    requestIds: new Map(),
     exhausted: new Map(),
     kindOf(name) {
       const kind = kinds.get(name);

@@ -107,6 +107,7 @@ function spendOf(run: Run, { kind, verb }: Intent): Spend {
 async function record(run: Run, intent: Intent, result: WriteResult, next: Disposition): Promise<Progress> {
   const now = run.deps.clock.now();
   const requestId = result.type === 'answer' ? { requestId: result.requestId } : {};
+  if (result.type === 'answer') run.requestIds.set(intent.key, result.requestId);
   switch (next.do) {
     case 'accept':
       return accept(run, intent, result as Conclusive, next.task, next.breach);
@@ -128,7 +129,7 @@ async function record(run: Run, intent: Intent, result: WriteResult, next: Dispo
     case 'next_preference':
       return nextPreference(run, intent, next.afterMs, next.reason);
     case 'refuse':
-      return refused(run, intent, next);
+      return refused(run, await run.update(intent, requestId), next);
     case 'look': {
       const { afterMs, reason } = next;
       // What has taken effect is never to have a new key, whatever its resends are answered.
