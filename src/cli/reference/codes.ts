@@ -83,6 +83,11 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   overtaken: ['the project moved between plan and write', 'nothing: it is planned again'],
   project_not_active: ['the project is suspended', 'what adds spending waits until it is Active'],
   protected: ['the entry says `protect: true`', 'write `protect: false` if this is meant'],
+  named_elsewhere: [
+    'it has left the file, and another entry names the same resource',
+    'apply: the old name goes, and the resource stays',
+  ],
+  bound_already: ['another entry is bound to the same resource', 'correct the `id:` of one of the two'],
   prune_disabled: [
     'it has left the file, and `settings.prune` is false',
     'set `prune: true`, or put the entry back',
