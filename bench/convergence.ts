@@ -1,4 +1,5 @@
 import { rig } from '../test/support/rig.ts';
+import { fleetSpec } from './fleet-spec.ts';
 import type { Row } from './table.ts';
 
 const servers = 200;
@@ -14,7 +15,7 @@ const limits = { writes: 20, reads: 60, windowMs: 60_000 };
  */
 export async function convergence(): Promise<Row[]> {
   const { apply, emulator } = rig();
-  const report = await apply(spec());
+  const report = await apply(fleetSpec(servers));
   if (report.outcome !== 'converged') throw new Error(`not converged: ${JSON.stringify(report.blocked[0])}`);
 
   const writes = emulator.requests.filter(({ method }) => method !== 'GET').length;
@@ -38,24 +39,4 @@ export async function convergence(): Promise<Row[]> {
     { figure: 'polls a task', value: report.requests.polls / tasks, aim: '< 2' },
     { figure: 'our own 429s', value: report.requests.throttled, aim: '0' },
   ];
-}
-
-function spec(): string {
-  const one = (at: number) => `
-  web-${at}:
-    server_type: sliders-1
-    image: ubuntu-24.04
-    cores: 2
-    memory_mb: 4096
-    disk_gb: 40
-    public_ipv4: {new: true}
-    network_interfaces: [backend]
-    firewall:
-      enabled: true
-      rules: [{direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22"}]`;
-  return `
-networks:
-  backend: {cidr: 10.20.0.0/20}
-servers:${Array.from({ length: servers }, (_, at) => one(at)).join('')}
-`;
 }

@@ -10,6 +10,7 @@ import { survey } from '../src/engine/survey.ts';
 import { buildPlan } from '../src/plan/build.ts';
 import { kinds } from '../src/reconcilers/registry.ts';
 import { load } from '../test/support/rig.ts';
+import { fleetSpec } from './fleet-spec.ts';
 import type { Row } from './table.ts';
 
 const rounds = 7;
@@ -44,7 +45,7 @@ export async function planning(): Promise<Row[]> {
 
 async function measure(resources: number, bound: boolean) {
   const servers = resources / 4;
-  const desired = load(spec(servers));
+  const desired = load(fleetSpec(servers));
   const world = await worldOf(desired, servers, bound);
   const copy = structuredClone({ desired: desired.resources, observed: [...world.observed] });
   const plan = () =>
@@ -73,25 +74,6 @@ function median(work: () => unknown): number {
     return Number(process.hrtime.bigint() - start) / 1e6;
   });
   return times.sort((a, b) => a - b)[Math.floor(rounds / 2)] ?? 0;
-}
-
-/** Four resources a server: itself, its address, its card, its firewall. */
-function spec(servers: number): string {
-  const one = (at: number) => `
-  web-${at}:
-    server_type: sliders-1
-    image: ubuntu-24.04
-    cores: 2
-    memory_mb: 4096
-    disk_gb: 40
-    public_ipv4: {new: true}
-    network_interfaces: [backend]
-    firewall: {enabled: true, rules: [{direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22"}]}`;
-  return `
-networks:
-  backend: {cidr: 10.20.0.0/16}
-servers:${Array.from({ length: servers }, (_, at) => one(at)).join('')}
-`;
 }
 
 /** A project in which, if `bound`, everything is as the file wants it. */
