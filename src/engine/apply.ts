@@ -2,7 +2,7 @@ import equal from 'fast-deep-equal';
 import type { Desired } from '../core/desired.ts';
 import { PlanStaleError } from '../core/errors.ts';
 import { digestOf } from '../core/json.ts';
-import type { ResourceKey } from '../core/keys.ts';
+import { parseKey, type ResourceKey } from '../core/keys.ts';
 import { type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import type { Intent, StateChange } from '../core/state.ts';
@@ -133,9 +133,12 @@ function tries(results: readonly OperationResult[], id: OperationId): number {
     .length;
 }
 
-/** Once a run, whatever a clock says of its age. */
+/** Once a run, whatever a clock says of its age; and again for a server that was replaced since. */
 function isDone(results: readonly OperationResult[], key: ResourceKey): boolean {
-  return results.some((result) => result.key === key && result.outcome === 'done');
+  const parent = parseKey(key)?.parent;
+  const last = (wanted: ResourceKey | undefined) =>
+    results.findLastIndex((result) => result.key === wanted && result.outcome === 'done');
+  return last(key) > last(parent);
 }
 
 /** What failed and was left behind in this run is for a person, or for the next run, to look at. */

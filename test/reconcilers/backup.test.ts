@@ -22,6 +22,20 @@ describe('reconcilers/backup', () => {
     expect(projectOf(emulator).backups).toHaveLength(2);
   });
 
+  test('of a server that is replaced in the same run is taken anew', async () => {
+    const { apply } = rig();
+    const small = (ips: string, more: string) =>
+      `settings: {prune: true, max_deletions: 9}\nips: {${ips}: {}}\n${file(`replace: allowed${more}`)}`;
+    await apply(small('old', ''));
+
+    // The address is the only free one once `old` is released, so the server is replaced in a later round.
+    const report = await apply(small('new', ', public_ipv4: {ip: new}, backup: {max_age: 24h}'));
+
+    expect(report.outcome).toBe('converged');
+    const taken = report.results.filter(({ key }) => key === 'servers.web.backup');
+    expect(taken.map(({ outcome }) => outcome)).toEqual(['done', 'done']);
+  });
+
   test.each([
     ['2026-01-01T11:59:59Z', 'create'],
     ['2026-01-01T12:00:00Z', 'unchanged'],
