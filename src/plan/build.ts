@@ -64,8 +64,12 @@ export function buildPlan(input: PlanInput): Planned {
     inFlight,
   );
   const operations = select(possible, input.selection);
+  // Refused before, and made by somebody else since: also that is for a person to know.
+  const taken = new Map(
+    [...objections.values()].filter(({ code }) => code === 'name_exists').map((each) => [each.key, each]),
+  );
   const everythingBlocked = byKey([
-    ...[...inFlight.values()].flatMap((intent) => blockedIntent(intent, world)),
+    ...[...inFlight.values()].flatMap((intent) => blockedIntent(intent, world, taken.get(intent.key))),
     ...[...objections].flatMap(([{ subject }, objection]) => (inFlight.has(subject.key) ? [] : [objection])),
     ...held,
   ]);
@@ -204,9 +208,10 @@ export function isOvertaken(intent: Intent, world: World): boolean {
   return digestOf(world.subjects.get(intent.key)?.desired?.value ?? null) !== intent.basis;
 }
 
-function blockedIntent(intent: Intent, world: World): Blocked[] {
+function blockedIntent(intent: Intent, world: World, taken: Blocked | undefined): Blocked[] {
   if (intent.phase !== 'blocked' || intent.blocked === undefined) return [];
-  const { code, reason, candidates, until } = intent.blocked;
+  const { code, candidates, until } = intent.blocked;
+  const reason = [intent.blocked.reason, ...(taken === undefined ? [] : [taken.reason])].join('; ');
   const position = world.subjects.get(intent.key)?.desired?.position;
   const where = position === undefined ? 'the file' : `${position.file}:${position.line}:${position.column}`;
   const adoptable = intent.verb === 'create' ? (candidates.length > 0 ? candidates : ['ID']) : [];
@@ -214,7 +219,9 @@ function blockedIntent(intent: Intent, world: World): Blocked[] {
   const file = until === 'file' && intent.verb !== 'delete';
   const commands = [
     ...(file ? [`correct the entry at ${where}`] : []),
-    ...(file ? [] : adoptable.map((id) => `vdcsync resolve ${intent.key} --adopt ${id}`)),
+    ...(file && taken === undefined
+      ? []
+      : adoptable.map((id) => `vdcsync resolve ${intent.key} --adopt ${id}`)),
     `vdcsync resolve ${intent.key} --absent`,
     ...(intent.verb === 'delete' ? [`vdcsync resolve ${intent.key} --abandon`] : []),
   ];

@@ -38,6 +38,17 @@ describe('plan: writes that are not settled', () => {
     );
   });
 
+  test('a refusal of what has come to be by another hand offers to adopt it', () => {
+    const live = { id: 41, name: 'a', cidr: '10.1.0.0/24', is_default: false, server_count: 0, router: null };
+    const observed = new Map([['networks.a', { sameName: [live] }]]);
+    const plan = planOf(worldOf(desired, { observed } as never), {
+      openIntents: [intent({ blocked: refused })],
+    });
+
+    expect(plan.blocked[0]?.reason).toContain('cidr: is taken; the project has a network named "a" (id 41');
+    expect(plan.blocked[0]?.resolve).toContain('| vdcsync resolve networks.a --adopt ID |');
+  });
+
   test('a refusal names the place in the file, and ends when the entry changes', () => {
     const held = planOf(worldOf(desired), { openIntents: [intent({ blocked: refused })] });
     const edited = planOf(worldOf(desired), {
