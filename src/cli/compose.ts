@@ -11,19 +11,13 @@ import type { ApiProfile } from '../core/profile.ts';
 import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { StateStore } from '../core/state.ts';
 import type { Transport } from '../core/transport.ts';
-import { createEmulator } from '../emulator/emulator.ts';
-import { readWorldFile } from '../emulator/persistence.ts';
-import { loadProfile as loadEmulatorProfile } from '../emulator/profile.ts';
 import { createEngine, type Engine, type EngineDeps } from '../engine/engine.ts';
-import { createLogger } from '../platform/logger.ts';
 import { systemClock } from '../platform/system-clock.ts';
 import { systemRandom } from '../platform/system-random.ts';
-import { undiciTransport } from '../platform/undici-transport.ts';
 import { kinds } from '../reconcilers/registry.ts';
 import { openState } from '../state/open.ts';
 import type { Holder } from '../state/owner-lock.ts';
 import { baseUrlOf, type CommonFlags, logSettings, profileOf, stateLocation, tokenSource } from './config.ts';
-import { embeddedBaseUrl, embeddedSpeed, keptTransport, worldFile } from './embedded.ts';
 import type { Io } from './terminal.ts';
 import { version } from './version.ts';
 
@@ -75,7 +69,7 @@ const serviceNote = 'service';
 
 /** Puts client, state and engine together. What was opened is closed again when a later part fails. */
 export async function openSession(flags: CommonFlags, io: Io, options: SessionOptions): Promise<Session> {
-  const service = openService(flags, io, options);
+  const service = await openService(flags, io, options);
   try {
     const store = await openStore(flags, io, options.mode, options.onWait);
     try {
@@ -133,7 +127,7 @@ async function assemble(
     random: systemRandom,
     profile,
     uses: memoryOf(store, options.mode),
-    logger: loggerOf(io, options),
+    logger: await loggerOf(io, options),
     version,
   });
   const counts = (): RequestCounts => {
@@ -172,18 +166,32 @@ async function assemble(
   };
 }
 
-function openService(flags: CommonFlags, io: Io, options: SessionOptions): Service {
+function openService(flags: CommonFlags, io: Io, options: SessionOptions): Promise<Service> {
   return flags.emulator === true ? embeddedService(flags, io, options) : remoteService(flags, io, options);
 }
 
-function remoteService(flags: CommonFlags, io: Io, { token: place }: SessionOptions): Service {
+// One of the two sides is used, so one is loaded.
+
+async function remoteService(flags: CommonFlags, io: Io, { token: place }: SessionOptions): Promise<Service> {
   const baseUrl = parseBaseUrl(baseUrlOf(io));
   const token = tokenSource(io, place);
   const { profile } = profileOf(flags, io);
+  const { undiciTransport } = await import('../platform/undici-transport.ts');
   return { name: 'api', baseUrl, token, profile, transport: undiciTransport() };
 }
 
-function embeddedService(flags: CommonFlags, io: Io, { mode, projectId }: SessionOptions): Service {
+async function embeddedService(
+  flags: CommonFlags,
+  io: Io,
+  { mode, projectId }: SessionOptions,
+): Promise<Service> {
+  const [embedded, { createEmulator }, { readWorldFile }, emulatorProfile] = await Promise.all([
+    import('./embedded.ts'),
+    import('../emulator/emulator.ts'),
+    import('../emulator/persistence.ts'),
+    import('../emulator/profile.ts'),
+  ]);
+  const { embeddedBaseUrl, embeddedSpeed, keptTransport, worldFile } = embedded;
   const { profile, text } = profileOf(flags, io);
   const speed = profile.timeScale === 1 ? embeddedSpeed : profile.timeScale;
   const path = worldFile(stateLocation(flags, io));
@@ -199,7 +207,7 @@ function embeddedService(flags: CommonFlags, io: Io, { mode, projectId }: Sessio
     seed: 'vdcsync',
     speed,
     projects: [{ id: projectId, name: 'emulated' }],
-    profile: loadEmulatorProfile(text),
+    profile: emulatorProfile.loadProfile(text),
     ...(saved === null ? {} : { world: saved }),
   });
   const { readWrite } = emulator.tokens(projectId);
@@ -235,9 +243,10 @@ function memoryOf(store: StateStore, mode: 'read' | 'write'): UseMemory {
   return mode === 'write' ? memory : readOnlyMemory(memory);
 }
 
-function loggerOf(io: Io, { writeLog, logger }: SessionOptions): ApiLogger {
+async function loggerOf(io: Io, { writeLog, logger }: SessionOptions): Promise<ApiLogger> {
   if (logger !== undefined) return logger;
   const { level, format } = logSettings(io);
   if (level === 'silent') return silent;
+  const { createLogger } = await import('../platform/logger.ts');
   return createLogger({ level, format, write: writeLog ?? ((line) => void io.stderr.write(line)) });
 }

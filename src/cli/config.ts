@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { TokenPlace } from '../core/desired.ts';
 import { ConfigError } from '../core/errors.ts';
 import { type ApiProfile, documentedProfile } from '../core/profile.ts';
-import { type LogFormat, type LogLevel, logFormats, logLevels } from '../platform/logger.ts';
+import { type LogFormat, type LogLevel, logFormats, logLevels } from '../platform/log-levels.ts';
 import { loadPrices, loadProfile } from './profile.ts';
 import type { Io } from './terminal.ts';
 

@@ -1,24 +1,24 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { projectSchemaText } from '../spec/generate-schema.ts';
-import { type ApplyFlags, apply } from './commands/apply.ts';
+import type { ApplyFlags } from './commands/apply.ts';
 import { completion, type Shell, shells } from './commands/completion.ts';
-import { type DoctorFlags, doctor } from './commands/doctor.ts';
-import { type EmulatorFlags, emulator } from './commands/emulator.ts';
-import { type ExportFlags, exportProject } from './commands/export.ts';
-import { type HistoryFlags, history } from './commands/history.ts';
-import { type InitFlags, init } from './commands/init.ts';
-import { planFormats } from './commands/output.ts';
-import { type PlanFlags, plan } from './commands/plan.ts';
-import { type RehearseFlags, rehearse } from './commands/rehearse.ts';
-import { run } from './commands/run.ts';
-import { type AdoptFlags, adopt, type ResolveFlags, resolve } from './commands/settle.ts';
-import { type StatusFlags, status } from './commands/status.ts';
-import { type ValidateFlags, validate } from './commands/validate.ts';
+import type { DoctorFlags } from './commands/doctor.ts';
+import type { EmulatorFlags } from './commands/emulator.ts';
+import type { ExportFlags } from './commands/export.ts';
+import type { HistoryFlags } from './commands/history.ts';
+import type { InitFlags } from './commands/init.ts';
+import type { PlanFlags } from './commands/plan.ts';
+import type { RehearseFlags } from './commands/rehearse.ts';
+import type { AdoptFlags, ResolveFlags } from './commands/settle.ts';
+import type { StatusFlags } from './commands/status.ts';
+import type { ValidateFlags } from './commands/validate.ts';
 import type { RunFlags } from './daemon-settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
 import { exampleText } from './help.ts';
+import { planFormats } from './plan-formats.ts';
 import type { Io } from './terminal.ts';
 import { version } from './version.ts';
+
+// A command's own modules are loaded when it runs: most calls need a small part of the whole.
 
 /** Runs one call of the command line. Never rejects: whatever happens is told, and has its exit code. */
 export async function main(args: readonly string[], io: Io): Promise<ExitCode> {
@@ -61,7 +61,10 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
 
   withFile(command('validate', 'check the file offline; every error at once, as file:line:col: message'))
     .addOption(textOrJson())
-    .action(async (flags: ValidateFlags) => end(await validate(flags, io)));
+    .action(async (flags: ValidateFlags) => {
+      const { validate } = await import('./commands/validate.ts');
+      end(await validate(flags, io));
+    });
 
   withSelection(withApi(command('plan', 'show what apply would do; changes nothing')))
     .addOption(new Option('--format <format>', 'form of the result (default: text)').choices(planFormats))
@@ -72,19 +75,29 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .addOption(new Option('--dry-run', 'plan is one').hideHelp())
     .addOption(new Option('-y, --yes', 'there is nothing to ask').hideHelp())
     .option('--detailed-exitcode', 'exit with 2 where there are changes, and 3 where something is blocked')
-    .action(async (flags: PlanFlags) => end(await plan(flags, io)));
+    .action(async (flags: PlanFlags) => {
+      const { plan } = await import('./commands/plan.ts');
+      end(await plan(flags, io));
+    });
 
   withSelection(withChanges(command('apply', 'carry the plan out until the project is as the file says')))
     .option('--plan <file>', 'carry out exactly this saved plan, or refuse if world or file have moved')
-    .action(async (flags: ApplyFlags) => end(await apply(flags, io)));
+    .action(async (flags: ApplyFlags) => {
+      const { apply } = await import('./commands/apply.ts');
+      end(await apply(flags, io));
+    });
 
-  withChanges(command('destroy', 'delete everything that is managed')).action(async (flags: ApplyFlags) =>
-    end(await apply(flags, io, true)),
-  );
+  withChanges(command('destroy', 'delete everything that is managed')).action(async (flags: ApplyFlags) => {
+    const { apply } = await import('./commands/apply.ts');
+    end(await apply(flags, io, true));
+  });
 
   withRun(
     command('run', 'the daemon, and the default: watch the file or a branch, and keep the project so'),
-  ).action(async (flags: RunFlags) => end(await run(flags, io)));
+  ).action(async (flags: RunFlags) => {
+    const { run } = await import('./commands/run.ts');
+    end(await run(flags, io));
+  });
 
   withState(
     command('export', 'print a spec of the live project, ids included; planning it gives nothing but adopt'),
@@ -95,13 +108,19 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .addOption(
       new Option('--format <format>', 'form of the result (default: yaml)').choices(['yaml', 'json']),
     )
-    .action(async (flags: ExportFlags) => end(await exportProject(flags, io)));
+    .action(async (flags: ExportFlags) => {
+      const { exportProject } = await import('./commands/export.ts');
+      end(await exportProject(flags, io));
+    });
 
   withApi(command('adopt', 'bind a key of the file to a live resource'))
     .argument('<key>', 'such as servers.web-1')
     .argument('<id>', "the API's own id")
     .addOption(textOrJson())
-    .action(async (key: string, id: string, flags: AdoptFlags) => end(await adopt(key, id, flags, io)));
+    .action(async (key: string, id: string, flags: AdoptFlags) => {
+      const { adopt } = await import('./commands/settle.ts');
+      end(await adopt(key, id, flags, io));
+    });
 
   withApi(command('resolve', 'settle a blocked write, whose outcome only a person can tell'))
     .argument('<key>', 'such as servers.web-1')
@@ -109,22 +128,34 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .option('--absent', 'it did not happen')
     .option('--abandon', 'forget it, whatever it did')
     .addOption(textOrJson())
-    .action(async (key: string, flags: ResolveFlags) => end(await resolve(key, flags, io)));
+    .action(async (key: string, flags: ResolveFlags) => {
+      const { resolve } = await import('./commands/settle.ts');
+      end(await resolve(key, flags, io));
+    });
 
   withApi(command('status', 'show what is managed, blocked, in flight, billed and idle'))
     .addOption(textOrJson())
     .option('--offline', 'from the state alone')
-    .action(async (flags: StatusFlags) => end(await status(flags, io)));
+    .action(async (flags: StatusFlags) => {
+      const { status } = await import('./commands/status.ts');
+      end(await status(flags, io));
+    });
 
   withApi(command('doctor', 'check all that an apply relies on, by safe reads alone'))
     .addOption(textOrJson())
-    .action(async (flags: DoctorFlags) => end(await doctor(flags, io)));
+    .action(async (flags: DoctorFlags) => {
+      const { doctor } = await import('./commands/doctor.ts');
+      end(await doctor(flags, io));
+    });
 
   withState(command('history', 'show every write ever sent, newest first'))
     .addOption(textOrJson())
     .option('--key <key>', 'only of this resource')
     .option('--limit <count>', 'at most so many', wholeNumber(1, 100_000))
-    .action(async (flags: HistoryFlags) => end(await history(flags, io)));
+    .action(async (flags: HistoryFlags) => {
+      const { history } = await import('./commands/history.ts');
+      end(await history(flags, io));
+    });
 
   withFile(
     command(
@@ -140,7 +171,10 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
       wholeNumber(0, 100_000),
     )
     .addOption(textOrJson())
-    .action(async (flags: RehearseFlags) => end(await rehearse(flags, io)));
+    .action(async (flags: RehearseFlags) => {
+      const { rehearse } = await import('./commands/rehearse.ts');
+      end(await rehearse(flags, io));
+    });
 
   command('emulator', 'serve the whole API on this machine, to try and to test against')
     .option('--port <port>', '0, the default, picks a free one', wholeNumber(0, 65_535))
@@ -151,7 +185,10 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .option('--data <file>', 'keep the world in this file')
     .option('--project <id>', 'id of its project (default: 4711)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .addOption(textOrJson())
-    .action(async (flags: EmulatorFlags) => end(await emulator(flags, io)));
+    .action(async (flags: EmulatorFlags) => {
+      const { emulator } = await import('./commands/emulator.ts');
+      end(await emulator(flags, io));
+    });
 
   command('init', 'write a first spec by asking')
     .option('--out <file>', 'where to (default: vdcsync.yaml); must not be there yet')
@@ -162,9 +199,13 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     )
     .option('-y, --yes', 'ask nothing, take every default')
     .option('--emulator', 'with the catalogue of the emulator')
-    .action(async (flags: InitFlags) => end(await init(flags, io)));
+    .action(async (flags: InitFlags) => {
+      const { init } = await import('./commands/init.ts');
+      end(await init(flags, io));
+    });
 
-  command('schema', 'print the JSON Schema of the spec file').action(() => {
+  command('schema', 'print the JSON Schema of the spec file').action(async () => {
+    const { projectSchemaText } = await import('../spec/generate-schema.ts');
     io.stdout.write(projectSchemaText());
   });
 

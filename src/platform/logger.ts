@@ -1,9 +1,5 @@
 import { type DestinationStream, destination, type Logger, pino, stdTimeFunctions } from 'pino';
-
-export const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
-export type LogLevel = (typeof logLevels)[number];
-export const logFormats = ['text', 'json'] as const;
-export type LogFormat = (typeof logFormats)[number];
+import type { LogFormat, LogLevel } from './log-levels.ts';
 
 export interface LoggerOptions {
   /** Default `info`. */

@@ -3,13 +3,11 @@ import { resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
 import { reasonOf } from '../config.ts';
+import type { PlanFormat } from '../plan-formats.ts';
 import { planMermaid, planSvg } from '../render/plan-graph.ts';
 import { planMarkdown } from '../render/plan-markdown.ts';
 import { planText } from '../render/plan-text.ts';
 import { type Io, type Paint, paintFor, plainPaint } from '../terminal.ts';
-
-export const planFormats = ['text', 'json', 'markdown', 'svg', 'mermaid'] as const;
-export type PlanFormat = (typeof planFormats)[number];
 
 /** The plan in one of its forms. */
 export function formatPlan(plan: Plan, format: PlanFormat, paint: Paint): string {

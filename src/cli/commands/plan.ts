@@ -2,11 +2,12 @@ import type { Plan } from '../../core/plan.ts';
 import { openSession } from '../compose.ts';
 import type { CommonFlags } from '../config.ts';
 import { type ExitCode, exitCodes, Interrupted } from '../exit.ts';
+import type { PlanFormat } from '../plan-formats.ts';
 import { type SelectionFlags, selectionOf } from '../selection.ts';
 import { untilSignal } from '../signals.ts';
 import { readSpec } from '../spec-source.ts';
 import type { Io } from '../terminal.ts';
-import { type PlanFormat, putPlan } from './output.ts';
+import { putPlan } from './output.ts';
 
 export interface PlanFlags extends CommonFlags, SelectionFlags {
   readonly format?: PlanFormat;
