@@ -71,17 +71,20 @@ export function createLedger(emulator: Emulator, projectId: number): Ledger {
     writes,
     recordWrite: (intent) => void writes.set(intent.idempotencyKey, intent),
     look(stranger) {
+      const all = emulator.world.executions;
+      for (; executionsSeen < all.length; executionsSeen++) unborn.add(all[executionsSeen] as Execution);
+      // What a task brings forth by itself is whose request began it, whoever acts meanwhile.
+      const expected = new Set([...unborn].map(({ kind, id }) => `${kind} ${id}`));
       for (const sort of sorts) {
         const ids = new Set(listed(sort).map(({ id }) => String(id)));
         for (const [name, birth] of living)
           if (birth.sort === sort && !ids.has(birth.id)) living.delete(name);
         for (const id of ids) {
           const name = `${sort} ${id}`;
-          if (!living.has(name)) living.set(name, { number: births++, sort, id, stranger });
+          if (living.has(name)) continue;
+          living.set(name, { number: births++, sort, id, stranger: stranger && !expected.has(name) });
         }
       }
-      const all = emulator.world.executions;
-      for (; executionsSeen < all.length; executionsSeen++) unborn.add(all[executionsSeen] as Execution);
       for (const each of unborn) {
         if (each.id === null) continue;
         unborn.delete(each);

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { spread } from '../../src/cli/rehearse/trials.ts';
+import { calmRun } from '../../src/cli/rehearse/calm-run.ts';
+import { runTrial, spread, trialsFor } from '../../src/cli/rehearse/trials.ts';
+import { documentedProfile } from '../../src/core/profile.ts';
 import { contentsOf, folderWith, inProcess, oneNetwork } from './run.ts';
 
 const foreign = `version: 1
@@ -58,6 +60,15 @@ describe('cli: rehearse', () => {
     const { code, stderr } = await inProcess(['rehearse'], { cwd });
     expect(code).toBe(1);
     expect(stderr).toMatch(/^vdcsync\.yaml:3:\d+: unknown field `core`/m);
+  });
+
+  test('a task that hangs is waited for, and what comes of it is ours', async () => {
+    const networks = { backend: { cidr: '10.20.0.0/24' } };
+    const spec = { settings: {}, networks, ips: {}, isos: {}, servers: {} };
+    const { plan } = await calmRun(spec, 4711, documentedProfile, '');
+    const trials = await trialsFor(spec, plan, 0);
+    const hung = trials.filter(({ name }) => name === 'task stuck on create_network');
+    expect(await Promise.all(hung.map(runTrial))).toMatchObject([{ converged: true, rule: null }]);
   });
 
   test('fewer crashes than steps are spread over the whole run', () => {

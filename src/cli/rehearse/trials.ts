@@ -70,16 +70,10 @@ function faultsOn(
   what: string,
   when: { readonly path?: string; readonly method?: string },
 ): Trial[] {
-  return Object.entries(actions).flatMap(([name, action]) => {
-    // With a task that never ends there is nothing to converge to: it is told as stuck, and waited for.
-    if (name === 'task stuck') return [];
-    return [
-      {
-        name: `${name} on ${what}`,
-        story: { ...base, faults: [faultRule({ ...when, nth: 1 }, action)] },
-      },
-    ];
-  });
+  return Object.entries(actions).map(([name, action]) => ({
+    name: `${name} on ${what}`,
+    story: { ...base, faults: [faultRule({ ...when, nth: 1 }, action)] },
+  }));
 }
 
 /** Up to `most` whole numbers from 1 to `count`, evenly spread, both ends among them. */
