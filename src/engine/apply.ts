@@ -13,7 +13,7 @@ import { block, close } from './endings.ts';
 import type { ApplyOptions, EngineDeps, Repeating } from './engine.ts';
 import { isAbort, isFailedRead } from './interruption.ts';
 import { openRun, planFor, rememberTrust, withoutResources } from './look.ts';
-import { released } from './release.ts';
+import { letGo, released } from './release.ts';
 import type { Run } from './run.ts';
 import { settleOpen } from './settle-open.ts';
 import type { WriteGate } from './write-gate.ts';
@@ -226,7 +226,9 @@ async function releaseChanges(run: Run, releases: readonly Release[]): Promise<S
     releases.filter((each) => each.gone),
   );
   return [
-    ...kept.map(({ key, reason }) => ({ type: 'release', key, gone: false, reason }) as const),
+    ...new Map(
+      kept.flatMap(({ key, reason }) => letGo(run, key, reason).map((each) => [each.key, each])),
+    ).values(),
     ...gone.flatMap(({ key, reason }) => released(run, key, reason)),
   ];
 }

@@ -7,7 +7,7 @@ import { boundBy, close } from './endings.ts';
 import type { EngineDeps, Resolution } from './engine.ts';
 import { openRun } from './look.ts';
 import { bindingOf } from './operate.ts';
-import { released } from './release.ts';
+import { letGo, released } from './release.ts';
 import type { Run } from './run.ts';
 import { survey } from './survey.ts';
 import type { WriteGate } from './write-gate.ts';
@@ -39,15 +39,23 @@ export async function adoptKey(
   await deps.store.claimProject(desired.projectId);
   await run.keepMoves();
   const binding = bindingOf(run, subject, id);
-  const changes: StateChange[] = [
+  const before = subject.binding?.id === id ? undefined : subject.binding;
+  await run.change([
     ...takenFrom(run, binding),
-    ...(subject.binding === undefined || subject.binding.id === id
-      ? []
-      : [{ type: 'release', key, gone: false, reason: `bound to ${id} instead` } as const]),
+    ...(before === undefined ? [] : letGo(run, key, `bound to ${id} instead`)),
     { type: 'bind', binding },
-  ];
-  await run.change(changes);
-  return `${key} is bound to ${id}.`;
+  ]);
+  return `${key} is bound to ${id}.${before === undefined ? '' : stays(run, before)}`;
+}
+
+/** What is let go of goes on being billed where it is still there. */
+function stays({ world, kindOf }: Run, { kind, id }: Binding): string {
+  const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
+  const name = kind === 'ip' ? world.ip(id)?.address : id;
+  const noun = kind === 'ip' ? 'address' : kind.replaceAll('_', ' ');
+  const what = [`${noun} ${name ?? id}`, ...(held.length === 0 ? [] : [`address ${held.join(', ')}`])];
+  const billed = kindOf(kind).billed ? ', and is billed as long as it is there' : '';
+  return ` What it stood for is nobody's now${billed}: ${what.join(' with ')}.`;
 }
 
 /** Ends an intent on a person's word, checked against the project where that is possible. */

@@ -4,7 +4,7 @@ import type { Operation } from '../core/plan.ts';
 import { isOvertaken } from '../plan/build.ts';
 import { beginIntent, contextOf } from './begin.ts';
 import { close, type Progress } from './endings.ts';
-import { released } from './release.ts';
+import { letGo, released } from './release.ts';
 import type { Run } from './run.ts';
 import { advance, send } from './settle.ts';
 import { type NotAsked, stillAsked } from './still-asked.ts';
@@ -114,9 +114,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const renamed =
     owner === undefined
       ? []
-      : released(run, owner.key, `the file calls it ${subject.key} now`).map(
-          (change) => ({ ...change, gone: false }) as const,
-        );
+      : letGo(run, owner.key, `the file calls it ${subject.key} now`);
   await run.deps.store.claimProject(run.desired.projectId);
   await run.change([...renamed, { type: 'bind', binding: bindingOf(run, subject, id) }]);
   return { now: 'closed', outcome: 'done', detail: 'adopted' };

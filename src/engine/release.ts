@@ -12,3 +12,17 @@ export function released(run: Run, key: ResourceKey, reason: string): StateChang
     ),
   ];
 }
+
+/** What ends with a resource that stays and is this file's no longer: all that is in it, its address too. */
+export function letGo(
+  run: Run,
+  key: ResourceKey,
+  reason: string,
+): Extract<StateChange, { type: 'release' }>[] {
+  return [key, ...run.boundIn(key).map((child) => child.key)].map((each) => ({
+    type: 'release',
+    key: each,
+    gone: false,
+    reason,
+  }));
+}

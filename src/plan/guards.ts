@@ -31,7 +31,15 @@ type Guard = (draft: Draft, input: GuardInput, facts: Facts) => Objection | unde
  * What holds an operation back although it could be done, most fundamental first.
  * The first guard that objects gives the reason.
  */
-const guards: readonly Guard[] = [suspended, protect, namedElsewhere, prune, replacement, unmanaged];
+const guards: readonly Guard[] = [
+  suspended,
+  attached,
+  protect,
+  namedElsewhere,
+  prune,
+  replacement,
+  unmanaged,
+];
 
 /**
  * What is held against the drafts. The caps come last and count only what nothing else
@@ -112,6 +120,21 @@ function protect({ subject, diff }: Draft): Objection | undefined {
       verdict.verdict === 'delete'
         ? 'put its entry back with `protect: false`, apply, then remove it'
         : 'write `protect: false` in its entry, or undo the change',
+  };
+}
+
+/** The server that an address came with is nobody's now, or a list is behind the times: either way it is in use. */
+function attached({ subject, diff }: Draft, { world }: GuardInput): Objection | undefined {
+  const { key, kind, parent, binding } = subject;
+  if (kind !== 'ip' || parent === undefined || diff.verdict.verdict !== 'delete') return undefined;
+  const live = world.ip(binding?.id ?? '');
+  const holder = live?.server_id ?? null;
+  if (holder === null || world.keyOf('server', String(holder)) !== undefined) return undefined;
+  return {
+    verb: 'delete',
+    code: 'ip_in_use',
+    reason: `${live?.address} is attached to server ${holder}, which is not being deleted`,
+    resolve: `vdcsync apply (once it is detached) | vdcsync forget ${key} (to let it stay, billed)`,
   };
 }
 

@@ -168,6 +168,12 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
     return { verdict: { verdict: 'release', gone: true, reason } };
   }
   const server = parent === undefined ? undefined : world.subjects.get(parent);
+  if (server?.desired?.managed === false) return staysWith(live, `${parent} is not managed any more`);
+  if (server?.binding !== undefined && server.binding.id !== binding.parentId)
+    return staysWith(
+      live,
+      `${parent} is server ${server.binding.id} now, and it came with ${binding.parentId}`,
+    );
   const stays = server?.desired !== undefined && server.binding?.id === binding.parentId;
   // A server that is gone is made anew, with a new address; where drift is only reported, it is not.
   const remade = stays && !world.isThere(server.key) && world.settings.drift === 'correct';
@@ -176,6 +182,15 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
   return {
     verdict: { verdict: 'release', gone: false, reason: 'keep_ip: the address stays with the project' },
     leftBilled: [`${live.address} stays billed: keep_ip`],
+  };
+}
+
+/** Its server has been let go of, and nobody has said that the address is to go. */
+function staysWith({ address }: Ip, why: string): Diff {
+  const reason = `address ${address} is let go of: ${why}`;
+  return {
+    verdict: { verdict: 'release', gone: false, reason },
+    leftBilled: [`${address} stays billed: ${why}`],
   };
 }
 

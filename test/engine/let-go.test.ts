@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
+
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const head = 'settings: {prune: true, max_deletions: 10}\n';
+const spec = `${head}servers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
+const key = 'servers.web' as ResourceKey;
+
+const releases = (played: Rig) => played.writes().filter(({ method }) => method === 'DELETE');
+const addresses = ({ emulator }: Rig) =>
+  (emulator.world.projects[0]?.ips ?? []).map(({ address }) => address);
+const boundKeys = async ({ store }: Rig) => (await store.bindings()).map((each) => each.key as string);
+
+describe('engine: a server that is let go of takes its address with it', () => {
+  test('adopting another server leaves the old one, and its address, alone', async () => {
+    const played = rig();
+    await played.apply(spec);
+    const [old] = addresses(played);
+    const other = played.emulator.mutate({ do: 'add_server', name: 'web', public: true }) as { id: number };
+
+    const said = await played.clock.run(played.engine.adopt(load(spec), key, String(other.id)));
+    const plan = await played.plan(spec);
+    await played.apply(spec);
+    played.emulator.mutate({ do: 'delete_server', id: 2001 });
+    await played.apply(spec);
+
+    expect(said).toContain('server 2001');
+    expect(said).toContain(`${old}`);
+    expect(plan.operations.filter(({ verb }) => verb === 'delete')).toEqual([]);
+    expect(releases(played)).toEqual([]);
+    expect(addresses(played)).toContain(old);
+  });
+
+  test('so does `managed: false`', async () => {
+    const played = rig();
+    await played.apply(spec);
+    const [address] = addresses(played);
+    const unmanaged = `${head}servers:\n  web: {id: 2001, managed: false}\n`;
+
+    const plan = await played.plan(unmanaged);
+    await played.apply(unmanaged);
+    expect(await boundKeys(played)).toEqual([]);
+    played.emulator.mutate({ do: 'delete_server', id: 2001 });
+    await played.apply(head);
+
+    expect(plan.cost.left_billed.join()).toContain(`${address} stays billed`);
+    expect(releases(played)).toEqual([]);
+    expect(addresses(played)).toEqual([address]);
+  });
+
+  test('and another name for it by its id', async () => {
+    const played = rig();
+    await played.apply(spec);
+    const renamed = `${head}servers:\n  shop: {id: 2001, protect: true}\n`;
+
+    await played.apply(renamed);
+    await played.apply(renamed);
+
+    expect(releases(played)).toEqual([]);
+    expect(await boundKeys(played)).toEqual(['servers.shop']);
+  });
+
+  test('an address that a state still binds to a server nobody has is not deleted while attached', async () => {
+    const played = rig();
+    await played.apply(spec);
+    const change = { type: 'release', key, gone: false, reason: 'by hand' } as const;
+    await played.store.change([change], played.clock.now());
+    played.restart();
+
+    const plan = await played.plan(head);
+
+    expect(plan.operations).toEqual([]);
+    expect(plan.blocked).toMatchObject([{ key: 'servers.web.public_ipv4', code: 'ip_in_use' }]);
+  });
+});
