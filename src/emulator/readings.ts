@@ -87,7 +87,10 @@ export interface Readings {
   ruleFields: 'shown' | 'any';
   /** `@assumption A47` */
   skippedServerCount: 0 | null;
+  /** `@assumption A48` */
   serverFields: 'documented' | 'sizes';
+  /** `@assumption A49` */
+  reusePool: 'any' | 'same';
 }
 
 /** The first of each list is the default; `number` stands for any whole number from zero. */
@@ -135,6 +138,7 @@ const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings
   ruleFields: ['shown', 'any'],
   skippedServerCount: [0, null],
   serverFields: ['documented', 'sizes'],
+  reusePool: ['any', 'same'],
 };
 
 /** Each reading at its default. */

@@ -75,14 +75,24 @@ describe('emulator/servers', () => {
     expect((await call('GET', `/ips/${ip.id}`)).body.data.server_id).toBeNull();
   });
 
-  test('reuse takes a free address of the pool that serves the type, else a new one', async () => {
+  test('reuse takes any free address of the project, and a new one only when none is free', async () => {
     const { call, emulator } = stage();
     const main = (await call('POST', '/ips', {})).body.data;
-    const gpu = (await call('POST', '/servers', await gpuServer(call, { public_ipv4: { reuse: true } }))).body
-      .data;
+    const reuse = { public_ipv4: { reuse: true } };
+    const gpu = (await call('POST', '/servers', await gpuServer(call, reuse))).body.data;
+    expect(gpu.ipv4).toBe(main.address);
+    const web = (await call('POST', '/servers', await sliderServer(call, reuse))).body.data;
+    expect(web.ipv4).not.toBe(main.address);
+    expect(emulator.world.projects[0]?.ips).toHaveLength(2);
+  });
+
+  test('or only one of the pool that serves the type', async () => {
+    const { call, emulator } = stage({ readings: { reusePool: 'same' } });
+    const main = (await call('POST', '/ips', {})).body.data;
+    const reuse = { public_ipv4: { reuse: true } };
+    const gpu = (await call('POST', '/servers', await gpuServer(call, reuse))).body.data;
     expect(gpu.ipv4).toMatch(/^198\.51\.100\./);
-    const web = (await call('POST', '/servers', await sliderServer(call, { public_ipv4: { reuse: true } })))
-      .body.data;
+    const web = (await call('POST', '/servers', await sliderServer(call, reuse))).body.data;
     expect(web.ipv4).toBe(main.address);
     expect(emulator.world.projects[0]?.ips).toHaveLength(2);
   });

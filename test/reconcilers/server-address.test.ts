@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { documentedProfile } from '../../src/core/profile.ts';
 import { loadProfile } from '../../src/emulator/profile.ts';
 import { rig } from '../support/rig.ts';
-import { codesOf, idsOf, projectOf, sliders } from './support.ts';
+import { codesOf, countOf, idsOf, projectOf, sliders } from './support.ts';
 
 /** Which address each server holds, by their names in the file. */
 function holders(emulator: ReturnType<typeof rig>['emulator']) {
@@ -101,17 +101,36 @@ servers:
     expect(holders(world.emulator)).toEqual({ new: [await boundTo(world, 'ips.web')] });
   });
 
-  test('an address of another pool is told when the server has it', async () => {
-    const world = rig();
+  test.each([
+    ['any', []],
+    [
+      'same',
+      [
+        ['servers.ai', 'address_not_as_declared'],
+        ['servers.ai.public_ipv4', 'address_not_as_declared'],
+      ],
+    ],
+  ] as const)('an address of a pool that does not serve the type (reuse takes: %s)', async (reusePool, told) => {
+    const world = rig({ emulator: { readings: { reusePool } } });
     const text = `ips: {web: {server_type_id: 3}}\nservers: {ai: {server_type: gpu-fixed, image: debian-13, gpu_package: l40s-1, public_ipv4: {ip: web}}}\n`;
 
     const report = await world.apply(text);
 
     expect(report.outcome).toBe('converged');
-    expect(report.plan.warnings.map(({ key, code }) => [key, code])).toEqual([
-      ['servers.ai', 'address_not_as_declared'],
-      ['servers.ai.public_ipv4', 'address_not_as_declared'],
-    ]);
+    expect(report.plan.warnings.map(({ key, code }) => [key, code])).toEqual(told);
+    const taken = holders(world.emulator).ai?.[0] === (await boundTo(world, 'ips.web'));
+    expect(taken).toBe(reusePool === 'any');
+  });
+
+  test('beside a free address of another pool the named one waits, as either may be taken', async () => {
+    const world = rig();
+    world.emulator.mutate({ do: 'add_ip' });
+    const text = `settings: {unmanaged: ignore}\nips: {web: {server_type_id: 8}}\nservers: {ai: {server_type: gpu-fixed, image: debian-13, gpu_package: l40s-1, public_ipv4: {ip: web}}}\n`;
+
+    const report = await world.apply(text);
+
+    expect(report.blocked.map(({ code }) => code)).toEqual(['address_not_the_only_free_one']);
+    expect(countOf(world.emulator, 'create_server')).toBe(0);
   });
 
   test('with the named form in the profile no order is needed', async () => {

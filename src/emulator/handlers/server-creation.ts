@@ -68,7 +68,7 @@ function attach(context: Context, server: Server, ip: Ip): void {
   server.nextCard = 1;
 }
 
-/** A reused address must come from a pool that serves the type. `@assumption A22` */
+/** `@assumption A22` */
 function takeAddress(
   context: Context,
   wanted: PublicAddress,
@@ -80,7 +80,7 @@ function takeAddress(
     case 'new':
       return { ip: allocateIp(context, type.pool), fresh: true };
     case 'reuse': {
-      const free = context.project.ips.find((ip) => ip.serverId === null && ip.pool === type.pool);
+      const free = context.project.ips.find((ip) => ip.serverId === null && isReusable(context, ip, type));
       return free === undefined
         ? { ip: allocateIp(context, type.pool), fresh: true }
         : { ip: free, fresh: false };
@@ -97,6 +97,11 @@ function takeAddress(
       return { ip, fresh: false };
     }
   }
+}
+
+/** Any free one, as the document says, or one that serves the type. `@assumption A49` */
+function isReusable({ readings }: Context, ip: Ip, type: ServerType): boolean {
+  return readings.reusePool === 'any' || ip.pool === type.pool;
 }
 
 function hasCapacity(context: Context, sold: GpuPackage): boolean {
