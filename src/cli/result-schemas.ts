@@ -118,13 +118,16 @@ export const rehearsalSchema = z.strictObject({
   notes: z.array(text),
 });
 
+const told = z.strictObject({ file: text, line: count, column: count, message: text });
+
 /** `vdcsync validate --format json` */
 export const validationSchema = z.strictObject({
   format_version: format,
   valid: z.boolean(),
   project_id: z.int().nullable(),
   resources: count,
-  errors: z.array(z.strictObject({ file: text, line: count, column: count, message: text })),
+  errors: z.array(told),
+  warnings: z.array(told).describe('What is probably a slip, and is sent all the same.'),
 });
 
 /** `vdcsync adopt` and `resolve` with `--format json` */

@@ -1,8 +1,8 @@
 import type { Desired } from '../core/desired.ts';
 import { ConfigError } from '../core/errors.ts';
 import { parseKey, type ResourceKey } from '../core/keys.ts';
+import { didYouMean } from '../core/suggest.ts';
 import type { Selection } from '../plan/selection.ts';
-import { didYouMean } from '../spec/suggest.ts';
 import type { Session } from './compose.ts';
 import { printable } from './terminal.ts';
 

@@ -23,6 +23,8 @@ export interface DesiredResource<Value = unknown> {
   /** Never deleted or replaced. */
   readonly protect: boolean;
   readonly position: Position;
+  /** What is probably a slip in it, and cannot be called one; absent where there is nothing. */
+  readonly doubts?: readonly { readonly position: Position; readonly message: string }[];
 }
 
 export interface Settings {

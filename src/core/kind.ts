@@ -202,6 +202,8 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   children?(field: unknown): readonly ChildEntry[];
   /** Rules across the fields of one entry. */
   check(entry: Value): readonly EntryIssue[];
+  /** What is probably a slip, and cannot be called one: told, and sent all the same. */
+  doubts?(entry: Value): readonly EntryIssue[];
   references(entry: Value): readonly Reference[];
 
   /** Looks at the live side of the given subjects. Subjects with nothing to look at are left out. */

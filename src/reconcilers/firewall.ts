@@ -6,6 +6,7 @@ import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Change, Warning } from '../core/plan.ts';
 import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
 import { blocked, fromNothing, member, unchanged } from './existence.ts';
+import { firewallDoubts } from './firewall-doubts.ts';
 import { type Filter, locksOut, shadowedRules, trafficOf } from './firewall-traffic.ts';
 
 /**
@@ -77,6 +78,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
 
   children: (field) => [{ suffix: 'firewall', value: field, path: [] }],
   check: () => [],
+  doubts: firewallDoubts,
   references: () => [],
 
   async observe(read, subjects, idOf) {
@@ -104,7 +106,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
         : {
             verdict: { verdict: 'create', changes: fromNothing({ ...entry }) },
             traffic: trafficOf(unfiltered, filterOf(entry, unfiltered)),
-            warnings: shadowed(subject.key, entry),
+            warnings: [...doubtful(subject), ...shadowed(subject.key, entry)],
           };
     }
     const { live } = observed;
@@ -117,7 +119,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     const after = filterOf(entry, live);
     const told = {
       traffic: trafficOf(live, after),
-      warnings: [...shadowed(subject.key, entry), ...lockout(subject.key, live, after)],
+      warnings: [...doubtful(subject), ...shadowed(subject.key, entry), ...lockout(subject.key, live, after)],
     };
     if (pristine) return { verdict: { verdict: 'create', changes }, ...told };
     const cause = binding === undefined || isAsLeft(binding.applied, live) ? 'file' : 'drift';
@@ -167,6 +169,14 @@ function filterOf({ enabled, policy_in, rules }: FirewallEntry, live: Filter): F
     policy_in: policy_in ?? live.policy_in,
     rules: rules ?? live.rules,
   };
+}
+
+function doubtful({ key, desired }: Subject): Warning[] {
+  return (desired?.doubts ?? []).map(({ position: { file, line, column }, message }) => ({
+    code: 'firewall_doubtful',
+    key,
+    message: `${file}:${line}:${column}: ${message}`,
+  }));
 }
 
 function shadowed(key: ResourceKey, { rules = [] }: FirewallEntry): Warning[] {

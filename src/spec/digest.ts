@@ -4,11 +4,11 @@ import { canonicalJson } from '../core/json.ts';
 
 /**
  * `sha256:…` of everything the spec wants and nothing of how it is written: not the
- * order of fields or entries, not the files it is spread over, not positions.
+ * order of fields or entries, not the files it is spread over, not positions and doubts.
  */
 export function digestOf({ projectId, settings, resources }: Omit<Desired, 'digest'>): string {
   const byKey = [...resources].sort((a, b) => (a.key < b.key ? -1 : 1));
-  const wanted = byKey.map(({ position: _, ...resource }) => resource);
+  const wanted = byKey.map(({ position: _, doubts: __, ...resource }) => resource);
   const text = canonicalJson({ version: 1, projectId, settings, resources: wanted });
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }

@@ -1,12 +1,13 @@
 import type { DesiredResource } from '../core/desired.ts';
+import type { Diagnostic } from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { childKey, parseKey, topLevelKey } from '../core/keys.ts';
 import type { EntryIssue, ResourceKind } from '../core/kind.ts';
+import { didYouMean } from '../core/suggest.ts';
 import { kinds } from '../reconcilers/registry.ts';
 import { find, type Located, nearest, type Path, type Report, redact } from './located.ts';
 import { checkSchema } from './messages.ts';
 import { commonFields, nameRules, type Section } from './schemas.ts';
-import { didYouMean } from './suggest.ts';
 
 /** One resource with where it stands; children come after the server that holds them. */
 export interface Entry {
@@ -124,7 +125,16 @@ function readChildren(section: Section, fields: Fields, parent: Entry, report: R
     const inside = nearest(located, path);
     const { key, managed, protect } = server;
     const resource = { key: childKey(key, suffix), kind: kind.name, parent: key, value, managed, protect };
-    entries.push({ kind, located: inside, resource: { ...resource, position: inside.position } });
+    const doubts = (kind.doubts?.(value) ?? []).map((issue) => told(issue, inside));
+    entries.push({
+      kind,
+      located: inside,
+      resource: {
+        ...resource,
+        position: inside.position,
+        ...(doubts.length === 0 ? {} : { doubts }),
+      },
+    });
     for (const issue of kind.check(value)) reportCheck(issue, inside, report);
   };
   for (const [field, kind] of section.children) {
@@ -156,17 +166,24 @@ function refuseUnmanaged(field: string, { resource, located }: Entry, report: Re
   );
 }
 
-function reportCheck({ path, message }: EntryIssue, located: Located, report: Report): void {
+function reportCheck(issue: EntryIssue, located: Located, report: Report): void {
+  if (nearest(located, issue.path).broken) return;
+  const { position, message } = told(issue, located);
+  report(position, message);
+}
+
+/** Where an issue stands, in words that show nothing of the environment. */
+function told({ path, message }: EntryIssue, located: Located): Diagnostic {
   const exact = find(located, path);
   const unnamed = path.length === 1 && path[0] === 'name' && exact === undefined;
   const here = exact ?? nearest(located, path);
-  if (here.broken) return;
-  const position = unnamed ? (located.keyPosition ?? located.position) : here.position;
-  // A rule's message may show the value or something made of it.
-  const told = here.secret
-    ? `${here.shown} stands for a value that is not valid here`
-    : redact(message, located);
-  report(position, told);
+  return {
+    position: unnamed ? (located.keyPosition ?? located.position) : here.position,
+    // A rule's message may show the value or something made of it.
+    message: here.secret
+      ? `${here.shown} stands for a value that is not valid here`
+      : redact(message, located),
+  };
 }
 
 /** A kind in words. */

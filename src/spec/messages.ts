@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { didYouMean } from '../core/suggest.ts';
 import { type Located, nearest, type Path, type Report } from './located.ts';
-import { didYouMean } from './suggest.ts';
 
 type Issue = z.core.$ZodIssue;
 

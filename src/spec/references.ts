@@ -1,8 +1,8 @@
 import type { Position } from '../core/desired.ts';
 import { collections, parseKey, type ResourceKey } from '../core/keys.ts';
+import { didYouMean } from '../core/suggest.ts';
 import { type Entry, noun } from './entries.ts';
 import { formatPosition, nearest, type Report } from './located.ts';
-import { didYouMean } from './suggest.ts';
 
 /** Comparing every wrong name with every right one would be quadratic. */
 const maxSuggestions = 100;

@@ -9,7 +9,8 @@ import { afterAll } from 'vitest';
 import { main } from '../../src/cli/program.ts';
 import type { Io } from '../../src/cli/terminal.ts';
 
-const mainFile = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+/** The command's own file. */
+export const mainFile = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 
 export interface Ended {
   readonly code: number | null;

@@ -1,6 +1,7 @@
-import { writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { folderWith, inProcess, oneNetwork, vdcsync } from './run.ts';
+import { folderWith, inProcess, mainFile, oneNetwork, shop, vdcsync } from './run.ts';
 
 describe('cli: wrong usage', () => {
   const misuse: readonly (readonly [string, readonly string[], RegExp])[] = [
@@ -46,6 +47,18 @@ describe('cli: wrong usage', () => {
     expect(help?.stdout).toContain('VDC_BASE_URL');
     expect(of?.stdout).toContain('--detailed-exitcode');
     expect(version?.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  test('an older Node is told so in one line', () => {
+    const old = 'Object.defineProperty(process, "versions", { value: { node: "20.19.0" } })';
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      ['--import', `data:text/javascript,${encodeURIComponent(old)}`, mainFile, 'plan'],
+      { encoding: 'utf8' },
+    );
+    expect(stderr).toMatch(/^vdcsync: it needs Node\.js 24 or newer, and this is v[\d.]+\n$/);
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    expect(JSON.parse(readFileSync('package.json', 'utf8')).engines.node).toBe('>=24');
   });
 
   test('apply and destroy without a terminal and without --yes say so before anything else', async () => {
@@ -101,6 +114,30 @@ describe('cli: commands without API', () => {
     const lines = stderr.trimEnd().split('\n');
     expect(lines.length).toBeGreaterThanOrEqual(2);
     for (const line of lines) expect(line).toMatch(/^bad\.yaml:\d+:\d+: \S/);
+  });
+
+  const doubtful = `${oneNetwork}servers:
+  web: { id: 2001, firewall: { policy_in: dorp } }
+`;
+
+  test('validate: what is probably a slip is a warning, in text and JSON', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': doubtful });
+    const message = '`dorp` is an unusual `policy_in`; did you mean `drop`?';
+    const told = await inProcess(['validate'], { cwd });
+    expect(told).toMatchObject({ code: 0, stderr: `vdcsync.yaml:6:43: warning: ${message}\n` });
+    const { stdout } = await inProcess(['validate', '--format', 'json'], { cwd });
+    const place = { file: 'vdcsync.yaml', line: 6, column: 43 };
+    expect(JSON.parse(stdout)).toMatchObject({ valid: true, errors: [], warnings: [{ ...place, message }] });
+  });
+
+  test('plan: the same warning, and the value goes through', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': shop.replace('policy_in: drop', 'policy_in: dorp') });
+    const { stdout } = await inProcess(['plan', '--emulator', '--format', 'json'], { cwd });
+    const { warnings, operations } = JSON.parse(stdout);
+    expect(warnings).toMatchObject([
+      { code: 'firewall_doubtful', message: expect.stringMatching(/^vdcsync\.yaml:\d+:\d+: `dorp`/) },
+    ]);
+    expect(JSON.stringify(operations)).toContain('"to":"dorp"');
   });
 
   test.each([

@@ -32,6 +32,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'it was changed elsewhere, and `settings.drift` is `report`',
     'change the file, or set `drift: correct`',
   ],
+  firewall_doubtful: [
+    'a word or a port in the firewall is nearly one that is usual',
+    'correct it, or let it stand: it is sent as it is',
+  ],
   firewall_lockout: ['ssh was open and will be closed', 'make sure that there is another way in'],
   firewall_no_public_iface: [
     'a firewall needs a public card',

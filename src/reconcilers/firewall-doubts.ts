@@ -1,0 +1,55 @@
+import type { EntryIssue } from '../core/kind.ts';
+import { didYouMean } from '../core/suggest.ts';
+import type { FirewallEntry } from './firewall.ts';
+
+/**
+ * Words that stand in firewalls. The API's document shows only some of them and no whole list, so that
+ * another word is no error; one that is nearly one of these is most likely a slip. @source API §2
+ */
+const usualWords = {
+  policy_in: ['drop', 'accept'],
+  direction: ['in', 'out'],
+  action: ['accept', 'drop'],
+  protocol: ['tcp', 'udp', 'icmp', 'icmpv6'],
+} as const;
+const ruleFields = ['direction', 'action', 'protocol'] as const;
+
+const lastPort = 65_535;
+
+/** What is sent as it stands, and will probably be refused, when the server is there and open already. */
+export function firewallDoubts({ policy_in: policy, rules = [] }: FirewallEntry): EntryIssue[] {
+  return [
+    ...wordDoubts('policy_in', policy, ['policy_in']),
+    ...rules.flatMap((rule, at) => {
+      const path = ['rules', at];
+      if (Object.keys(rule).length === 0) return [{ path, message: 'the rule is empty' }];
+      return [
+        ...ruleFields.flatMap((field) => wordDoubts(field, rule[field], [...path, field])),
+        ...portDoubts(rule.destination_port).map((message) => ({
+          path: [...path, 'destination_port'],
+          message,
+        })),
+      ];
+    }),
+  ];
+}
+
+function wordDoubts(field: keyof typeof usualWords, value: unknown, path: EntryIssue['path']): EntryIssue[] {
+  const usual: readonly string[] = usualWords[field];
+  if (typeof value !== 'string' || usual.includes(value.trim())) return [];
+  const hint = didYouMean(value.trim(), usual);
+  return hint === '' ? [] : [{ path, message: `\`${value}\` is an unusual \`${field}\`${hint}` }];
+}
+
+/** A port, or several with commas; a range is let pass. */
+function portDoubts(ports: unknown): string[] {
+  if (typeof ports !== 'string') return [];
+  return ports.split(',').flatMap((each) => {
+    const text = each.trim();
+    const [, first = '', last = first] = /^(\d+)(?:\s*[-:]\s*(\d+))?$/.exec(text) ?? [];
+    if (first === '') return [`\`${text}\` is no port: ports are numbers, several stand with commas`];
+    const [from, to] = [Number(first), Number(last)];
+    if (from < 1 || to > lastPort) return [`\`${text}\` is no port: they are 1 to ${lastPort}`];
+    return from > to ? [`\`${text}\` is a range that ends before it begins`] : [];
+  });
+}
