@@ -58,6 +58,12 @@ export const ipSchema: z.ZodType<Ip> =
     primary: z.boolean(),
   });
 
+/** What is in the drive: an id, an object with one, or null; in another form it is not shown. @assumption A50 */
+const shownIso = z
+  .union([textId<IsoId>(), z.null(), z.object({ id: textId<IsoId>() }).transform(({ id }) => id)])
+  .optional()
+  .catch(undefined);
+
 /** A size in a form of its own is not understood, so it is not shown. */
 const shownSize = z.int().min(1).optional().catch(undefined);
 
@@ -70,9 +76,12 @@ export const serverSchema: z.ZodType<Server> = z
     memory_mb: shownSize,
     disk_gb: shownSize,
     plan_id: shownSize,
+    iso_id: shownIso,
+    iso: shownIso,
   })
-  .transform(({ cores, memory_mb, disk_gb, plan_id, ...shown }) => ({
+  .transform(({ cores, memory_mb, disk_gb, plan_id, iso, iso_id = iso, ...shown }) => ({
     ...shown,
+    ...(iso_id === undefined ? {} : { iso: iso_id }),
     ...(cores === undefined ? {} : { cores }),
     ...(memory_mb === undefined ? {} : { memory_mb }),
     ...(disk_gb === undefined ? {} : { disk_gb }),

@@ -90,6 +90,8 @@ const presumed = {
   remove_network_interface: { method: 'DELETE', path: '/servers/{server_id}/network-interfaces/{id}' },
   update_backup_policy: { method: 'PUT', path: '/servers/{server_id}/backup-policy' },
   resize_server: { method: 'PUT', path: '/servers/{server_id}/resources' },
+  insert_iso: { method: 'PUT', path: '/servers/{server_id}/iso' },
+  eject_iso: { method: 'DELETE', path: '/servers/{server_id}/iso' },
 } as const;
 
 function isUndocumented(name: WriteName): name is keyof typeof presumed {

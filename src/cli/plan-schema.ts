@@ -12,6 +12,7 @@ const kind = z.enum([
   'firewall',
   'backup',
   'backup_policy',
+  'drive',
 ]);
 
 const decimal = z.string().regex(/^-?\d+(\.\d+)?$/);

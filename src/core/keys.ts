@@ -15,7 +15,8 @@ export type KindName =
   | 'network_interface'
   | 'firewall'
   | 'backup'
-  | 'backup_policy';
+  | 'backup_policy'
+  | 'drive';
 
 /** The top-level maps of the spec file that hold resources. */
 export const collections = ['networks', 'ips', 'isos', 'servers'] as const;
@@ -33,6 +34,7 @@ const kindOfChild: Record<string, KindName> = {
   firewall: 'firewall',
   backup: 'backup',
   backup_policy: 'backup_policy',
+  iso: 'drive',
   public_ipv4: 'ip',
 };
 

@@ -64,7 +64,9 @@ export type WriteName =
   | 'take_backup'
   | 'update_backup_policy'
   | 'remove_network_interface'
-  | 'resize_server';
+  | 'resize_server'
+  | 'insert_iso'
+  | 'eject_iso';
 
 /** A write as data: made by a kind, recorded by the state, sent by the client, never changed in between. */
 export interface WriteRequest {

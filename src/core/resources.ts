@@ -33,7 +33,7 @@ export interface Ip {
 
 /**
  * A server as the API shows it, where the profile says how it is read.
- * Only name and addresses are documented; sizes are compared where they are shown.
+ * Only name and addresses are documented; sizes and drive are compared where they are shown.
  */
 export interface Server {
   readonly id: ServerId;
@@ -43,6 +43,8 @@ export interface Server {
   readonly memory_mb?: number;
   readonly disk_gb?: number;
   readonly plan_id?: number;
+  /** The ISO in its drive. @assumption A50 */
+  readonly iso?: IsoId | null;
 }
 
 export interface Network {

@@ -91,6 +91,8 @@ export interface Readings {
   serverFields: 'documented' | 'sizes';
   /** `@assumption A49` */
   reusePool: 'any' | 'same';
+  /** `@assumption A50` */
+  driveField: 'none' | 'iso_id' | 'iso';
 }
 
 /** The first of each list is the default; `number` stands for any whole number from zero. */
@@ -139,6 +141,7 @@ const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings
   skippedServerCount: [0, null],
   serverFields: ['documented', 'sizes'],
   reusePool: ['any', 'same'],
+  driveField: ['none', 'iso_id', 'iso'],
 };
 
 /** Each reading at its default. */

@@ -26,7 +26,7 @@ export function projectView(project: Project, readings: Readings): View {
   return { id: project.id, name: project.name, status };
 }
 
-/** `@source API §2 Server` `@assumption A48` */
+/** `@source API §2 Server` `@assumption A48` `@assumption A50` */
 export function serverView(project: Project, server: Server, readings: Readings): View {
   const ips = project.ips.filter((ip) => ip.serverId === server.id);
   return {
@@ -39,7 +39,16 @@ export function serverView(project: Project, server: Server, readings: Readings)
     ...(readings.serverFields === 'sizes'
       ? { cores: server.cores, memory_mb: server.memoryMb, disk_gb: server.diskGb, plan_id: server.planId }
       : {}),
+    ...driveView(project, server, readings),
   };
+}
+
+/** `@assumption A50` */
+function driveView(project: Project, { isoInDrive }: Server, readings: Readings): View {
+  if (readings.driveField === 'none') return {};
+  if (readings.driveField === 'iso_id') return { iso_id: isoInDrive };
+  const iso = project.isos.find(({ id }) => id === isoInDrive);
+  return { iso: iso === undefined ? null : { id: iso.id, name: iso.name } };
 }
 
 /** `@source API §2 Ip` */

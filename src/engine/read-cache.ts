@@ -156,6 +156,8 @@ function touches({ name, path, body }: WriteRequest, entry: string): boolean {
         entry.startsWith(`server ${server} `)
       );
     case 'resize_server':
+    case 'insert_iso':
+    case 'eject_iso':
       return entry === 'servers' || entry === `server ${server} self`;
     case 'add_network_interface':
     case 'remove_network_interface':

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import type { Diff, ResourceKind, Subject } from '../core/kind.ts';
+import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Iso } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
+import { drivesWith, isLeaving, letsGo } from './drive-content.ts';
 import {
   blocked,
   diffExistence,
@@ -66,7 +67,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     return new Map(await Promise.all(seen));
   },
 
-  diff(subject, observed) {
+  diff(subject, observed, world) {
     const { desired, binding } = subject;
     const live = observed?.live;
     const shared = diffExistence(
@@ -78,9 +79,14 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     const useless = live?.download === 'failed' && binding?.tainted !== undefined;
     if (shared !== undefined && !(useless && isTainted(shared))) return shared;
     if (desired === undefined) {
-      return live ? { verdict: { verdict: 'delete', changes: toNothing({ name: live.name }) } } : unchanged;
+      if (live === undefined) return unchanged;
+      return (
+        inDrive(subject, live, world) ?? {
+          verdict: { verdict: 'delete', changes: toNothing({ name: live.name }) },
+        }
+      );
     }
-    if (live !== undefined) return diffLive(subject, live);
+    if (live !== undefined) return diffLive(subject, live, world);
     const changes = fromNothing({ name: desired.value.name, url: desired.value.url });
     if (binding !== undefined) {
       return { verdict: { verdict: 'create', changes, lost: `ISO ${binding.id} does not exist any more` } };
@@ -95,6 +101,12 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       );
     }
     return { verdict: { verdict: 'create', changes } };
+  },
+
+  /** It leaves a drive with its server. @source API §3.3 */
+  heldBy({ binding }, world) {
+    const drives = binding === undefined ? [] : drivesWith(binding.id, world);
+    return drives.flatMap(({ parent }) => (parent !== undefined && isLeaving(parent, world) ? [parent] : []));
   },
 
   write: ({ subject, operation }) =>
@@ -172,7 +184,22 @@ function isTainted({ verdict }: Diff): boolean {
   return verdict.verdict === 'blocked' && verdict.code === 'tainted';
 }
 
-function diffLive({ desired, binding, key }: Subject<IsoEntry>, live: Iso): Diff {
+/** It cannot be deleted while a drive holds it, and nothing that the file asks for takes it out. @source API §3.3 */
+function inDrive({ key, desired }: Subject, { id }: Iso, world: World): Diff | undefined {
+  // Where ejecting is a person's business, only the API knows whether that has been done.
+  const known = world.profile.operations.eject_iso !== undefined;
+  const [drive] = drivesWith(id, world).filter((each) => !letsGo(each, id, world));
+  if (drive === undefined || !known) return undefined;
+  return blocked(
+    desired === undefined ? 'delete' : 'update',
+    'iso_in_use',
+    `${key} is in the drive of ${drive.parent}`,
+    `write \`iso: null\` in ${drive.parent}, and apply that first`,
+  );
+}
+
+function diffLive(subject: Subject<IsoEntry>, live: Iso, world: World): Diff {
+  const { desired, binding, key } = subject;
   const { name, url } = desired?.value ?? {};
   const was = member(binding?.applied, 'url');
   const changes = [
@@ -195,5 +222,5 @@ function diffLive({ desired, binding, key }: Subject<IsoEntry>, live: Iso): Diff
       `write \`url:\` in ${key}`,
     );
   }
-  return { verdict: { verdict: 'replace', changes, reason, allowed: true } };
+  return inDrive(subject, live, world) ?? { verdict: { verdict: 'replace', changes, reason, allowed: true } };
 }

@@ -2,6 +2,7 @@ import type { KindName } from '../core/keys.ts';
 import type { ResourceKind } from '../core/kind.ts';
 import { backup } from './backup.ts';
 import { backupPolicy } from './backup-policy.ts';
+import { drive } from './drive.ts';
 import { firewall } from './firewall.ts';
 import { ip } from './ip.ts';
 import { iso } from './iso.ts';
@@ -19,6 +20,7 @@ export const registry = [
   firewall,
   backup,
   backupPolicy,
+  drive,
 ] as unknown as readonly ResourceKind[];
 
 /** The kinds by name. */

@@ -146,6 +146,12 @@ function checkWanted(
     case 'backup':
       if (!project.backups.some((each) => each.serverId === server?.id)) missing();
       return;
+    case 'drive': {
+      const iso = (value as { readonly iso: string | null }).iso;
+      const bound = bindings.find((each) => each.key === iso)?.id ?? iso;
+      if (stage.story.profile === true && server?.isoInDrive !== bound) missing();
+      return;
+    }
     case 'backup_policy':
       return;
   }

@@ -10,6 +10,8 @@ export interface Story {
   readonly seed: number;
   readonly state: 'memory' | 'sqlite';
   readonly readings: Partial<Readings>;
+  /** The operations that only a profile enables are known to both sides. */
+  readonly profile?: true;
   /** The file as it is at first, and after each edit. */
   readonly specs: readonly SpecModel[];
   readonly faults: readonly FaultRule[];

@@ -37,6 +37,7 @@ function isOfProfile({ method, url }: HttpRequest): boolean {
   return [
     /^GET \/v1\/servers(\/\d+)?$/,
     /^PUT \/v1\/servers\/\d+\/(resources|backup-policy)$/,
+    /^DELETE \/v1\/servers\/\d+\/iso$/,
     /^DELETE \/v1\/servers\/\d+\/(backups|network-interfaces)\/.+$/,
   ].some((pattern) => pattern.test(call));
 }

@@ -105,6 +105,8 @@ const usedOperations: readonly string[] = [
   'remove_network_interface',
   'update_backup_policy',
   'resize_server',
+  'insert_iso',
+  'eject_iso',
   'named_address',
 ];
 

@@ -32,6 +32,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'it was changed elsewhere, and `settings.drift` is `report`',
     'change the file, or set `drift: correct`',
   ],
+  drive_differs: [
+    'what is in a drive is not as the file says, and changing it is not documented',
+    'change it in the client area, or enable `insert_iso` and `eject_iso`',
+  ],
   firewall_doubtful: [
     'a word or a port in the firewall is nearly one that is usual',
     'correct it, or let it stand: it is sent as it is',
@@ -62,6 +66,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   image_not_supported: ["a server cannot be created from a project's own ISO", 'write an image of the type'],
   immutable: ['the field cannot be changed, not even by a replacement', 'restore it, or make a new entry'],
   in_flight: ['a write of an earlier run is not settled', '`vdcsync apply` settles it'],
+  iso_in_use: ['a drive holds the ISO', 'write `iso: null` in that server, and apply that first'],
   ip_in_use: ['the address is attached to a server that stays', 'delete the server first'],
   key_too_old: ['a write is unsettled, and its key too old to be sent again', '`vdcsync resolve`'],
   left_out: ['`--target` or `--exclude` leaves operations out', 'nothing: the next plan shows them'],

@@ -53,6 +53,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   update_backup_policy: updateBackupPolicy,
   insert_iso: (context, values) => {
     const server = serverOf(context, values);
+    refuseDeleting(server);
     const iso = findIso(context, String(values.iso_id));
     if (iso.status !== 'available')
       throw new Refusal(409, 'iso_not_ready', { detail: 'The ISO is not downloaded.' });
@@ -128,6 +129,7 @@ function updateBackupPolicy(context: Context, values: Values): Reply {
 function takeServerImage(context: Context, values: Values): Reply {
   const { world, project, readings } = context;
   const server = serverOf(context, values);
+  refuseDeleting(server);
   if (server.gpuPackage !== null) {
     throw new Refusal(readings.unshownStatus, 'server_type_not_supported', {
       detail: 'No image can be taken from a packaged graphics-card server.',

@@ -1,0 +1,54 @@
+import type { ResourceKey } from '../core/keys.ts';
+import type { Subject, World } from '../core/kind.ts';
+import { member } from './existence.ts';
+
+/** `iso`: the key of an entry, an ISO's id, or nothing. */
+export interface DriveEntry {
+  readonly iso: string | null;
+}
+
+export interface DriveObserved {
+  /** The server's. */
+  readonly id: string;
+  /** The id of what is in it, where the profile's reads of servers show it. @assumption A50 */
+  readonly shown: string | null | undefined;
+}
+
+/** The live id of what the file wants in the drive; `undefined` where that is not there yet. */
+export function isoWanted({ iso }: DriveEntry, world: World): string | null | undefined {
+  return iso?.startsWith('isos.') ? world.idOf(iso as ResourceKey) : iso;
+}
+
+/**
+ * What is in the drive, as the reads show it, or as it was left by this file; a new server
+ * has nothing in it. `undefined`: nobody knows.
+ */
+export function contentOf({ key, parent, binding }: Subject, world: World): string | null | undefined {
+  const seen = world.observed.get(key) as DriveObserved | undefined;
+  if (seen?.shown !== undefined) return seen.shown;
+  const applied = member(binding?.applied, 'iso') as string | null | undefined;
+  if (applied !== undefined) return applied;
+  const server = parent === undefined ? undefined : world.subjects.get(parent);
+  const made = member(server?.binding?.applied, 'body') != null;
+  return made || seen === undefined ? null : undefined;
+}
+
+/** The drives of this file's servers that are known to hold the ISO. */
+export function drivesWith(iso: string, world: World): readonly Subject[] {
+  return [...world.subjects.values()].filter(
+    (subject) => subject.kind === 'drive' && contentOf(subject, world) === iso,
+  );
+}
+
+/** Whether the drive is about to let go of what is in it: by another content, or with its server. */
+export function letsGo({ desired, parent }: Subject, iso: string, world: World): boolean {
+  if (isLeaving(parent, world)) return true;
+  if (desired === undefined) return false;
+  const wanted = isoWanted(desired.value as DriveEntry, world);
+  const { insert_iso, eject_iso } = world.profile.operations;
+  return wanted !== iso && (wanted === null ? eject_iso : insert_iso) !== undefined;
+}
+
+export function isLeaving(server: ResourceKey | undefined, world: World): boolean {
+  return server !== undefined && world.subjects.get(server)?.desired === undefined;
+}

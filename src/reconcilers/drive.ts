@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import { type ResourceKey, topLevelKey } from '../core/keys.ts';
+import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import { type Operation, type OperationId, operationId } from '../core/plan.ts';
+import type { ReadPort } from '../core/ports.ts';
+import type { ServerId } from '../core/resources.ts';
+import { contentOf, type DriveEntry, type DriveObserved, drivesWith, isoWanted } from './drive-content.ts';
+import { member, unchanged } from './existence.ts';
+
+const isoId = /^uiso-\d{1,10}$/;
+
+/**
+ * The ISO in a server's drive, or nothing. Inserting and ejecting are documented without
+ * their payload, or not at all, so both are only told of, and written where the profile
+ * knows how. @source API §3.3, §4 @assumption A30 @assumption A50
+ */
+export const drive: ResourceKind<DriveEntry, DriveObserved> = {
+  name: 'drive',
+  placement: { of: 'servers', field: 'iso' },
+  schema: z
+    .string()
+    .min(1)
+    .nullable()
+    .describe(
+      'What is in its drive: a name under isos, or the id of an ISO; null: nothing. Not compared where left out. Written where the API profile knows how.',
+    ),
+  neededToCreate: [],
+  billed: false,
+  deadlineMs: 10 * 60_000,
+  freshKeys: true,
+  urgency: 1,
+
+  children: (field) => [{ suffix: 'iso', value: { iso: isoNamed(field as string | null) }, path: [] }],
+  check: () => [],
+  references: ({ iso }) => (iso === null || isoId.test(iso) ? [] : [{ path: [], key: iso as ResourceKey }]),
+
+  async observe(read, subjects, idOf) {
+    const seen = await Promise.all(
+      subjects.map(async ({ key, parent }) => {
+        const id = parent === undefined ? undefined : idOf(parent);
+        if (id === undefined) return undefined;
+        return [key, { id, shown: await readContent(read, Number(id) as ServerId) }] as const;
+      }),
+    );
+    return new Map(seen.filter((each) => each !== undefined));
+  },
+
+  diff(subject, observed, world): Diff {
+    const { desired, binding, key } = subject;
+    if (desired === undefined || !desired.managed) return unchanged;
+    const wanted = isoWanted(desired.value, world);
+    const held = contentOf(subject, world);
+    if (wanted !== undefined && wanted === held) return unchanged;
+    const { insert_iso, eject_iso } = world.profile.operations;
+    if ((wanted === null ? eject_iso : insert_iso) === undefined) {
+      const message = `${told(wanted, held)}; ${wanted === null ? 'ejecting' : 'inserting'} it is not documented: do it in the client area, or enable ${wanted === null ? 'eject_iso' : 'insert_iso'} in the API profile`;
+      return { ...unchanged, warnings: [{ code: 'drive_differs', key, message }] };
+    }
+    const changes = [
+      { path: 'iso', from: held === undefined ? 'unknown' : nameOf(held, world), to: desired.value.iso },
+    ];
+    const moved = observed?.shown !== undefined && binding !== undefined && wanted === appliedTo(subject);
+    return { verdict: { verdict: 'update', changes, cause: moved ? 'drift' : 'file' } };
+  },
+
+  /** What is to leave a drive leaves it before it is deleted. @source API §3.3 */
+  sequence: (operations, world) => ejectionsFirst(operations, world),
+
+  write({ subject, world }) {
+    const path = { server_id: Number(subject.parent && world.idOf(subject.parent)) };
+    const wanted = subject.desired && isoWanted(subject.desired.value, world);
+    if (wanted === undefined) throw new Error(`${subject.key} is not in the file`);
+    return wanted === null
+      ? { name: 'eject_iso', path }
+      : { name: 'insert_iso', path, body: { iso_id: wanted } };
+  },
+
+  preimage: async ({ observed }) => ({ shown: observed?.shown ?? null }),
+
+  accept: (_answer, request) => ({ id: String(request.path.server_id) }),
+
+  /** Where no read shows it, what was accepted is believed, and what was not answered is done again: it is the same. */
+  async evidence(intent, read) {
+    const id = Number(intent.request.path.server_id) as ServerId;
+    const shown = await readContent(read, id);
+    const sent = member(intent.request.body, 'iso_id') ?? null;
+    const accepted = intent.phase === 'accepted' && intent.why !== 'task_failed';
+    const done = shown === undefined ? accepted : shown === sent;
+    return done ? { verdict: 'done', id: String(id), certain: true } : { verdict: 'not_done' };
+  },
+
+  bind: ({ request }) => ({
+    identity: {},
+    applied: request === undefined ? null : { iso: (member(request.body, 'iso_id') as string) ?? null },
+    keep: false,
+  }),
+};
+
+/** An id stands for itself. */
+function isoNamed(field: string | null): string | null {
+  return field === null || isoId.test(field) ? field : topLevelKey('isos', field);
+}
+
+async function readContent(read: ReadPort, server: ServerId): Promise<string | null | undefined> {
+  const shown =
+    (await read.findServer?.(server)) ?? (await read.servers?.())?.find(({ id }) => id === server);
+  return shown?.iso;
+}
+
+function appliedTo({ binding }: Subject): unknown {
+  return member(binding?.applied, 'iso');
+}
+
+function nameOf(iso: string | null, world: World): string | null {
+  return iso === null ? null : (world.keyOf('iso', iso) ?? iso);
+}
+
+function told(wanted: string | null | undefined, held: string | null | undefined): string {
+  const now =
+    held === undefined ? 'what is in the drive is not known' : `the drive holds ${held ?? 'no ISO'}`;
+  return `${now}, and the file asks for ${wanted === null ? 'none' : (wanted ?? 'one that is to be added')}`;
+}
+
+function ejectionsFirst(
+  operations: readonly Operation[],
+  world: World,
+): ReadonlyMap<OperationId, readonly OperationId[]> {
+  return new Map(
+    operations
+      .filter(({ kind, verb }) => kind === 'iso' && verb === 'delete')
+      .map(({ id, target = '' }) => [
+        id,
+        drivesWith(target, world).map(({ key }) => operationId('update', key)),
+      ]),
+  );
+}

@@ -1,0 +1,167 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/cli/profile.ts';
+import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
+import type { EmulatorOptions } from '../../src/emulator/options.ts';
+import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
+import { rig } from '../support/rig.ts';
+import { codesOf, countOf, idsOf, projectOf, sliders } from './support.ts';
+
+const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
+
+function profiled(emulator: Partial<EmulatorOptions> = {}) {
+  return rig({
+    profile: loadProfile(text, 'profile.yaml'),
+    emulator: { profile: loadEmulatorProfile(text), ...emulator },
+  });
+}
+
+const file = (drive: string, isos = ['rescue']) => `settings: {prune: true, max_deletions: 5}
+isos: {${isos.map((name) => `${name}: {url: "https://mirror.example.com/${name}.iso"}`).join(', ')}}
+servers: {one: {${sliders}${drive === '' ? '' : `, iso: ${drive}`}}}
+`;
+
+function inDrive({ emulator }: ReturnType<typeof rig>): string | null | undefined {
+  const { servers, isos } = projectOf(emulator);
+  const [server] = servers;
+  return server?.isoInDrive && isos.find(({ id }) => id === server.isoInDrive)?.name;
+}
+
+/** Whether reads of servers show what is in the drive. */
+const fields = ['none', 'iso_id', 'iso'] as const;
+
+describe.each(fields)('reconcilers/drive (the read shows: %s)', (driveField) => {
+  const readings = { driveField };
+
+  test('a new server gets its ISO once that is there, and keeps it', async () => {
+    const world = profiled({ readings });
+    const planned = await world.plan(file('rescue'));
+    const report = await world.apply(file('rescue'));
+
+    expect(idsOf(planned)).toEqual(['create:isos.rescue', 'create:servers.one', 'update:servers.one.iso']);
+    expect(report.outcome).toBe('converged');
+    expect(inDrive(world)).toBe('rescue');
+    expect(idsOf(await world.plan(file('rescue')))).toEqual([]);
+    expect(countOf(world.emulator, 'insert_iso')).toBe(1);
+  });
+
+  test('another takes its place, null takes it out, and once more puts it in again', async () => {
+    const world = profiled({ readings });
+    const both = ['rescue', 'tools'];
+    const seen: unknown[] = [];
+    for (const drive of ['rescue', 'tools', 'null', 'rescue', 'null']) {
+      const report = await world.apply(file(drive, both));
+      seen.push([report.outcome, inDrive(world)]);
+    }
+    expect(seen).toEqual(['rescue', 'tools', null, 'rescue', null].map((name) => ['converged', name]));
+    expect((await world.plan(file('', both))).operations).toEqual([]);
+  });
+
+  test('an ISO that leaves the file leaves the drive first', async () => {
+    const world = profiled({ readings });
+    await world.apply(file('rescue'));
+    const planned = await world.plan(file('null', []));
+    const report = await world.apply(file('null', []));
+
+    expect(idsOf(planned)).toEqual(['update:servers.one.iso', 'delete:isos.rescue']);
+    expect(planned.operations[1]?.needs).toEqual(['update:servers.one.iso']);
+    expect(report.results.map(({ outcome }) => outcome)).toEqual(['done', 'done']);
+    expect(projectOf(world.emulator).isos).toEqual([]);
+    expect(countOf(world.emulator, 'delete_iso')).toBe(1);
+  });
+
+  test('one that nothing takes out is not deleted, and not replaced either', async () => {
+    const world = profiled({ readings });
+    await world.apply(file('rescue'));
+    const left = await world.plan(file('', []));
+    const other = await world.plan(file('rescue').replace('rescue.iso', 'newer.iso'));
+
+    expect([codesOf(left), codesOf(other)]).toEqual([
+      { 'isos.rescue': 'iso_in_use' },
+      { 'isos.rescue': 'iso_in_use' },
+    ]);
+    expect([...left.operations, ...other.operations]).toEqual([]);
+  });
+
+  test('with its server it goes in order', async () => {
+    const world = profiled({ readings });
+    await world.apply(file('rescue'));
+    const report = await world.apply('settings: {prune: true, max_deletions: 5}\n');
+
+    expect(report.results.map(({ key, outcome }) => [key, outcome])).toEqual([
+      ['servers.one', 'done'],
+      ['isos.rescue', 'done'],
+    ]);
+  });
+
+  test('a server that is made anew gets it again', async () => {
+    const world = profiled({ readings });
+    await world.apply(file('rescue'));
+    const image = file('rescue')
+      .replace('ubuntu-24.04', 'debian-13')
+      .replace('iso: r', 'replace: allowed, iso: r');
+    const report = await world.apply(image);
+
+    expect(report.outcome).toBe('converged');
+    expect(inDrive(world)).toBe('rescue');
+  });
+
+  test.each([
+    ['its answer lost after the effect', { do: 'reset', effect: 'done' }],
+    ['its answer lost before the effect', { do: 'reset' }],
+    ['a server error', { do: 'answer', status: 500 }],
+    ['a malformed answer', { do: 'malformed' }],
+    ['429', { do: 'answer', status: 429, retryAfter: 20 }],
+  ] as const satisfies readonly (readonly [
+    string,
+    FaultAction,
+  ])[])('%s: settled without a person', async (_name, action) => {
+    const world = profiled({
+      readings,
+      faults: ['insert_iso', 'eject_iso'].map((path) => faultRule({ path, nth: 1 }, action)),
+    });
+    expect((await world.apply(file('rescue'))).outcome).toBe('converged');
+    expect(inDrive(world)).toBe('rescue');
+    expect((await world.apply(file('null'))).outcome).toBe('converged');
+    expect(inDrive(world)).toBeNull();
+  });
+});
+
+describe('reconcilers/drive', () => {
+  test('what somebody else put in is seen where the read shows it, and put right', async () => {
+    const world = profiled({ readings: { driveField: 'iso_id' } });
+    await world.apply(file('rescue'));
+    Object.assign(projectOf(world.emulator).servers[0] ?? {}, { isoInDrive: null });
+    const report = await world.plan(file('rescue').replace('prune: true', 'drift: report'));
+    expect(report.warnings).toMatchObject([{ code: 'drift', key: 'servers.one.iso' }]);
+    expect((await world.apply(file('rescue'))).outcome).toBe('converged');
+    expect(inDrive(world)).toBe('rescue');
+  });
+
+  test('without the operations it is told, and nothing is sent', async () => {
+    const world = rig();
+    const report = await world.apply(file('rescue'));
+    expect(report.outcome).toBe('converged');
+    expect(report.plan.warnings).toMatchObject([{ code: 'drive_differs', key: 'servers.one.iso' }]);
+    expect((await world.apply(file('null'))).plan.warnings).toEqual([]);
+    expect(countOf(world.emulator, 'insert_iso')).toBe(0);
+  });
+
+  test('an ISO may be named by its id, and an unknown name is an error of the file', async () => {
+    const world = profiled();
+    await world.apply(file(''));
+    const [iso] = projectOf(world.emulator).isos;
+    expect((await world.apply(file(iso?.id ?? ''))).outcome).toBe('converged');
+    expect(inDrive(world)).toBe('rescue');
+    await expect(async () => world.plan(file('resque'))).rejects.toThrow('unknown iso');
+  });
+
+  test('a drive that nobody knows of is emptied once', async () => {
+    const world = profiled();
+    const other = world.emulator.mutate({ do: 'add_server', name: 'one' }) as { id: number };
+    const taken = `servers: {one: {id: ${other.id}, iso: null}}\n`;
+    expect((await world.apply(taken)).outcome).toBe('converged');
+    expect((await world.apply(taken)).outcome).toBe('converged');
+    expect(countOf(world.emulator, 'eject_iso')).toBe(1);
+  });
+});
