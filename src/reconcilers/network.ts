@@ -206,7 +206,7 @@ function diffLive(entry: NetworkEntry, live: Network) {
     return blocked(
       'update',
       'network_in_use',
-      `a network cannot be changed, only replaced, and ${live.server_count} servers are on it`,
+      `a network cannot be changed, only replaced, and ${live.server_count === 1 ? '1 server is' : `${live.server_count} servers are`} on it`,
       `take the servers off it, or restore ${changes.map(({ path, from }) => `${path}: ${from}`).join(', ')}`,
     ).verdict;
   }

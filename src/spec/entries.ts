@@ -30,6 +30,7 @@ export function readEntry(
 ): readonly Entry[] {
   const key = topLevelKey(section.collection, name);
   const named = checkName(section, name, located, report);
+  if (name === '') return [];
   const entry = parse(section, key, located, report);
   if (entry === undefined) return [];
   const { fields, dropped } = entry;
@@ -66,7 +67,9 @@ function checkName({ collection }: Section, name: string, located: Located, repo
   if (!good) {
     report(
       located.keyPosition ?? located.position,
-      `${JSON.stringify(name)} cannot be a name under \`${collection}\`: ${text}`,
+      name.includes('${env:')
+        ? `${JSON.stringify(name)} cannot be a name: names take nothing from the environment`
+        : `${JSON.stringify(name)} cannot be a name under \`${collection}\`: ${text}`,
     );
   }
   return good;

@@ -6,8 +6,8 @@ export type Expansion =
   | { readonly text: string; readonly used: readonly string[] }
   | { readonly problem: string };
 
-/** `$${env:` stands for the characters themselves. */
-const marker = /\$?\$\{env:/;
+/** What begins a variable, or was meant to; with another dollar before it, it stands for itself. */
+const marker = /\$?\$\{\s*env\s*[:.]/i;
 const variable = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Tokens and webhook secrets would end in plans, in the state and at the API. */
@@ -26,9 +26,10 @@ export function expand(raw: string, environment: Environment): Expansion {
     text += rest.slice(0, found.index);
     rest = rest.slice(found.index + found[0].length);
     if (found[0].startsWith('$$')) {
-      text += '${env:';
+      text += found[0].slice(1);
       continue;
     }
+    if (found[0] !== '${env:') return { problem: howToWrite };
     const end = rest.indexOf('}');
     const name = end < 0 ? '' : rest.slice(0, end);
     if (!variable.test(name)) {

@@ -78,6 +78,15 @@ function reportUnion(issue: z.core.$ZodIssueInvalidUnion, path: Path, context: C
   const union = schemaAt(context.schema, path);
   const forms = union instanceof z.ZodUnion ? listing(union.options.map(formOf)) : 'something else';
   const name = naming(path, context.label);
+  const maps = union instanceof z.ZodUnion && union.options.every((option) => option instanceof z.ZodObject);
+  if (maps && here.fields !== undefined) {
+    const fields = [...here.fields.keys()];
+    const known = fieldsAt(union, []);
+    const has = fields.length === 0 ? 'nothing' : fields.map(tick).join(' and ');
+    const hint = fields.map((field) => (known.includes(field) ? '' : didYouMean(field, known))).join('');
+    context.report(here.position, `${name} must be one of ${forms}, and has ${has}${hint}`);
+    return;
+  }
   context.report(
     here.position,
     issue.message === '' ? mustBe(name, forms, here) : cannotBe(name, issue.message, here),
@@ -125,6 +134,9 @@ function wording(issue: Issue, path: Path, { schema, root, label }: Context): st
 
 function mustBe(name: string, wanted: string, { value, shown, secret }: Located): string {
   if (value === null) return `${name} has no value: it must be ${wanted}`;
+  if (secret && /number|true/.test(wanted)) {
+    return `${name} must be ${wanted}, and ${shown} gives text: write the value itself`;
+  }
   const quoted = wanted.includes('number') && typeof value === 'string' && !secret && /^-?\d+$/.test(value);
   const bare = wanted.startsWith('text') && (typeof value === 'number' || typeof value === 'boolean');
   const hint = quoted ? ': remove the quotes' : bare ? ': put it in quotes' : '';

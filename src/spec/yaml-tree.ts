@@ -30,13 +30,13 @@ export function readYaml(
     const { line, col } = tokens.lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const node = compose(tokens, text.length, at, report);
+  const node = compose(tokens, text, at, report);
   return node && locate(node, { environment, report, at });
 }
 
 function compose(
   { tokens }: Tokens,
-  length: number,
+  source: string,
   at: (offset: number) => Position,
   report: Report,
 ): ParsedNode | undefined {
@@ -50,8 +50,15 @@ function compose(
     uniqueKeys: false,
     logLevel: 'silent',
   });
-  const [document, second] = [...composer.compose(tokens, true, length)];
+  const [document, second] = [...composer.compose(tokens, true, source.length)];
   const errors = document?.errors ?? [];
+  const unquoted = errors.filter(({ pos: [at] }) => source.startsWith('${env:', at - 1));
+  for (const { pos } of unquoted) {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the syntax being explained
+    report(at(pos[0] - 1), 'inside braces and brackets a variable needs quotes: write "${env:NAME}"');
+  }
+  // The braces count as those of a map: all further errors come from that.
+  if (unquoted.length > 0) return undefined;
   for (const { pos, message } of errors.slice(0, maxSyntaxErrors)) report(at(pos[0]), message);
   if (errors.length > 0 || document === undefined) return undefined;
   if (second !== undefined) {

@@ -192,9 +192,9 @@ describe('spec/fields', () => {
       ),
       [
         'a.yaml:4:27: `public_ipv4` must be {new: …}, {reuse: …} or {ip: …}, not true',
-        'a.yaml:5:27: `public_ipv4` must be {new: …}, {reuse: …} or {ip: …}, not a map',
+        'a.yaml:5:27: `public_ipv4` must be one of {new: …}, {reuse: …} or {ip: …}, and has `nwe`; did you mean `new`?',
         'a.yaml:6:33: `new` must be `true`, not false',
-        'a.yaml:7:27: `public_ipv4` must be {new: …}, {reuse: …} or {ip: …}, not a map',
+        'a.yaml:7:27: `public_ipv4` must be one of {new: …}, {reuse: …} or {ip: …}, and has `new` and `ip`',
         'a.yaml:8:32: `ip` must be text, not 5: put it in quotes',
       ],
     ],

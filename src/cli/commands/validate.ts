@@ -3,7 +3,7 @@ import type { CommonFlags } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { counted } from '../render/values.ts';
 import { readSpec } from '../spec-source.ts';
-import type { Io } from '../terminal.ts';
+import { type Io, printable } from '../terminal.ts';
 
 export interface ValidateFlags extends CommonFlags {
   readonly format?: 'text' | 'json';
@@ -22,7 +22,7 @@ export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> 
       );
     } else {
       for (const { position, message } of doubts) {
-        io.stderr.write(`${formatDiagnostic({ position, message: `warning: ${message}` })}\n`);
+        io.stderr.write(`${formatDiagnostic({ position, message: `warning: ${printable(message)}` })}\n`);
       }
       io.stdout.write(`The spec is valid: project ${projectId}, ${counted(count, 'resource')}.\n`);
     }

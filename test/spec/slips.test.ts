@@ -1,0 +1,48 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the spec's own syntax
+import { describe, expect, test } from 'vitest';
+import { errorsIn, read, spec } from './read.ts';
+
+const server = (address: string) => spec('ips: {web: {}}', `servers: {a: {id: 3, public_ipv4: ${address}}}`);
+
+describe('spec: slips that deserve a word of their own', () => {
+  test('a variable without quotes in braces is one error, not one for each brace', () => {
+    expect(errorsIn('version: 1\nproject: {id: 4711}\nisos: {a: {url: ${env:URL}}, b: {}}\n')).toEqual([
+      'a.yaml:3:17: inside braces and brackets a variable needs quotes: write "${env:NAME}"',
+    ]);
+  });
+
+  test('a number does not come from the environment', () => {
+    expect(errorsIn('version: 1\nproject: {id: "${env:P}"}\n', { P: '4711' })).toEqual([
+      'a.yaml:2:15: `id` must be a whole number, and "${env:P}" gives text: write the value itself',
+    ]);
+  });
+
+  test('neither does a name', () => {
+    expect(errorsIn(spec('ips: {"${env:P}": {}}'), { P: 'web' })).toEqual([
+      'a.yaml:3:7: "${env:P}" cannot be a name: names take nothing from the environment',
+    ]);
+  });
+
+  test.each(['${ENV:HOST}', '${env.HOST}', '${ env:HOST}'])('%s is nearly a variable', (text) => {
+    const [error] = errorsIn(spec(`isos: {a: {url: "https://${text}/a.iso"}}`), { HOST: 'example.com' });
+    expect(error).toContain('write `${env:NAME}`');
+  });
+
+  test('with another dollar it stands for itself', () => {
+    const [iso] = read(spec('isos: {a: {url: "https://$${env.HOST}/a.iso"}}')).resources;
+    expect(iso?.value).toMatchObject({ url: 'https://${env.HOST}/a.iso' });
+  });
+
+  test.each([
+    ['{ip: web, new: true}', '`ip` and `new`'],
+    ['{}', 'nothing'],
+  ])('public_ipv4: %s is told what it has', (address, has) => {
+    expect(errorsIn(server(address))).toEqual([
+      `a.yaml:4:35: \`public_ipv4\` must be one of {new: …}, {reuse: …} or {ip: …}, and has ${has}`,
+    ]);
+  });
+
+  test('an entry without a name is that one error', () => {
+    expect(errorsIn(spec('networks: {"": {cidr: 10.0.0.0/16}, a: {cidr: 10.0.0.0/24}}'))).toHaveLength(1);
+  });
+});
