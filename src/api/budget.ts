@@ -1,8 +1,11 @@
 import type { Clock } from '../core/clock.ts';
 import type { StateStore } from '../core/state.ts';
 
-/** Who waits for a read, the most urgent first. */
-export const readPriorities = ['poll', 'operation', 'refresh'] as const;
+/**
+ * Who waits for a read, the most urgent first: what writes are decided on, then polls, which
+ * find more ended the later they come, then what is only looked at for its age.
+ */
+export const readPriorities = ['operation', 'poll', 'refresh'] as const;
 export type ReadPriority = (typeof readPriorities)[number];
 
 /** What outlives the process: which requests were sent lately, and small learnt facts. */
@@ -43,6 +46,8 @@ export interface Slot {
 
 /** At most this many requests wait for a slot; one more is refused, as something loops. */
 const maxWaiting = 10_000;
+/** A poll that has waited this long, in ms, goes first, however much is read. */
+const pollPatienceMs = 30_000;
 /** A lost request is taken to arrive no later than this after it was given up. */
 export const lateArrivalMs = 30_000;
 /** The longest closing that a remembered note can cause, whatever it says. */
@@ -82,13 +87,16 @@ export interface Budget {
 }
 
 interface Waiter {
+  /** On the monotonic clock. */
+  readonly since: number;
   grant(): void;
 }
 
 export function createBudget(options: BudgetOptions): Budget {
   const { bucket, limit, clock, memory } = options;
   const timing = budgetTiming(options);
-  const waiting: Record<ReadPriority, Waiter[]> = { poll: [], operation: [], refresh: [] };
+  const waiting: Record<ReadPriority, Waiter[]> = { operation: [], poll: [], refresh: [] };
+  const inLine = () => readPriorities.map((each) => waiting[each]).filter(({ length }) => length > 0);
   /** When each cooling slot is free again, on the monotonic clock. */
   let cooling: number[] = [];
   let inFlight = 0;
@@ -135,7 +143,7 @@ export function createBudget(options: BudgetOptions): Budget {
     });
     await loading;
     signal?.throwIfAborted();
-    if (waiting.poll.length + waiting.operation.length + waiting.refresh.length >= maxWaiting) {
+    if (inLine().reduce((sum, { length }) => sum + length, 0) >= maxWaiting) {
       throw new Error(`more than ${maxWaiting} requests wait for the budget`);
     }
     const queue = waiting[priority];
@@ -146,6 +154,7 @@ export function createBudget(options: BudgetOptions): Budget {
         reject(signal?.reason);
       };
       const waiter: Waiter = {
+        since: clock.monotonic(),
         grant: () => {
           signal?.removeEventListener('abort', abort);
           resolve();
@@ -166,16 +175,21 @@ export function createBudget(options: BudgetOptions): Budget {
     cooling = cooling.filter((freeAt) => freeAt > now);
     if (now >= closedUntil) {
       while (inFlight + cooling.length < limit) {
-        const next = waiting.poll.shift() ?? waiting.operation.shift() ?? waiting.refresh.shift();
+        const next = latePoll(now) ?? inLine()[0]?.shift();
         if (next === undefined) return;
         inFlight += 1;
         next.grant();
       }
     }
-    if (waiting.poll.length + waiting.operation.length + waiting.refresh.length === 0) return;
+    if (inLine().length === 0) return;
     const wakeAt = now < closedUntil ? closedUntil : Math.min(...cooling);
     // With every slot in flight there is no time to wait for: the end of one calls back.
     if (Number.isFinite(wakeAt)) setAlarm(wakeAt - now);
+  }
+
+  function latePoll(now: number): Waiter | undefined {
+    const [first] = waiting.poll;
+    return first !== undefined && now - first.since >= pollPatienceMs ? waiting.poll.shift() : undefined;
   }
 
   function setAlarm(ms: number): void {

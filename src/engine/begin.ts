@@ -1,4 +1,4 @@
-import { digestOf } from '../core/json.ts';
+import { digestOf, type Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { World, WriteContext } from '../core/kind.ts';
 import type { Operation } from '../core/plan.ts';
@@ -20,21 +20,25 @@ export function contextOf(run: Run, operation: Operation, world: World): WriteCo
   };
 }
 
+/** The reads that evidence for the write will be compared with. */
+export function preimageOf(run: Run, operation: Operation, world: World): Promise<Json> {
+  const read = run.cache.since(run.deps.clock.monotonic() - preimageFreshMs);
+  return run.kindOf(operation.kind).preimage(contextOf(run, operation, world), read);
+}
+
 /**
- * Makes the durable record of a write: what will be sent under which key, and the reads
- * that evidence will be compared with. When this resolves, the write may be sent.
+ * Makes the durable record of a write: what will be sent under which key, and what
+ * evidence will be compared with. When this resolves, the write may be sent.
  */
 export async function beginIntent(
   run: Run,
   operation: Operation,
   request: WriteRequest,
-  world: World,
+  { world, preimage }: { readonly world: World; readonly preimage: Json },
 ): Promise<Intent> {
   const { store, clock, random } = run.deps;
   const kind = run.kindOf(operation.kind);
-  const context = contextOf(run, operation, world);
-  const { subject } = context;
-  const preimage = await kind.preimage(context, run.cache.since(clock.monotonic() - preimageFreshMs));
+  const { subject } = contextOf(run, operation, world);
   const incarnation = await incarnationOf(run, operation.key, subject.parent);
   const attempt = (await store.lastAttempt(operation.key, operation.verb, incarnation)) + 1;
   const id = randomId(random.next);

@@ -2,11 +2,11 @@ import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { Subject } from '../core/kind.ts';
 import type { Operation } from '../core/plan.ts';
 import { isOvertaken } from '../plan/build.ts';
-import { beginIntent, contextOf } from './begin.ts';
+import { beginIntent, contextOf, preimageOf } from './begin.ts';
 import { close, type Progress } from './endings.ts';
 import { letGo, released } from './release.ts';
 import type { Run } from './run.ts';
-import { advance, send } from './settle.ts';
+import { advance, inTurn, lookHoldsMs, send } from './settle.ts';
 import { type NotAsked, stillAsked } from './still-asked.ts';
 
 const absenceGapMs = 60_000;
@@ -26,9 +26,7 @@ export async function operate(run: Run, operation: Operation): Promise<Turn> {
   if (held !== undefined) return { now: 'blocked', ...held };
   const gone = await confirmLost(run, operation);
   if (gone !== undefined) return gone;
-  run.tell(operation.key, operation.verb, 'queued', 'for its turn');
-  await run.lookAgain(operation.key);
-  return run.gate.run(run.kindOf(operation.kind).urgency, () => beginAndSend(run, operation), run.stop);
+  return inTurn(run, operation, () => beginAndSend(run, operation));
 }
 
 /** The open intent of another verb is in the way of the operation, and its end is not the operation's. */
@@ -41,22 +39,25 @@ async function goOnWith(run: Run, operation: Operation, key: ResourceKey): Promi
   return progress.now === 'closed' && open.verb !== operation.verb ? { now: 'again', afterMs: 0 } : progress;
 }
 
-/** Has its turn: looked at before it, so that nobody's turn is spent waiting for reads. */
+/** Has its turn. First the room, which may take long to come: what is looked at afterwards is fresh. */
 async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   run.stop.throwIfAborted();
-  // First the room, which may take long to come: what is looked at afterwards is fresh.
-  await run.deps.writes.room(run.stop);
+  const { writes, clock } = run.deps;
+  await writes.room(run.stop);
+  run.gate.readyNext();
+  const lookedAt = clock.monotonic();
   const world = await run.lookAgain(operation.key);
   const not = stillAsked(run, world, operation);
   if (not !== undefined) return not;
   const unresolved = unresolvedCreate(run, operation);
   if (unresolved !== undefined) return unresolved;
   const token = await run.fence();
-  await run.deps.writes.room(run.stop);
   const request = run.kindOf(operation.kind).write(contextOf(run, operation, world));
   const held = run.heldBy(request, operation.spend);
   if (held !== undefined) return { now: 'blocked', ...held };
-  const intent = await beginIntent(run, operation, request, world);
+  const preimage = await preimageOf(run, operation, world);
+  if (clock.monotonic() - lookedAt > lookHoldsMs) return { now: 'again', afterMs: 0 };
+  const intent = await beginIntent(run, operation, request, { world, preimage });
   return send(run, intent, token);
 }
 
@@ -111,10 +112,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   if (owner !== undefined && world.subjects.get(owner.key)?.desired !== undefined)
     return { now: 'blocked', code: 'bound_already', reason: `${id} is bound to ${owner.key}` };
   // Another name for what an entry that has left the file stood for: the old name goes, and nothing else.
-  const renamed =
-    owner === undefined
-      ? []
-      : letGo(run, owner.key, `the file calls it ${subject.key} now`);
+  const renamed = owner === undefined ? [] : letGo(run, owner.key, `the file calls it ${subject.key} now`);
   await run.deps.store.claimProject(run.desired.projectId);
   await run.change([...renamed, { type: 'bind', binding: bindingOf(run, subject, id) }]);
   return { now: 'closed', outcome: 'done', detail: 'adopted' };

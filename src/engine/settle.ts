@@ -12,6 +12,11 @@ import { stillAsked } from './still-asked.ts';
 /** How long a want of capacity is waited out, before a person hears of it. */
 const capacityDeadlineMs = 24 * 3_600_000;
 const mostPauseMs = 15 * 60_000;
+/**
+ * How long what a write was decided on holds, in ms from the look. The look's own reads may
+ * be a minute old, so that of a slow turn the next one can use what was read last.
+ */
+export const lookHoldsMs = 30_000;
 
 /**
  * Takes an open intent one step further: sends it, waits for its task, or looks for
@@ -64,12 +69,30 @@ export async function send(run: Run, intent: Intent, token: string): Promise<Pro
 }
 
 /** Once more, under the same key: nothing of the earlier sends is there. */
-async function resend(run: Run, intent: Intent): Promise<Progress> {
-  if (!keyIsFresh(run, intent)) {
-    return intent.ambiguous
-      ? block(run, intent, 'key_too_old', 'its idempotency key is too old to be sent again')
-      : close(run, intent, 'refused', 'its idempotency key is too old', { retryAfterMs: 0 });
-  }
+function resend(run: Run, intent: Intent): Promise<Progress> {
+  return inTurn(run, intent, () => resendNow(run, intent));
+}
+
+/** Waits for the turn to write; the look that it needs is taken when the turn is near. */
+export function inTurn<Result>(
+  run: Run,
+  { key, kind, verb }: Pick<Intent, 'key' | 'kind' | 'verb'>,
+  write: () => Promise<Result>,
+): Promise<Result> {
+  run.tell(key, verb, 'queued', 'for its turn');
+  const look = () => void run.lookAgain(key).catch(() => undefined);
+  return run.gate.run(run.kindOf(kind).urgency, write, run.stop, look);
+}
+
+async function resendNow(run: Run, intent: Intent): Promise<Progress> {
+  run.stop.throwIfAborted();
+  const { writes, clock } = run.deps;
+  const held = run.heldBy(intent.request, spendOf(run, intent));
+  // A hold is no ending, so the intent stays open.
+  if (held !== undefined) return { now: 'blocked', ...held };
+  await writes.room(run.stop);
+  run.gate.readyNext();
+  const lookedAt = clock.monotonic();
   // An id may stand for something else by now, so a deletion is looked at again whatever is known. @assumption A17
   if (!intent.ambiguous || intent.verb === 'delete') {
     const world = await run.lookAgain(intent.key);
@@ -78,22 +101,17 @@ async function resend(run: Run, intent: Intent): Promise<Progress> {
         retryAfterMs: 0,
       });
   }
-  run.tell(intent.key, intent.verb, 'queued', 'for its turn');
-  return run.gate.run(run.kindOf(intent.kind).urgency, () => resendNow(run, intent), run.stop);
-}
-
-async function resendNow(run: Run, intent: Intent): Promise<Progress> {
-  run.stop.throwIfAborted();
-  const held = run.heldBy(intent.request, spendOf(run, intent));
-  // A hold is no ending, so the intent stays open.
-  if (held !== undefined) return { now: 'blocked', ...held };
   const token = await run.fence();
-  await run.deps.writes.room(run.stop);
-  run.stop.throwIfAborted();
+  if (clock.monotonic() - lookedAt > lookHoldsMs) return again(0);
+  if (!keyIsFresh(run, intent)) {
+    return intent.ambiguous
+      ? block(run, intent, 'key_too_old', 'its idempotency key is too old to be sent again')
+      : close(run, intent, 'refused', 'its idempotency key is too old', { retryAfterMs: 0 });
+  }
   const sending = await run.update(intent, {
     phase: 'sending',
     sends: intent.sends + 1,
-    lastSentAt: run.deps.clock.now(),
+    lastSentAt: clock.now(),
     clear: ['notSeenAt'],
   });
   return send(run, sending, token);

@@ -94,7 +94,7 @@ describe('src/api/budget', () => {
     expect(clock.monotonic()).toBe(0);
   });
 
-  test('serves polls before operations before refreshes, and each in order of arrival', async () => {
+  async function servedAfter(waitMs: number): Promise<string[]> {
     const clock = virtualClock();
     const budget = budgetOf(1, clock);
     await clock.run(use(budget));
@@ -103,15 +103,32 @@ describe('src/api/budget', () => {
       await use(budget, priority);
       served.push(name);
     };
-    const work = Promise.all([
-      wait('refresh', 'refresh 1'),
-      wait('operation', 'operation 1'),
-      wait('poll', 'poll 1'),
-      wait('operation', 'operation 2'),
-      wait('poll', 'poll 2'),
+    const inLine = async () => {
+      await clock.sleep(60_000 - waitMs);
+      await Promise.all([
+        wait('refresh', 'refresh 1'),
+        wait('operation', 'operation 1'),
+        wait('poll', 'poll 1'),
+        wait('operation', 'operation 2'),
+        wait('poll', 'poll 2'),
+      ]);
+    };
+    await clock.run(inLine());
+    return served;
+  }
+
+  test('serves operations before polls before refreshes', async () => {
+    expect((await servedAfter(20_000))[0]).toBe('operation 1');
+  });
+
+  test('serves a poll that has waited for half a minute first, and each in order of arrival', async () => {
+    expect(await servedAfter(31_000)).toEqual([
+      'poll 1',
+      'poll 2',
+      'operation 1',
+      'operation 2',
+      'refresh 1',
     ]);
-    await clock.run(work);
-    expect(served).toEqual(['poll 1', 'poll 2', 'operation 1', 'operation 2', 'refresh 1']);
   });
 
   test('counts what an earlier process sent', async () => {
