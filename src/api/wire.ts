@@ -111,6 +111,7 @@ export const firewallSchema: z.ZodType<Firewall> = z.object({
 
 export const backupSchema: z.ZodType<Backup> = z.object({
   id: textId(),
+  server_id: numberId<ServerId>(),
   status: z.string(),
   size_bytes: nullable(z.int()),
   created_at: timestamp,

@@ -65,7 +65,10 @@ export function parseKey(text: string): ParsedKey | undefined {
     return { key, kind: kindOfCollection[collection], name: text.slice(collection.length + 1) };
   }
   const kind = kindOfChild[child];
-  if (kind === undefined || (kind === 'network_interface') !== rest.length > 0) return undefined;
+  // A card is named by its network; a backup that is no longer the newest by its id.
+  const named = rest.length > 0;
+  if (kind === undefined || (kind === 'network_interface' && !named)) return undefined;
+  if (named && kind !== 'network_interface' && kind !== 'backup') return undefined;
   return { key, kind, name: rest.length > 0 ? rest.join('.') : child, parent: topLevelKey('servers', name) };
 }
 

@@ -84,7 +84,8 @@ export type Verdict =
       readonly reason: string;
       readonly allowed: boolean;
     }
-  | { readonly verdict: 'delete'; readonly changes: readonly Change[] }
+  /** `byFile`: the file itself says that it goes, so nothing else has to allow it. */
+  | { readonly verdict: 'delete'; readonly changes: readonly Change[]; readonly byFile?: true }
   | { readonly verdict: 'adopt'; readonly target: string; readonly reason: string }
   /** Nothing to send: the binding alone ends. */
   | { readonly verdict: 'release'; readonly reason: string; readonly gone: boolean }

@@ -66,7 +66,8 @@ export type WriteName =
   | 'remove_network_interface'
   | 'resize_server'
   | 'insert_iso'
-  | 'eject_iso';
+  | 'eject_iso'
+  | 'delete_backup';
 
 /** A write as data: made by a kind, recorded by the state, sent by the client, never changed in between. */
 export interface WriteRequest {

@@ -74,6 +74,7 @@ export interface Firewall {
 export interface Backup {
   /** The UTC moment it was taken, as text. */
   readonly id: string;
+  readonly server_id: ServerId;
   readonly status: string;
   readonly size_bytes: number | null;
   /** RFC 3339. */

@@ -85,7 +85,8 @@ export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): S
   const companions = came.filter(
     (each) =>
       ![...run.bindings.values()].some(
-        (own) => own.kind === each.kind && own.id === each.id && own.key !== each.key,
+        (own) =>
+          own.kind === each.kind && own.id === each.id && own.key !== each.key && own.key !== intent.key,
       ),
   );
   return [

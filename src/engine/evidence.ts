@@ -87,7 +87,7 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
 
 /** The same key once more, or a new one, or a person: as the outcome table says. */
 async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
-  const { kind, detail = 'a server error' } = intent;
+  const { kind, verb, detail = 'a server error' } = intent;
   if (!keyIsFresh(run, intent)) {
     const reason = 'nothing of it is to be seen, and its key is too old to be sent again';
     return block(run, intent, 'key_too_old', reason);
@@ -118,7 +118,7 @@ async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
         const rest = gatewayMs - sent;
         return goOn(run, intent, { dueAt: run.deps.clock.now() + rest, clear: ['notSeenAt'] }, rest);
       }
-      if (kind === 'backup')
+      if (kind === 'backup' && verb === 'create')
         return block(run, intent, 'server_error', `${detail}; a new key needs a person's word`);
       return closeAndRetry(run, intent, 'absent', 'server_error', detail, mostServerErrors);
     }

@@ -165,6 +165,7 @@ function touches({ name, path, body }: WriteRequest, entry: string): boolean {
     case 'put_firewall':
       return entry === `server ${server} firewall`;
     case 'take_backup':
+    case 'delete_backup':
       return entry === `server ${server} backups`;
     case 'update_backup_policy':
       return entry === `server ${server} policy`;

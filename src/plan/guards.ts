@@ -170,7 +170,7 @@ function namedElsewhere(
 
 function prune({ subject, diff }: Draft, { world, destroy }: GuardInput): Objection | undefined {
   if (diff.verdict.verdict !== 'delete' || subject.desired !== undefined) return undefined;
-  if (world.settings.prune || destroy) return undefined;
+  if (world.settings.prune || destroy || diff.verdict.byFile) return undefined;
   return {
     verb: 'delete',
     code: 'prune_disabled',
@@ -255,7 +255,8 @@ function maxIncrease({ diff }: Draft, { world }: GuardInput, increase: number): 
 /** A server's own address goes with its server and is not counted beside it. */
 function countsAsDeletion({ subject, diff }: Draft): boolean {
   const { verdict } = diff.verdict;
-  return (verdict === 'delete' || verdict === 'replace') && subject.parent === undefined;
+  const whole = subject.parent === undefined || subject.kind === 'backup';
+  return (verdict === 'delete' || verdict === 'replace') && whole;
 }
 
 function verbOf(verdict: string): Verb | undefined {

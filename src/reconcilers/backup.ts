@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { durationPattern, parseDuration } from '../core/duration.ts';
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import type { Diff, Price, ResourceKind, World } from '../core/kind.ts';
+import type { Diff, Price, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Backup, BackupPolicy, ServerId } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
+import { takenAt } from './backup-age.ts';
+import { copyOf, diffCopy, isCopy, keptWarnings } from './backup-copies.ts';
 import { idIn, recordedIds, unchanged } from './existence.ts';
 import { packageOf } from './gpu-package.ts';
 
@@ -15,9 +17,11 @@ import { packageOf } from './gpu-package.ts';
 export interface BackupEntry {
   /** Milliseconds. */
   readonly max_age: number;
+  /** Those that vdcsync took itself; all of them where left out. */
+  readonly keep?: number;
 }
 
-interface BackupObserved {
+export interface BackupObserved {
   readonly id: string | undefined;
   readonly backups: readonly Backup[];
 }
@@ -30,6 +34,13 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
       .string()
       .regex(durationPattern, 'a duration is written like 90m, 24h or 7d')
       .describe('Take one when the newest available one is older: 90m, 24h, 7d.'),
+    keep: z
+      .int()
+      .min(1)
+      .optional()
+      .describe(
+        'How many of those that vdcsync took stay; the oldest others are deleted where the API profile knows how. Counted from when it is written.',
+      ),
   }),
   neededToCreate: [],
   billed: true,
@@ -37,9 +48,10 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
   repeats: true,
   urgency: 3,
 
-  children: (field) => [
-    { suffix: 'backup', value: { max_age: parseDuration((field as { max_age: string }).max_age) }, path: [] },
-  ],
+  children(field) {
+    const entry = field as { readonly max_age: string; readonly keep?: number };
+    return [{ suffix: 'backup', value: { ...entry, max_age: parseDuration(entry.max_age) }, path: [] }];
+  },
   check: ({ max_age }) =>
     max_age > 0
       ? []
@@ -53,43 +65,44 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
 
   async observe(read, subjects, idOf) {
     const seen = await Promise.all(
-      subjects.map(async ({ key, parent, desired }) => {
+      subjects.map(async (subject) => {
+        const { key, parent, desired, binding } = subject;
         const server = parent === undefined ? undefined : idOf(parent);
-        if (server === undefined || desired === undefined) return undefined;
+        const copy = isCopy(subject);
+        if (server === undefined || (desired === undefined && !copy)) return undefined;
         const backups = await read.findBackups(Number(server) as ServerId);
-        return backups && ([key, { id: newest(backups)?.id, backups }] as const);
+        const own = copy ? backups?.find(({ id }) => id === binding?.id) : newest(backups ?? []);
+        return backups && ([key, { id: own?.id, backups }] as const);
       }),
     );
     return new Map(seen.filter((each) => each !== undefined));
   },
 
-  diff({ desired, key, parent, binding }, observed, world): Diff {
-    if (desired === undefined || !desired.managed) return unchanged;
-    const wanted = { path: 'max_age', from: null, to: `${desired.value.max_age / 1000}s` };
-    const price = priceOf(parent, observed?.backups ?? [], world);
-    if (observed === undefined) return { verdict: { verdict: 'create', changes: [wanted] }, price };
-    const last = newest(observed.backups);
-    const doubt = inDoubt(observed.backups, desired.value.max_age, world.apiNow);
-    const ageMs = last === undefined ? undefined : ageOf(last, binding, world.apiNow);
-    if (ageMs !== undefined && ageMs <= desired.value.max_age) return unchanged;
-    if (doubt !== undefined) return { ...unchanged, warnings: [{ ...doubt, key }] };
-    const newestAt = { path: 'newest', from: last?.created_at ?? null, to: 'now' };
-    return { verdict: { verdict: 'create', changes: [newestAt] }, price };
+  diff(subject, observed, world): Diff {
+    if (isCopy(subject)) return diffCopy(subject, observed, world);
+    const diff = diffNewest(subject, observed, world);
+    const kept = observed === undefined ? [] : keptWarnings(subject, observed, world);
+    return kept.length === 0 ? diff : { ...diff, warnings: [...(diff.warnings ?? []), ...kept] };
   },
 
-  priceNow({ parent }, observed, world) {
-    if (observed === undefined || observed.backups.length === 0) return undefined;
+  /** Told once a server. */
+  priceNow(subject, observed, world) {
+    const { parent } = subject;
+    if (isCopy(subject) || observed === undefined || observed.backups.length === 0) return undefined;
     const flat =
       parent === undefined ? undefined : packageOf(world.subjects.get(parent), world)?.backup_price;
     return flat == null ? { unknown: 'the price of backups depends on their size' } : { known: flat };
   },
 
-  write: ({ subject, world }) => ({
-    name: 'take_backup',
-    path: { server_id: Number(subject.parent && world.idOf(subject.parent)) },
-  }),
+  write({ subject, operation, world }) {
+    const server_id = Number(subject.parent && world.idOf(subject.parent));
+    return operation.verb === 'delete'
+      ? { name: 'delete_backup', path: { server_id, id: operation.target ?? '' } }
+      : { name: 'take_backup', path: { server_id } };
+  },
 
-  async preimage({ subject, observed, world }, read) {
+  async preimage({ subject, operation, observed, world }, read) {
+    if (operation.verb === 'delete') return null;
     const server = Number(subject.parent && world.idOf(subject.parent)) as ServerId;
     const policy = await read.findBackupPolicy(server);
     return {
@@ -105,7 +118,14 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
 
   async evidence(intent, read) {
     const server = Number(intent.request.path.server_id) as ServerId;
-    const backups = (await read.findBackups(server)) ?? [];
+    const listed = await read.findBackups(server);
+    if (intent.verb === 'delete') {
+      const id = String(intent.request.path.id);
+      // Of a server that is gone nothing is listed, whatever is there. @assumption A42
+      const gone = listed !== undefined && !listed.some((each) => each.id === id);
+      return gone ? { verdict: 'done', id, certain: true } : { verdict: 'not_done' };
+    }
+    const backups = listed ?? [];
     if (intent.resourceId !== undefined) {
       const own = backups.find(({ id }) => id === intent.resourceId);
       return own === undefined ? { verdict: 'not_done' } : judge(own);
@@ -125,7 +145,30 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
   },
 
   bind: () => ({ identity: {}, applied: null, keep: false }),
+
+  companions({ subject, id }) {
+    const copy = copyOf(subject, id);
+    return copy === undefined ? [] : [copy];
+  },
 };
+
+function diffNewest(
+  { desired, key, parent, binding }: Subject<BackupEntry>,
+  observed: BackupObserved | undefined,
+  world: World,
+): Diff {
+  if (desired === undefined || !desired.managed) return unchanged;
+  const wanted = { path: 'max_age', from: null, to: `${desired.value.max_age / 1000}s` };
+  const price = priceOf(parent, observed?.backups ?? [], world);
+  if (observed === undefined) return { verdict: { verdict: 'create', changes: [wanted] }, price };
+  const last = newest(observed.backups);
+  const doubt = inDoubt(observed.backups, desired.value.max_age, world.apiNow);
+  const ageMs = last === undefined ? undefined : ageOf(last, binding, world.apiNow);
+  if (ageMs !== undefined && ageMs <= desired.value.max_age) return unchanged;
+  if (doubt !== undefined) return { ...unchanged, warnings: [{ ...doubt, key }] };
+  const newestAt = { path: 'newest', from: last?.created_at ?? null, to: 'now' };
+  return { verdict: { verdict: 'create', changes: [newestAt] }, price };
+}
 
 /**
  * Without a `Date` header both clocks may be a day apart, and a backup just taken would look
@@ -140,17 +183,6 @@ function newest(backups: readonly Backup[]): Backup | undefined {
   return backups
     .filter((each) => each.status === 'available' && !Number.isNaN(takenAt(each)))
     .sort((a, b) => takenAt(b) - takenAt(a))[0];
-}
-
-/** The id is the moment itself, where the stamp cannot be read; NaN where neither can. @source API §2 */
-function takenAt({ created_at, id }: Backup): number {
-  const stamp = moment(created_at);
-  return Number.isNaN(stamp) ? moment(id) : stamp;
-}
-
-/** Stricter than `Date.parse` alone, which finds a date in almost anything. */
-function moment(text: string): number {
-  return /^\d{4}-\d\d-\d\d[T ]/.test(text) ? Date.parse(text) : Number.NaN;
 }
 
 /** Each backup is billed, so none is taken beside one that may be about to count. Other statuses are not shown. */

@@ -139,13 +139,19 @@ function leftBilled({ key }: Subject, live: ServerObserved, world: World): strin
   const count = live.backups ?? seen?.backups.length;
   const backups = count === undefined ? 'any backups' : `${count} ${count === 1 ? 'backup' : 'backups'}`;
   return [
-    ...(count === 0 ? [] : [`${backups} of ${key}: deleting one is not documented`]),
+    ...(count === 0 ? [] : [`${backups} of ${key}: ${backupsLeft(world)}`]),
     ...live.addresses
       .filter(({ id }) => world.keyOf('ip', String(id)) === undefined)
       .map(
         ({ address }) => `${address} stays billed: ${key} holds it, and nothing in the file stands for it`,
       ),
   ];
+}
+
+function backupsLeft({ profile }: World): string {
+  return profile.operations.delete_backup === undefined
+    ? 'deleting one is not documented'
+    : 'they outlive it; lower `backup.keep` and apply that first, or delete them in the client area';
 }
 
 /** An address that came with the server though nothing asked for it is billed, so it is told. @assumption A22 */

@@ -68,6 +68,7 @@ describe('src/api/wire', () => {
       },
       {
         id: '2026-01-01T00:00:00Z',
+        server_id: 1,
         status: 'creating',
         size_bytes: null,
         created_at: '2026-01-01T00:00:00+00:00',

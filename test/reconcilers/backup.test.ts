@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { documentedProfile } from '../../src/core/profile.ts';
+import type { ServerId } from '../../src/core/resources.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { loadProfile } from '../../src/emulator/profile.ts';
 import { backup } from '../../src/reconcilers/backup.ts';
@@ -42,7 +43,13 @@ describe('reconcilers/backup', () => {
     ['2026-01-01T14:00:00+02:00', 'unchanged'],
     ['2027-01-01T00:00:00Z', 'unchanged'],
   ])('one of %s, seen at the noon of the API after: %s', (created_at, verdict) => {
-    const live = { id: created_at, status: 'available', size_bytes: 1, created_at };
+    const live = {
+      id: created_at,
+      server_id: 2001 as ServerId,
+      status: 'available',
+      size_bytes: 1,
+      created_at,
+    };
     const subject = {
       key: 'servers.web.backup',
       kind: 'backup',

@@ -98,7 +98,7 @@ export const checkers: Readonly<Record<string, (evidence: Evidence) => Promise<r
         .map(({ data }) => (data as { readonly binding: { readonly id: string } }).binding.id),
     );
     return writes(sent).flatMap(({ method, path }) => {
-      const id = path.split('/').at(-1) ?? '';
+      const id = decodeURIComponent(path.split('/').at(-1) ?? '');
       return method !== 'DELETE' || bound.has(id) ? [] : [`DELETE ${path}`];
     });
   },

@@ -107,6 +107,7 @@ const usedOperations: readonly string[] = [
   'resize_server',
   'insert_iso',
   'eject_iso',
+  'delete_backup',
   'named_address',
 ];
 

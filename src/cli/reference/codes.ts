@@ -17,6 +17,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'the schedule differs, and changing it is not documented',
     'change it in the client area, or enable `update_backup_policy`',
   ],
+  backups_kept: [
+    'more backups are there than `keep` asks for, and stay billed',
+    'delete them in the client area, or enable `delete_backup`; those of a protected server stay',
+  ],
   backup_unclear: [
     'a backup has an unknown status or time, so none is taken beside it',
     'look at it in the client area',

@@ -1,0 +1,87 @@
+import { childKey, type ResourceKey } from '../core/keys.ts';
+import type { Diff, Subject, World } from '../core/kind.ts';
+import type { Warning } from '../core/plan.ts';
+import type { Backup } from '../core/resources.ts';
+import type { Binding } from '../core/state.ts';
+import type { BackupEntry, BackupObserved } from './backup.ts';
+import { takenAt } from './backup-age.ts';
+import { toNothing, unchanged } from './existence.ts';
+import { packageOf } from './gpu-package.ts';
+
+/**
+ * The backups that vdcsync took before the newest one, each under a key of its own:
+ * `servers.web-1.backup.2027-01-31T03:00:00Z`. They are bound while the entry says `keep`, and
+ * those beyond it are deleted, the oldest first. What a schedule or somebody else took is
+ * never bound, and so never deleted.
+ */
+export function isCopy({ key, parent }: Pick<Subject, 'key' | 'parent'>): boolean {
+  return parent !== undefined && key !== childKey(parent, 'backup');
+}
+
+/** An id that stands in a key as it is. */
+const plain = /^[\w:.+-]{1,64}$/;
+
+/** What the newest was until another one took its place. */
+export function copyOf({ key, binding, desired }: Subject<BackupEntry>, newest: string): Binding | undefined {
+  if (desired?.value.keep === undefined || binding === undefined || binding.id === newest) return undefined;
+  if (binding.tainted !== undefined || !plain.test(binding.id)) return undefined;
+  return { ...binding, key: childKey(key, binding.id), protect: false };
+}
+
+/** Deleted only where the file, the profile and the list all say so. */
+export function diffCopy(subject: Subject, observed: BackupObserved | undefined, world: World): Diff {
+  const { binding, parent } = subject;
+  // Without its server nothing tells what has become of it.
+  if (binding === undefined || parent === undefined || observed === undefined) return unchanged;
+  if (observed.id === undefined) {
+    const reason = `backup ${binding.id} does not exist any more`;
+    return { verdict: { verdict: 'release', gone: true, reason } };
+  }
+  const goes = surplus(parent, observed, world).find(({ id }) => id === binding.id);
+  if (goes === undefined || whyKept(parent, world) !== undefined) return unchanged;
+  const changes = toNothing({ taken: goes.created_at });
+  const flat = packageOf(world.subjects.get(parent), world)?.backup_price;
+  return {
+    verdict: { verdict: 'delete', changes, byFile: true },
+    freed: flat == null ? { unknown: 'the price of a backup depends on its size' } : { known: '0' },
+  };
+}
+
+/** Of what stays, and is billed, though the file wants it gone. */
+export function keptWarnings({ key, parent }: Subject, observed: BackupObserved, world: World): Warning[] {
+  const why = parent === undefined ? undefined : whyKept(parent, world);
+  if (parent === undefined || why === undefined) return [];
+  const count = surplus(parent, observed, world).length;
+  if (count === 0) return [];
+  const message = `${count} more ${count === 1 ? 'backup' : 'backups'} than \`keep\` asks for, and billed: ${why}`;
+  return [{ code: 'backups_kept', key, message }];
+}
+
+function whyKept(server: ResourceKey, world: World): string | undefined {
+  if (wishOf(server, world)?.protect) return 'the server is protected, and so are its backups';
+  return world.profile.operations.delete_backup === undefined
+    ? 'deleting one is not documented: do it in the client area, or enable delete_backup in the API profile'
+    : undefined;
+}
+
+/** This file's own that are ready and still this server's, but for the newest `keep`. */
+function surplus(server: ResourceKey, { backups }: BackupObserved, world: World): readonly Backup[] {
+  const keep = wishOf(server, world)?.value.keep;
+  if (keep === undefined) return [];
+  const own = new Set(
+    world
+      .childrenOf(server)
+      .filter(({ kind, binding }) => kind === 'backup' && binding?.tainted === undefined)
+      .map(({ binding }) => binding?.id),
+  );
+  return backups
+    .filter(({ id, status }) => own.has(id) && status === 'available')
+    .filter((each) => String(each.server_id) === world.idOf(server) && !Number.isNaN(takenAt(each)))
+    .sort((a, b) => takenAt(b) - takenAt(a))
+    .slice(keep);
+}
+
+function wishOf(server: ResourceKey, world: World) {
+  const { desired } = world.subjects.get(childKey(server, 'backup')) ?? {};
+  return desired as Subject<BackupEntry>['desired'];
+}

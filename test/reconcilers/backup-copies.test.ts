@@ -1,0 +1,173 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/cli/profile.ts';
+import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
+import type { EmulatorOptions } from '../../src/emulator/options.ts';
+import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
+import { expectInvariants } from '../support/invariants.ts';
+import { type RigOptions, rig } from '../support/rig.ts';
+import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+
+const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
+const day = 24 * 3_600_000;
+type World = ReturnType<typeof rig>;
+
+function profiled(emulator: Partial<EmulatorOptions> = {}, options: RigOptions = {}) {
+  return rig({
+    ...options,
+    profile: loadProfile(text, 'profile.yaml'),
+    emulator: { profile: loadEmulatorProfile(text), ...emulator },
+  });
+}
+
+const file = (backup: string, more = '') =>
+  `servers: {one: {${sliders}, public_ipv4: {new: true}${backup === '' ? '' : `, backup: {max_age: 24h${backup}}`}${more}}}\n`;
+
+/** A run a day. */
+async function days(world: World, spec: string, count: number) {
+  const outcomes: string[] = [];
+  for (let at = 0; at < count; at++) {
+    outcomes.push((await world.apply(spec)).outcome);
+    await world.clock.advance(day + 3_600_000);
+  }
+  return outcomes;
+}
+
+function taken({ emulator }: World): string[] {
+  return projectOf(emulator)
+    .backups.filter(({ scheduled }) => !scheduled)
+    .map(({ id }) => id);
+}
+
+describe('reconcilers/backup-copies', () => {
+  test('those beyond `keep` are deleted, the oldest first, each once', async () => {
+    const world = profiled();
+    const outcomes = await days(world, file(', keep: 2'), 5);
+
+    expect(outcomes).toEqual(Array.from({ length: 5 }, () => 'converged'));
+    const made = world.emulator.world.executions.flatMap(({ kind, id }) =>
+      kind === 'backup' ? [id?.split('/')[1]] : [],
+    );
+    expect(made).toHaveLength(5);
+    expect(taken(world)).toEqual(made.slice(-2));
+    expect(countOf(world.emulator, 'delete_backup')).toBe(3);
+    await expectInvariants(world);
+  });
+
+  test('what a schedule or somebody else took is left alone, and does not count', async () => {
+    const world = profiled();
+    await world.apply(file(', keep: 1'));
+    const project = projectOf(world.emulator);
+    const [first] = project.backups;
+    const foreign = ['2025-01-01T00:00:00Z', '2025-06-01T00:00:00Z'].map((id, at) => ({
+      ...first,
+      id,
+      createdMs: Date.parse(id),
+      readyMs: Date.parse(id),
+      status: 'available',
+      scheduled: at === 0,
+    }));
+    project.backups.push(...(foreign as typeof project.backups));
+    await world.clock.advance(day + 3_600_000);
+    await days(world, file(', keep: 1'), 3);
+
+    expect(project.backups.map(({ id }) => id)).toEqual(expect.arrayContaining(foreign.map(({ id }) => id)));
+    expect(project.backups).toHaveLength(3);
+  });
+
+  test('without `keep` none goes, and those taken before it was written never do', async () => {
+    const world = profiled();
+    await days(world, file(''), 1);
+    await days(world, file(', keep: 9').replace(', keep: 9', ''), 2);
+    await days(world, file(', keep: 1'), 3);
+
+    const left = taken(world);
+    expect(left).toHaveLength(2);
+  });
+
+  test('where the operation is not enabled they stay, and that is told', async () => {
+    const world = rig();
+    await days(world, file(', keep: 1'), 3);
+    const plan = await world.plan(file(', keep: 1').replace('24h', '90d'));
+
+    expect(idsOf(plan)).toEqual([]);
+    expect(warningsOf(plan)).toEqual(['backups_kept']);
+    expect(plan.warnings[0]?.message).toMatch(/^2 more backups than `keep` asks for, and billed/);
+    expect(taken(world)).toHaveLength(3);
+  });
+
+  test('those of a protected server stay, and that is told', async () => {
+    const world = profiled();
+    const spec = file(', keep: 1', ', protect: true');
+    await days(world, spec, 3);
+
+    expect(taken(world)).toHaveLength(3);
+    expect(warningsOf(await world.plan(spec.replace('24h', '90d')))).toEqual(['backups_kept']);
+    await world.apply(spec.replace('24h', '90d').replace('protect: true', 'protect: false'));
+    expect(taken(world)).toHaveLength(1);
+  });
+
+  test('a slip in `keep` is caught by the cap on deletions', async () => {
+    const world = profiled();
+    await days(world, file(', keep: 9'), 5);
+    const plan = await world.plan(file(', keep: 1').replace('24h', '90d'));
+
+    expect(idsOf(plan)).toEqual([]);
+    expect(new Set(Object.values(codesOf(plan)))).toEqual(new Set(['max_deletions']));
+    expect(plan.blocked).toHaveLength(4);
+  });
+
+  test('it says what goes, and that it cannot be had back', async () => {
+    const world = profiled();
+    await days(world, file(', keep: 9'), 2);
+    const plan = await world.plan(file(', keep: 1').replace('24h', '90d'));
+
+    expect(plan.operations).toMatchObject([
+      { verb: 'delete', kind: 'backup', risk: 'destructive', spend: 'reduces', changes: [{ path: 'taken' }] },
+    ]);
+  });
+
+  test('one that somebody deleted is let go', async () => {
+    const world = profiled();
+    await days(world, file(', keep: 3'), 3);
+    const project = projectOf(world.emulator);
+    project.backups = project.backups.slice(1);
+    const spec = file(', keep: 3').replace('24h', '90d');
+    expect((await world.apply(spec)).outcome).toBe('converged');
+    const keys = (await world.store.bindings()).filter(({ kind }) => kind === 'backup');
+    expect(keys).toHaveLength(2);
+    expect(countOf(world.emulator, 'delete_backup')).toBe(0);
+  });
+
+  test('what goes with its server stays billed, and the plan says what to do before', async () => {
+    const world = profiled();
+    await days(world, file(', keep: 3'), 2);
+    const plan = await world.plan('settings: {prune: true}\n');
+    expect(plan.cost.left_billed).toEqual([expect.stringContaining('lower `backup.keep`')]);
+    expect((await world.apply('settings: {prune: true}\n')).outcome).toBe('converged');
+    expect(taken(world)).toHaveLength(2);
+    expect(await world.store.bindings()).toEqual([]);
+  });
+
+  test.each([
+    ['its answer lost after the effect', { do: 'reset', effect: 'done' }, 1],
+    ['its answer lost before the effect', { do: 'reset' }, 2],
+    ['a server error without effect', { do: 'answer', status: 500 }, 2],
+    ['a server error with effect', { do: 'answer', status: 500, effect: 'done' }, 1],
+    ['404', { do: 'answer', status: 404, code: 'backup_not_found', effect: 'done' }, 1],
+  ] as const satisfies readonly (readonly [
+    string,
+    FaultAction,
+    number,
+  ])[])('%s: deleted once, and no other', async (_name, action, sends) => {
+    const world = profiled({ faults: [faultRule({ path: 'delete_backup', nth: 1 }, action)] });
+    await days(world, file(', keep: 2'), 2);
+    const [, second] = taken(world);
+    expect((await world.apply(file(', keep: 2'))).outcome).toBe('converged');
+
+    expect(taken(world)).toHaveLength(2);
+    expect(taken(world)[0]).toBe(second);
+    expect(countOf(world.emulator, 'delete_backup')).toBe(sends);
+    await expectInvariants(world);
+  });
+});
