@@ -1,4 +1,3 @@
-import { LineCounter, parseDocument } from 'yaml';
 import * as z from 'zod';
 import { parseDuration } from '../core/duration.ts';
 import { ConfigError, type Diagnostic, formatDiagnostic } from '../core/errors.ts';
@@ -6,17 +5,25 @@ import {
   type ApiProfile,
   documentedProfile,
   type PriceList,
+  type UndocumentedOperation,
   undocumentedOperations,
 } from '../core/profile.ts';
+import { find, type Located, type Report } from '../spec/located.ts';
+import { checkSchema } from '../spec/messages.ts';
+import { readYaml } from '../spec/yaml-tree.ts';
+import { printable } from './terminal.ts';
 
 const duration = z.string().refine((text) => (parseDuration(text) ?? 0) > 0, {
   error: 'must be a duration over zero such as 60s or 1m',
 });
 const count = z.int().min(1);
 
+const writes = ['POST', 'PUT', 'PATCH', 'DELETE'] as const;
+const anyMethod: readonly string[] = ['GET', ...writes];
+
 const template = z
   .strictObject({
-    method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).optional(),
+    method: z.enum(['GET', ...writes]).optional(),
     path: z
       .string()
       .regex(/^\/[^?#\s]*$/, { error: 'must start with / and hold no query' })
@@ -92,45 +99,86 @@ export const profileSchema = z
  * @throws ConfigError with one `file:line:col: message` a line, for every error at once.
  */
 export function loadProfile(text: string, file: string): ApiProfile {
-  return profileFrom(readDocument(text, file, profileSchema));
+  return profileFrom(readDocument(text, file, 'the API profile', profileSchema, checkOperations));
 }
 
 /** Reads a price list, as strictly. @throws ConfigError */
 export function loadPrices(text: string, file: string): PriceList {
-  return readDocument(text, file, pricesSchema);
+  return readDocument(text, file, 'the price list', pricesSchema);
 }
 
 function readDocument<Schema extends z.ZodType>(
   text: string,
   file: string,
+  what: string,
   schema: Schema,
+  check?: (root: Located, report: Report) => void,
 ): z.output<Schema> {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true, merge: false });
-  const at = (offset: number) => {
-    const { line, col } = lines.linePos(offset);
-    return { file, line, column: col };
-  };
-  if (document.errors.length > 0) {
-    refuse(
-      document.errors.map(({ pos, message }) => ({ position: at(pos[0]), message: firstLine(message) })),
-    );
+  const told: Diagnostic[] = [];
+  const report: Report = (position, message) => told.push({ position, message: printable(message) });
+  const root = readYaml(file, isEmpty(text) ? '{}' : text, {}, report);
+  const checked = root && checkSchema(schema, root, what, report);
+  if (root !== undefined) check?.(root, report);
+  if (checked?.ok && told.length === 0) return checked.value;
+  told.sort(({ position: a }, { position: b }) => a.line - b.line || a.column - b.column);
+  throw new ConfigError(`${what} cannot be used:\n${told.map(formatDiagnostic).join('\n')}`);
+}
+
+/** Every key is optional, so a file may hold none: comments and blank lines alone. */
+function isEmpty(text: string): boolean {
+  return text.split('\n').every((line) => /^\s*(#.*|---)?$/.test(line));
+}
+
+interface Call {
+  readonly methods: readonly string[];
+  /** Ids that have to stand in path or body, in order. */
+  readonly ids: readonly string[];
+}
+
+const calls: Readonly<Record<Exclude<UndocumentedOperation, 'named_address'>, Call>> = {
+  list_servers: { methods: ['GET'], ids: [] },
+  read_server: { methods: ['GET'], ids: ['id'] },
+  remove_network_interface: { methods: writes, ids: ['server_id', 'id'] },
+  update_backup_policy: { methods: writes, ids: ['server_id'] },
+  insert_iso: { methods: writes, ids: ['server_id'] },
+  eject_iso: { methods: writes, ids: ['server_id'] },
+  take_server_image: { methods: writes, ids: ['server_id'] },
+  delete_backup: { methods: writes, ids: ['server_id', 'id'] },
+  resize_server: { methods: writes, ids: ['server_id'] },
+};
+
+/** What would be sent to the wrong place, or as something else than it is meant. */
+function checkOperations(root: Located, report: Report): void {
+  for (const [name, here] of find(root, ['operations'])?.fields ?? []) {
+    const body = placeholders(JSON.stringify(find(here, ['body'])?.value ?? null));
+    if (name === 'named_address' && !body.includes('ip_id')) {
+      report(here.position, '`body` has to say where the address stands: `body: {ip_id: "{ip_id}"}`');
+    }
+    if (Object.hasOwn(calls, name)) checkCall(calls[name as keyof typeof calls], name, here, body, report);
   }
-  const content = plainContent(() => document.toJS({ maxAliasCount: 0 }), file) ?? {};
-  const parsed = schema.safeParse(content);
-  if (!parsed.success) {
-    refuse(
-      parsed.error.issues.flatMap(({ path, message, ...issue }) => {
-        const keys = issue.code === 'unrecognized_keys' ? issue.keys : [undefined];
-        return keys.map((key) => {
-          const full = key === undefined ? path : [...path, key];
-          const text = key === undefined ? message : `unknown field ${JSON.stringify(key)}${known(path)}`;
-          return { position: at(offsetOf(document, full)), message: `${full.join('.')}: ${text}` };
-        });
-      }),
-    );
+}
+
+function checkCall({ methods, ids }: Call, name: string, here: Located, inBody: string[], report: Report) {
+  const [method, path] = [find(here, ['method']), find(here, ['path'])];
+  if (
+    typeof method?.value === 'string' &&
+    anyMethod.includes(method.value) &&
+    !methods.includes(method.value)
+  ) {
+    report(method.position, `\`${name}\` is called with ${methods.join(', ')}, not ${method.value}`);
   }
-  return parsed.data;
+  if (typeof path?.value !== 'string') return;
+  // Ids in the path may have names of their own, and are taken in order; elsewhere they go by name.
+  const inPath = placeholders(path.value);
+  const given = [...inPath, ...inBody];
+  if (inPath.length === ids.length) return;
+  if (inPath.length < ids.length && ids.every((id) => given.includes(id))) return;
+  const needed = ids.length === 0 ? 'no id' : ids.map((id) => `{${id}}`).join(' and ');
+  report(path.position, `the path of \`${name}\` takes ${needed}, and ${path.shown} does not`);
+}
+
+function placeholders(text: string): string[] {
+  return [...text.matchAll(/\{([a-z_][a-z0-9_]*)\}/gi)].map(([, name = '']) => name);
 }
 
 function profileFrom({
@@ -149,39 +197,4 @@ function profileFrom({
     operations,
     ...(prices === undefined ? {} : { prices }),
   };
-}
-
-function plainContent(read: () => unknown, file: string): unknown {
-  try {
-    return read();
-  } catch {
-    throw new ConfigError(`${file}:1:1: aliases are not allowed in a profile`);
-  }
-}
-
-/** Where a path stands; where it has no node, its nearest parent that has one. */
-function offsetOf(document: ReturnType<typeof parseDocument>, path: readonly PropertyKey[]): number {
-  for (let length = path.length; length > 0; length -= 1) {
-    const parent = document.getIn(path.slice(0, length - 1), true);
-    const name = path[length - 1];
-    const pairs = (parent as { items?: { key?: { value?: unknown; range?: number[] } }[] } | undefined)
-      ?.items;
-    const key = pairs?.find((pair) => pair.key?.value === name)?.key;
-    if (key?.range?.[0] !== undefined) return key.range[0];
-  }
-  return 0;
-}
-
-function known(path: readonly PropertyKey[]): string {
-  if (path.length === 0) return '; known: limits, time_scale, operations, prices';
-  if (path[0] === 'operations' && path.length === 1) return `; known: ${undocumentedOperations.join(', ')}`;
-  return '';
-}
-
-function firstLine(text: string): string {
-  return text.split('\n')[0]?.replace(/ at line \d+, column \d+:?$/, '') ?? text;
-}
-
-function refuse(diagnostics: readonly Diagnostic[]): never {
-  throw new ConfigError(`the API profile cannot be used:\n${diagnostics.map(formatDiagnostic).join('\n')}`);
 }

@@ -122,7 +122,7 @@ function wording(issue: Issue, path: Path, { schema, root, label }: Context): st
         ? issue.minimum === 1
           ? `${name} must not be empty`
           : `${name} must have at least ${issue.minimum} ${unit(issue.origin)}`
-        : `${name} must be at least ${issue.minimum}, not ${here.shown}`;
+        : `${name} must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}, not ${here.shown}`;
     case 'too_big':
       return issue.origin === 'string' || issue.origin === 'array'
         ? `${name} must have at most ${issue.maximum} ${unit(issue.origin)}`
@@ -184,8 +184,13 @@ function tick(text: string): string {
 function fieldsAt(schema: z.core.$ZodType, path: Path): string[] {
   const here = schemaAt(schema, path);
   if (here instanceof z.ZodObject) return Object.keys(here.shape);
+  if (here instanceof z.ZodRecord) return namesOf(here.keyType);
   if (here instanceof z.ZodUnion) return [...new Set(here.options.flatMap((option) => fieldsAt(option, [])))];
   return [];
+}
+
+function namesOf(keys: z.core.$ZodType): string[] {
+  return keys instanceof z.ZodEnum ? keys.options.map(String) : [];
 }
 
 /** The schema of what stands at a path, as far as there is only one. */
@@ -193,8 +198,10 @@ function schemaAt(schema: z.core.$ZodType | undefined, path: Path): z.core.$ZodT
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault) {
     return schemaAt(schema.unwrap() as z.core.$ZodType, path);
   }
+  if (schema instanceof z.ZodPipe) return schemaAt(schema.in as z.core.$ZodType, path);
   const [step, ...rest] = path;
   if (step === undefined) return schema;
+  if (schema instanceof z.ZodRecord) return schemaAt(schema.valueType as z.core.$ZodType, rest);
   if (schema instanceof z.ZodArray) return schemaAt(schema.element as z.core.$ZodType, rest);
   if (!(schema instanceof z.ZodObject)) return undefined;
   return schemaAt((schema.shape as Record<string, z.core.$ZodType>)[String(step)], rest);
