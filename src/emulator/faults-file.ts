@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import type { FaultRule } from './faults.ts';
 import { parseText } from './profile.ts';
-import { EmulatorInputError, parseReadings, type Readings } from './readings.ts';
+import { parseReadings, type Readings } from './readings.ts';
+import { refusal } from './words.ts';
 
 /** What a faults file holds. */
 interface FaultsFile {
@@ -18,24 +19,18 @@ export function loadFaults(text: string): FaultsFile {
   if (document === null) return { faults: [], readings: {} };
   if (Array.isArray(document)) return { faults: parseFaults(document), readings: {} };
   const file = fileSchema.safeParse(document);
-  if (!file.success) throw new EmulatorInputError(explain(file.error, 'faults file'));
-  return { faults: parseFaults(file.data.faults ?? []), readings: parseReadings(file.data.readings) };
+  if (!file.success) throw refusal(file.error, 'faults file');
+  return {
+    faults: parseFaults(file.data.faults ?? [], ['faults']),
+    readings: parseReadings(file.data.readings),
+  };
 }
 
-/** Checks a list of rules. Throws `EmulatorInputError`. */
-export function parseFaults(input: unknown): FaultRule[] {
+/** Checks a list of rules, which stands at `base` in what was given. Throws `EmulatorInputError`. */
+export function parseFaults(input: unknown, base: readonly PropertyKey[] = []): FaultRule[] {
   const rules = z.array(ruleSchema).safeParse(input);
-  if (!rules.success) throw new EmulatorInputError(explain(rules.error, 'faults'));
+  if (!rules.success) throw refusal(rules.error, 'faults', base);
   return rules.data as FaultRule[];
-}
-
-/** The first complaint, with where it stands. */
-export function explain(error: z.ZodError, what: string): string {
-  const [issue] = error.issues;
-  const at = (issue?.path ?? [])
-    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
-    .join('');
-  return `${what}${at}: ${issue?.message ?? 'cannot be used'}`;
 }
 
 const fileSchema = z.strictObject({ faults: z.unknown().optional(), readings: z.unknown().optional() });

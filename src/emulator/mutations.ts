@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { ADDRESS_POOLS } from './catalogue.ts';
-import { explain } from './faults-file.ts';
 import { EmulatorInputError } from './readings.ts';
 import { removeServer } from './tasks.ts';
 import { fingerprint } from './tokens.ts';
+import { refusal } from './words.ts';
 import type { Project, Server, World } from './world.ts';
 
 /** What somebody else does in the project, behind the client's back. Without `project_id` the first project is meant. */
@@ -66,7 +66,7 @@ const mutationSchema = z.discriminatedUnion('do', [
 export function parseMutation(input: unknown): Mutation {
   const mutation = mutationSchema.safeParse(input);
   if (mutation.success) return mutation.data;
-  throw new EmulatorInputError(explain(mutation.error, 'mutation'));
+  throw refusal(mutation.error, 'mutation');
 }
 
 /** Carries a mutation out; gives what it made. Throws `EmulatorInputError` for what does not exist. */

@@ -10,9 +10,8 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import * as z from 'zod';
-import { explain } from './faults-file.ts';
 import { parseText } from './profile.ts';
-import { EmulatorInputError } from './readings.ts';
+import { refusal } from './words.ts';
 import { WORLD_FORMAT, type World } from './world.ts';
 
 /** The world in a data file, or null where there is no file. Throws `DataFileError` for one that is damaged or foreign. */
@@ -21,7 +20,7 @@ export function readWorldFile(path: string): World | null {
   try {
     const document = parseText(readFileSync(path, 'utf8'), 'data file');
     const shape = worldSchema.safeParse(document);
-    if (!shape.success) throw new EmulatorInputError(explain(shape.error, 'data file'));
+    if (!shape.success) throw refusal(shape.error, 'data file');
     return document as World;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);

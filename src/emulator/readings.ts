@@ -11,6 +11,8 @@ export interface Readings {
   retentionFrom: 'first' | 'last';
   /** `@assumption A4` */
   reusedKeyStatus: 422 | 409 | 400;
+  /** `@assumption A4` */
+  reusedKeyCode: 'idempotency_key_reused' | 'invalid_request' | 'conflicting_request';
   /** `@assumption A5` */
   keyMatches: 'methodPathBody' | 'body';
   /** `@assumption A6` */
@@ -93,6 +95,8 @@ export interface Readings {
   reusePool: 'any' | 'same';
   /** `@assumption A50` */
   driveField: 'none' | 'iso_id' | 'iso';
+  /** `@assumption A51` */
+  imageAnswer: 'id' | 'bare';
 }
 
 /** The first of each list is the default; `number` stands for any whole number from zero. */
@@ -101,6 +105,7 @@ const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings
   inFlightKey: ['conflict', 'wait'],
   retentionFrom: ['first', 'last'],
   reusedKeyStatus: [422, 409, 400],
+  reusedKeyCode: ['idempotency_key_reused', 'invalid_request', 'conflicting_request'],
   keyMatches: ['methodPathBody', 'body'],
   replaysCost: [true, false],
   refusalsCost: [false, true],
@@ -142,6 +147,7 @@ const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings
   serverFields: ['documented', 'sizes'],
   reusePool: ['any', 'same'],
   driveField: ['none', 'iso_id', 'iso'],
+  imageAnswer: ['id', 'bare'],
 };
 
 /** Each reading at its default. */
@@ -166,6 +172,7 @@ export function parseReadings(input: unknown): Partial<Readings> {
     if (!Object.hasOwn(VALUES, name) || allowed === undefined) {
       throw new EmulatorInputError(
         `readings.${name}: no such reading; known are ${Object.keys(VALUES).join(', ')}`,
+        ['readings', name],
       );
     }
     const fits =
@@ -177,6 +184,7 @@ export function parseReadings(input: unknown): Partial<Readings> {
       );
       throw new EmulatorInputError(
         `readings.${name}: must be ${[...new Set(choices)].join(' or ')}, not ${JSON.stringify(value)}`,
+        ['readings', name],
       );
     }
   }
@@ -186,4 +194,11 @@ export function parseReadings(input: unknown): Partial<Readings> {
 /** What someone gave the emulator (an option, a file, a control request) cannot be used. */
 export class EmulatorInputError extends Error {
   override readonly name = 'EmulatorInputError';
+  /** Where in the document, from its root, as far as that is known. */
+  readonly path: readonly PropertyKey[];
+
+  constructor(message: string, path: readonly PropertyKey[] = []) {
+    super(message);
+    this.path = path;
+  }
 }

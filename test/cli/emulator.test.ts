@@ -54,11 +54,19 @@ describe('cli: emulator', () => {
 
   test.each([
     ['a faults file that is not there', ['--faults', 'gone'], /gone cannot be read/],
-    ['a faults file that says nothing known', ['--faults', 'bad.yaml'], /bad\.yaml: /],
+    ['a faults file that says nothing known', ['--faults', 'bad.yaml'], /bad\.yaml:1:9: .*unknown "limits"/],
+    [
+      'a fault that is none',
+      ['--faults', 'fault.yaml'],
+      /fault\.yaml:2:14: faults\[0\]\.then\.do: must be answer, .* or standing\n/,
+    ],
     ['a profile that is wrong', ['--profile', 'bad.yaml'], /bad\.yaml: /],
     ['a data file that is foreign', ['--data', 'bad.yaml'], /bad\.yaml .*left as it is/],
   ])('%s ends it with 1', async (_name, args, message) => {
-    const cwd = folderWith({ 'bad.yaml': 'limits: [1]\nfaults: 3\n' });
+    const cwd = folderWith({
+      'bad.yaml': 'limits: [1]\nfaults: 3\n',
+      'fault.yaml': '- when: {}\n  then: {do: rest}\n',
+    });
     const { code, stdout, stderr } = await inProcess(['emulator', ...args], { cwd, env: {} });
     expect(stderr).toMatch(message);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { isNode, LineCounter, parseDocument } from 'yaml';
 import { ConfigError } from '../../core/errors.ts';
 import { loadFaults } from '../../emulator/faults-file.ts';
 import { type RunningEmulator, type ServeOptions, startEmulator } from '../../emulator/http-server.ts';
@@ -69,9 +70,24 @@ function fromFile<T>(
   try {
     return load(text);
   } catch (error) {
-    if (error instanceof EmulatorInputError) throw new ConfigError(`${path}: ${error.message}`);
-    throw error;
+    if (!(error instanceof EmulatorInputError)) throw error;
+    throw new ConfigError(`${path}:${placeIn(text, error.path)} ${error.message.split('\n')[0]}`);
   }
+}
+
+/** `line:col:` of what stands at a path, or of its nearest parent that stands there; nothing for what is no YAML. */
+function placeIn(text: string, path: readonly PropertyKey[]): string {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  if (document.errors.length > 0) return '';
+  for (let length = path.length; length > 0; length -= 1) {
+    const node = document.getIn(path.slice(0, length), true);
+    const range = isNode(node) ? node.range : undefined;
+    if (range == null) continue;
+    const { line, col } = lines.linePos(range[0]);
+    return `${line}:${col}:`;
+  }
+  return '';
 }
 
 /** The public JSON of `vdcsync emulator --format json`. */
