@@ -54,7 +54,7 @@ async function measure(resources: number, bound: boolean) {
       world,
       openIntents: [],
       desiredDigest: desired.digest,
-      trusted: true,
+      strangers: { servers: [], addresses: [], since: 'settled' },
       destroy: false,
       deletedBefore: 0,
       now: 0,

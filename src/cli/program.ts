@@ -122,6 +122,22 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
       end(await adopt(key, id, flags, io));
     });
 
+  withApi(command('forget', 'let go of what a key stands for, and leave it as it is'))
+    .argument('<key>', 'such as servers.web-1, which has left the file')
+    .addOption(textOrJson())
+    .action(async (key: string, flags: AdoptFlags) => {
+      const { forget } = await import('./commands/settle.ts');
+      end(await forget(key, flags, io));
+    });
+
+  withApi(command('ignore', "say of servers and addresses that they are somebody else's"))
+    .argument('<id...>', 'ids of servers, and addresses such as 203.0.113.10')
+    .addOption(textOrJson())
+    .action(async (names: readonly string[], flags: AdoptFlags) => {
+      const { ignore } = await import('./commands/settle.ts');
+      end(await ignore(names, flags, io));
+    });
+
   withApi(command('resolve', 'settle a blocked write, whose outcome only a person can tell'))
     .argument('<key>', 'such as servers.web-1')
     .option('--adopt <id>', 'it did happen, and made this')

@@ -51,6 +51,7 @@ export const statusSchema = z.strictObject({
     }),
   ),
   blocked: z.array(blocked),
+  warnings: z.array(z.strictObject({ code: text, key: text.nullable(), message: text })),
   billed: z.array(billed),
   monthly: monthly.nullable(),
   idle: z.array(billed).nullable().describe('Billed and of no use to anything now.'),
@@ -130,5 +131,9 @@ export const validationSchema = z.strictObject({
   warnings: z.array(told).describe('What is probably a slip, and is sent all the same.'),
 });
 
-/** `vdcsync adopt` and `resolve` with `--format json` */
-export const settledSchema = z.strictObject({ format_version: format, key: text, message: text });
+/** `vdcsync adopt`, `resolve`, `forget` and `ignore` with `--format json` */
+export const settledSchema = z.strictObject({
+  format_version: format,
+  key: text.nullable().describe('null for `ignore`.'),
+  message: text,
+});

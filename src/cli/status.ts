@@ -1,6 +1,6 @@
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import { parseKey } from '../core/keys.ts';
-import type { Blocked, MonthlyCost, Plan, Verb } from '../core/plan.ts';
+import type { Blocked, MonthlyCost, Plan, Verb, Warning } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
 
@@ -44,6 +44,8 @@ export interface StatusView {
     readonly task_id: string | null;
   }[];
   readonly blocked: readonly Blocked[];
+  /** Of the plan; none where the API was not looked at. */
+  readonly warnings: readonly Warning[];
   /** What goes on costing money: from the API where it was looked at, else from the state. */
   readonly billed: readonly Billed[];
   /** A month of what is managed, as far as prices are known; null where the API was not looked at. */
@@ -118,6 +120,7 @@ export function statusOf(facts: StatusFacts): StatusView {
         task_id: taskId ?? null,
       })),
     blocked,
+    warnings: plan?.warnings ?? [],
     billed: billedOf(facts),
     monthly: plan?.cost.monthly ?? null,
     idle:

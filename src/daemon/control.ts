@@ -8,7 +8,9 @@ import type { Resolution } from '../engine/engine.ts';
 /** What a person settles while the daemon owns the state. */
 export type Order =
   | { readonly order: 'adopt'; readonly key: ResourceKey; readonly id: string }
-  | { readonly order: 'resolve'; readonly key: ResourceKey; readonly resolution: Resolution };
+  | { readonly order: 'resolve'; readonly key: ResourceKey; readonly resolution: Resolution }
+  | { readonly order: 'forget'; readonly key: ResourceKey }
+  | { readonly order: 'ignore'; readonly names: readonly string[] };
 
 /** How an order came out, in a sentence. */
 export type Answer = { readonly done: string } | { readonly refused: string; readonly misuse: boolean };

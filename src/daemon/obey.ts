@@ -13,13 +13,23 @@ export interface PendingOrder {
 export async function obey(order: Order, engine: Engine, desired: Desired | undefined): Promise<Answer> {
   if (desired === undefined) return { refused: 'the daemon has no spec that can be used yet', misuse: false };
   try {
-    const done =
-      order.order === 'adopt'
-        ? await engine.adopt(desired, order.key, order.id)
-        : await engine.resolve(desired, order.key, order.resolution);
-    return { done };
+    return { done: await carryOut(order, engine, desired) };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     return { refused: message, misuse: error instanceof ConfigError && error.misuse };
+  }
+}
+
+/** Throws where it is refused. */
+export function carryOut(order: Order, engine: Engine, desired: Desired): Promise<string> {
+  switch (order.order) {
+    case 'adopt':
+      return engine.adopt(desired, order.key, order.id);
+    case 'resolve':
+      return engine.resolve(desired, order.key, order.resolution);
+    case 'forget':
+      return engine.forget(desired, order.key);
+    case 'ignore':
+      return engine.ignore(desired, order.names);
   }
 }

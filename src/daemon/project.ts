@@ -215,7 +215,7 @@ export class Project {
     this.#orders = [];
     for (const { order, answer } of orders) {
       this.#options.deps.log.info(
-        { project: this.id, key: order.key, sort: order.order },
+        { project: this.id, ...('key' in order ? { key: order.key } : {}), sort: order.order },
         'a person settles',
       );
       answer(await obey(order, engine, this.#offer?.desired));

@@ -12,10 +12,11 @@ import { drain } from './drain.ts';
 import { block, close } from './endings.ts';
 import type { ApplyOptions, EngineDeps, Repeating } from './engine.ts';
 import { isAbort, isFailedRead } from './interruption.ts';
-import { openRun, planFor, rememberTrust, withoutResources } from './look.ts';
+import { openRun, planFor, withoutResources } from './look.ts';
 import { letGo, released } from './release.ts';
 import type { Run } from './run.ts';
 import { settleOpen } from './settle-open.ts';
+import { rememberStrangers } from './strangers.ts';
 import type { WriteGate } from './write-gate.ts';
 
 /** Every round but the last has to get something done, so this bounds nothing but a bug. */
@@ -175,10 +176,11 @@ function withheldOf(plan: Plan, withholds: Repeating['withholds']): ReadonlySet<
 }
 
 /** What the plan changes of the state alone: no write goes with it. */
-async function keepBooks(run: Run, { plan, releases }: Planned): Promise<void> {
+async function keepBooks(run: Run, planned: Planned): Promise<void> {
+  const { plan, releases } = planned;
   await run.deps.store.claimProject(run.desired.projectId);
   await run.keepMoves();
-  await rememberTrust(run);
+  await rememberStrangers(run, planned);
   await closeOvertaken(run, plan);
   const changes = [...flagChanges(run), ...(await releaseChanges(run, releases))];
   if (changes.length > 0) await run.change(changes);

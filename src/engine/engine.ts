@@ -10,7 +10,7 @@ import type { Random } from '../core/random.ts';
 import type { StateStore } from '../core/state.ts';
 import type { Selection } from '../plan/selection.ts';
 import { apply } from './apply.ts';
-import { adoptKey, resolveIntent } from './decide.ts';
+import { adoptKey, forgetKey, ignoreStrangers, resolveIntent } from './decide.ts';
 import { planOnce } from './look.ts';
 import type { ReadCache } from './read-cache.ts';
 import type { Hold } from './run.ts';
@@ -83,6 +83,10 @@ export interface Engine {
   apply(desired: Desired, options: ApplyOptions): Promise<ApplyReport>;
   /** Binds a key of the file to a live resource, once that is seen to exist. Gives what was bound. */
   adopt(desired: Desired, key: ResourceKey, id: string): Promise<string>;
+  /** Says of servers, by id, and of addresses that they are somebody else's. */
+  ignore(desired: Desired, names: readonly string[]): Promise<string>;
+  /** Lets go of what a key stands for, and leaves it as it is. */
+  forget(desired: Desired, key: ResourceKey): Promise<string>;
   /** Settles a blocked intent. Gives what was done, in a sentence. */
   resolve(desired: Desired, key: ResourceKey, resolution: Resolution): Promise<string>;
 }
@@ -99,6 +103,8 @@ export function createEngine(deps: EngineDeps): Engine {
     plan: (desired, options) => planOnce(deps, gate, desired, options ?? {}),
     apply: (desired, options) => runs.run(0, () => apply(deps, gate, desired, options), options.halt),
     adopt: (desired, key, id) => runs.run(0, () => adoptKey(deps, gate, desired, key, id)),
+    ignore: (desired, names) => runs.run(0, () => ignoreStrangers(deps, gate, desired, names)),
+    forget: (desired, key) => runs.run(0, () => forgetKey(deps, gate, desired, key)),
     resolve: (desired, key, resolution) =>
       runs.run(0, () => resolveIntent(deps, gate, desired, key, resolution)),
   };

@@ -1,17 +1,14 @@
 import type { Desired } from '../core/desired.ts';
 import type { Plan } from '../core/plan.ts';
 import { buildPlan, type Planned } from '../plan/build.ts';
-import { findStrangers } from '../plan/guards.ts';
 import type { Selection } from '../plan/selection.ts';
 import type { EngineDeps, PlanOptions, Repeating } from './engine.ts';
 import { createReadCache } from './read-cache.ts';
 import { type Run, startRun } from './run.ts';
+import { strangersOf } from './strangers.ts';
 import type { WriteGate } from './write-gate.ts';
 
 const never = new AbortController().signal;
-
-/** Set once the state has seen a project without strangers, or a person has vouched for them. */
-const trustNote = 'trusts_project';
 
 /** Opens a run that reads and nothing else. */
 export function openRun(
@@ -55,22 +52,11 @@ export async function planFor(run: Run, destroy: boolean, deletedBefore: number)
     moves: run.moves,
     selection: run.selection,
     desiredDigest: run.desired.digest,
-    trusted: await isTrusted(run),
+    strangers: await strangersOf(run),
     destroy,
     deletedBefore,
     now: run.deps.clock.now(),
   });
-}
-
-/** Remembers that what is in the project beside the file is known, once it is. */
-export async function rememberTrust(run: Run): Promise<void> {
-  const { servers, addresses } = findStrangers(run.world);
-  const known = servers.length + addresses.length === 0 || run.desired.settings.unmanaged === 'ignore';
-  if (known && !(await isTrusted(run))) await run.deps.store.putNote(trustNote, true);
-}
-
-async function isTrusted(run: Run): Promise<boolean> {
-  return (await run.deps.store.note(trustNote)) === true;
 }
 
 /** Nothing is wanted, so all that is managed goes. */

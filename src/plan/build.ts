@@ -8,10 +8,11 @@ import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import { draftAll, isRenewed, operationsOf } from './draft.ts';
 import type { GuardInput } from './guards.ts';
-import { findStrangers, guard } from './guards.ts';
+import { guard } from './guards.ts';
 import { knownDelta, unknownPrice } from './money.ts';
 import { obstacles, order, prerequisites } from './order.ts';
 import { isSelected, type Selection, select } from './selection.ts';
+import { described, ignoring, isNone } from './strangers.ts';
 
 export interface PlanInput extends GuardInput {
   readonly kinds: ReadonlyMap<KindName, ResourceKind>;
@@ -85,7 +86,7 @@ export function buildPlan(input: PlanInput): Planned {
     ...(input.moves ?? []).map(movedWarning),
     ...notActive(world),
     ...leftOut(possible.length - operations.length),
-    ...strangers(input),
+    ...unknownToUs(input),
   ];
   return { plan: assemble(input, { drafts, allowed, operations, blocked, warnings, releases }), releases };
 }
@@ -242,12 +243,15 @@ function movedWarning({ from, to }: { readonly from: ResourceKey; readonly to: R
   };
 }
 
-/** What a lost state no longer knows would stay billed unseen, if the file does not ask for it either. */
-function strangers({ world, trusted }: PlanInput): Warning[] {
-  const { servers, addresses } = findStrangers(world);
-  if (trusted || world.settings.unmanaged === 'ignore' || servers.length + addresses.length === 0) return [];
-  const found = [...servers.map((id) => `server ${id}`), ...addresses.map((each) => `address ${each}`)];
-  const message = `the local state is new, and the project has what neither it nor the file names: ${found.join(', ')}`;
+/** What nobody knows of stays billed unseen, and may be this file's. */
+function unknownToUs({ world, strangers }: PlanInput): Warning[] {
+  if (isNone(strangers) || world.settings.unmanaged === 'ignore') return [];
+  const what = described(strangers);
+  const message = {
+    new: `the local state is new, and the project has what neither it nor the file names: ${what}`,
+    settled: `the project has what neither the state nor the file names, and what was not there before: ${what}; vdcsync adopt KEY ID what is this file's, or ${ignoring(strangers)}`,
+    unknown: `the project has ${what}; the state is an older version's, so apply takes that as somebody else's`,
+  }[strangers.since];
   return [{ code: 'unmanaged_resources', key: null, message }];
 }
 

@@ -1,14 +1,15 @@
 import type { ResourceKey } from '../core/keys.ts';
-import type { Subject, World } from '../core/kind.ts';
+import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
 import { knownDelta, priceChange } from './money.ts';
+import { described, ignoring, isNone, matches, type Strangers } from './strangers.ts';
 
 /** What guards need beside the drafts. */
 export interface GuardInput {
   readonly world: World;
-  /** A person, or an earlier pass, has vouched for what is in the project beside this file. */
-  readonly trusted: boolean;
+  /** What nobody has vouched for; `since` says what the state knew before: nothing, what was there, or not what it was. */
+  readonly strangers: Strangers & { readonly since: 'new' | 'settled' | 'unknown' };
   /** `destroy`: everything managed may go, whatever `prune` says. */
   readonly destroy: boolean;
   /** Deletions that this run has carried out already. */
@@ -20,7 +21,9 @@ export interface GuardInput {
 type Objection = Omit<Blocked, 'key'>;
 
 /** What is the same for every draft of a plan. */
-interface Facts extends Strangers {
+interface Facts {
+  /** The stranger that an entry may stand for. */
+  readonly matches: ReadonlyMap<ResourceKey, string>;
   /** Keys of the file's entries, by the kind and id that they stand for. */
   readonly named: ReadonlyMap<string, ResourceKey>;
 }
@@ -47,7 +50,13 @@ const guards: readonly Guard[] = [
  */
 export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<Draft, Blocked> {
   const objections = new Map<Draft, Blocked>();
-  const facts = { ...findStrangers(input.world), named: namedByEntries(input.world) };
+  const buyers = drafts
+    .filter(({ subject, diff }) => isPurchase(subject, diff))
+    .map(({ subject }) => subject);
+  const facts = {
+    matches: matches(buyers, input.strangers, input.world),
+    named: namedByEntries(input.world),
+  };
   const add = (draft: Draft, objection: Objection | undefined) => {
     if (objection !== undefined && !objections.has(draft)) {
       objections.set(draft, { key: draft.subject.key, ...objection });
@@ -70,26 +79,6 @@ function refused({ diff: { verdict } }: Draft): Objection | undefined {
   if (verdict.verdict !== 'blocked') return undefined;
   const { verb, code, reason, resolve } = verdict;
   return { verb, code, reason, resolve };
-}
-
-export interface Strangers {
-  readonly servers: readonly number[];
-  readonly addresses: readonly string[];
-}
-
-/** Resources that are billed and that neither the file nor the state names. */
-export function findStrangers(world: World): Strangers {
-  const attachedTo: readonly number[] = [
-    ...world.ips.flatMap(({ server_id }) => server_id ?? []),
-    ...(world.servers ?? []).map(({ id }) => id),
-  ];
-  const isOurs = (server: number | null) => world.keyOf('server', String(server)) !== undefined;
-  return {
-    servers: [...new Set(attachedTo)].filter((id) => !isOurs(id)),
-    addresses: world.ips
-      .filter(({ id, server_id }) => world.keyOf('ip', String(id)) === undefined && !isOurs(server_id))
-      .map(({ address }) => address),
-  };
 }
 
 function suspended({ diff }: Draft, { world, now }: GuardInput): Objection | undefined {
@@ -197,35 +186,43 @@ function replacement({ subject, diff }: Draft): Objection | undefined {
   };
 }
 
-/** An empty state in a project that is not empty must not buy everything again. */
+/** What is there and nobody has vouched for may be what this file describes: bought before, or by another copy of the state. */
 function unmanaged(
   { subject, diff }: Draft,
-  { world, trusted }: GuardInput,
-  { servers, addresses }: Strangers,
+  { world, strangers }: GuardInput,
+  { matches }: Facts,
 ): Objection | undefined {
-  const buys = diff.verdict.verdict === 'create' && (subject.kind === 'server' || subject.kind === 'ip');
-  if (!buys || trusted || world.settings.unmanaged === 'ignore') return undefined;
-  if (servers.length + addresses.length === 0) return undefined;
-  const found = [
-    ...(servers.length === 0 ? [] : [`server ${servers.join(', ')}`]),
-    ...(addresses.length === 0 ? [] : [`address ${addresses.join(', ')}`]),
-  ].join(' and ');
-  const candidate =
-    subject.kind === 'server'
-      ? (namesake(subject, servers, world) ?? servers[0])
-      : world.ips.find(({ address }) => address === addresses[0])?.id;
+  if (!isPurchase(subject, diff) || strangers.since === 'unknown') return undefined;
+  if (isNone(strangers) || world.settings.unmanaged === 'ignore') return undefined;
+  const { key, kind } = subject;
+  // A state that has seen the project before has no server that shows by nothing but a free address.
+  if (strangers.since === 'settled' && kind === 'server' && strangers.servers.length === 0) return undefined;
+  const id = matches.get(key);
+  const what = described(strangers);
   return {
     verb: 'create',
     code: 'unmanaged_resources',
-    reason: `the local state is new, and the project already has ${found}, which may be what this file describes`,
-    resolve: `vdcsync adopt ${subject.key} ${candidate ?? 'ID'} (for each that is this file's), or write \`settings: {unmanaged: ignore}\``,
+    reason:
+      strangers.since === 'new'
+        ? `the local state is new, and the project already has ${what}, which may be what this file describes${unseen(subject, world)}`
+        : `${what} came without this state's doing: if another copy of it bought that, this would be bought twice`,
+    resolve: [
+      `vdcsync adopt ${key} ${id ?? 'ID'} (if it is this)`,
+      `${ignoring(strangers)} (if nothing of it is this file's)`,
+      'write `settings: {unmanaged: ignore}`',
+    ].join(' | '),
   };
 }
 
-/** The one with the same name, where the profile's reads show names. */
-function namesake({ desired }: Subject, servers: readonly number[], { servers: listed }: World) {
-  const { name } = (desired?.value ?? {}) as { readonly name?: string };
-  return listed?.find((each) => each.name.trim() === name && servers.includes(each.id))?.id;
+function isPurchase({ kind }: Subject, { verdict }: Diff): boolean {
+  return verdict.verdict === 'create' && (kind === 'server' || kind === 'ip');
+}
+
+/** @source API §4: servers cannot be listed */
+function unseen({ kind, desired }: Subject, { servers }: World): string {
+  const entry = desired?.value as { readonly public_ipv4?: unknown } | undefined;
+  if (kind !== 'server' || servers !== undefined || entry?.public_ipv4 !== undefined) return '';
+  return '; a server without a public address is not to be seen, but with list_servers in the API profile';
 }
 
 function maxDeletions({ diff }: Draft, { world }: GuardInput, deletions: number): Objection | undefined {

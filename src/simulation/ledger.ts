@@ -37,6 +37,10 @@ export interface Ledger {
   /** A person, or the file, let go of what the key stood for. */
   letGo(key: ResourceKey, id: string | undefined): void;
   wasLetGo(sort: Sort, id: string): boolean;
+  /** A person has said of it that it is not this file's. */
+  dismiss(birth: Birth): void;
+  /** The key that it was made for, if a controller made it. */
+  makerOf(sort: Sort, id: string): ResourceKey | undefined;
   isExcused(execution: Execution): boolean;
   /** A person has made a stranger this file's. */
   adopted(birth: Birth): void;
@@ -125,6 +129,16 @@ export function createLedger(emulator: Emulator, projectId: number): Ledger {
       const birth = living.get(`${sort} ${id}`);
       return birth !== undefined && letGo.has(birth.number);
     },
+    dismiss(birth) {
+      letGo.add(birth.number);
+      for (const each of executions()) if (madeBirths.get(each) === birth.number) excused.add(each);
+    },
+    makerOf: (sort, id) =>
+      executions().flatMap((each) =>
+        each.kind === sort && each.id === id && ledger.isLive(each)
+          ? (writes.get(each.idempotencyKey ?? '')?.key ?? [])
+          : [],
+      )[0],
     isExcused: (execution) => excused.has(execution),
     adopted: (birth) => void adoptions.add(birth.number),
     isAdopted: (birth) => adoptions.has(birth.number),

@@ -50,6 +50,10 @@ async function answer(
     cleanUp(stage, blocked);
     return file;
   }
+  if (blocked.code === 'unmanaged_resources') {
+    await tellApart(stage, controller, file, blocked);
+    return file;
+  }
   const edited = valid(stage, edit(stage, file, blocked));
   const adopt = /vdcsync adopt (\S+) (\S+)/.exec(resolve);
   if (adopt?.[1] !== undefined && adopt[2] !== undefined) {
@@ -62,6 +66,45 @@ async function answer(
     }
   }
   return edited ?? file;
+}
+
+/** What this file made is adopted; what nothing in it stands for any more is released or ignored, and so is the rest. */
+async function tellApart(
+  stage: Stage,
+  controller: Controller,
+  file: SpecModel,
+  { key, resolve }: Blocked,
+): Promise<void> {
+  const own = ownId(stage, key);
+  if (own !== undefined) {
+    await command(stage, controller, file, `adopt ${key} ${own}`, (engine, desired) =>
+      engine.adopt(desired, key, own),
+    );
+    return;
+  }
+  const project = stage.emulator.world.projects[0] as Project;
+  const named = /vdcsync ignore ([\d. ]+)/.exec(resolve)?.[1]?.trim().split(' ') ?? [];
+  const wanted = new Set<string>(stage.load(file).resources.map((each) => each.key));
+  const foreign = named.filter((name) => {
+    const ip = project.ips.find(({ address }) => address === name);
+    const sort = ip === undefined ? 'server' : 'ip';
+    const id = ip === undefined ? name : String(ip.id);
+    const birth = stage.ledger.birthOf(sort, id);
+    const maker = stage.ledger.makerOf(sort, id);
+    // Answered already, or by the entry that stands for it.
+    if (birth === undefined || (maker !== undefined && wanted.has(maker))) return false;
+    if (ip !== undefined && ip.serverId === null && !birth.stranger) {
+      stage.trace.add('op', `releases ${name} in the client area`);
+      mutate(stage, { do: 'delete_ip', id: ip.id });
+      return false;
+    }
+    stage.ledger.dismiss(birth);
+    return true;
+  });
+  if (foreign.length === 0) return;
+  await command(stage, controller, file, `ignore ${foreign.join(' ')}`, (engine, desired) =>
+    engine.ignore(desired, foreign),
+  );
 }
 
 /** Is what now has the id of ours not ours? @assumption A17 */

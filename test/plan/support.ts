@@ -57,7 +57,7 @@ export function planOf(world: World, input: Partial<PlanInput> = {}): Plan {
     world,
     openIntents: [],
     desiredDigest: 'sha256:spec',
-    trusted: true,
+    strangers: { servers: [], addresses: [], since: 'settled' },
     destroy: false,
     deletedBefore: 0,
     now: Date.UTC(2026, 0, 1),

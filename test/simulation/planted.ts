@@ -125,8 +125,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'an empty state buys in a project that is not empty',
     file: guards,
-    find: "if (!buys || trusted || world.settings.unmanaged === 'ignore') return undefined;",
-    replace: 'return undefined;',
+    find: "if (isNone(strangers) || world.settings.unmanaged === 'ignore') return undefined;\n  const { key, kind }",
+    replace: 'return undefined;\n  const { key, kind }',
   },
   {
     name: 'a 429 is a refusal',

@@ -1,6 +1,8 @@
+import { isIPv4 } from 'node:net';
 import { ConfigError } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import { controlPath, giveOrder, type Order } from '../../daemon/control.ts';
+import { carryOut } from '../../daemon/obey.ts';
 import type { Resolution } from '../../engine/engine.ts';
 import { openSession } from '../compose.ts';
 import { type CommonFlags, stateLocation } from '../config.ts';
@@ -29,13 +31,24 @@ export async function resolve(key: string, flags: ResolveFlags, io: Io): Promise
   return settle(order, flags, io);
 }
 
+/** Lets go of what a key stands for. */
+export async function forget(key: string, flags: AdoptFlags, io: Io): Promise<ExitCode> {
+  return settle({ order: 'forget', key: checkedKey(key) }, flags, io);
+}
+
+/** Says of servers and addresses that they are somebody else's. */
+export async function ignore(names: readonly string[], flags: AdoptFlags, io: Io): Promise<ExitCode> {
+  return settle({ order: 'ignore', names: names.map(checkedStranger) }, flags, io);
+}
+
 /** A daemon that owns the state does it itself, between two passes; else this process does. */
 async function settle(order: Order, flags: AdoptFlags, io: Io): Promise<ExitCode> {
   const socket = controlPath(stateLocation(flags, io));
   const answer = (socket && (await giveOrder(socket, order))) || (await settleHere(order, flags, io));
   if ('refused' in answer) throw new ConfigError(answer.refused, answer.misuse);
   const message = printable(answer.done);
-  const json = () => JSON.stringify({ format_version: 1, key: order.key, message });
+  const key = 'key' in order ? order.key : null;
+  const json = () => JSON.stringify({ format_version: 1, key, message });
   io.stdout.write(`${flags.format === 'json' ? json() : message}\n`);
   return exitCodes.done;
 }
@@ -45,11 +58,7 @@ async function settleHere(order: Order, flags: CommonFlags, io: Io): Promise<{ r
   const { projectId, token } = desired;
   const { engine, close } = await openSession(flags, io, { mode: 'write', projectId, token });
   try {
-    const done =
-      order.order === 'adopt'
-        ? await engine.adopt(desired, order.key, order.id)
-        : await engine.resolve(desired, order.key, order.resolution);
-    return { done };
+    return { done: await carryOut(order, engine, desired) };
   } finally {
     await close();
   }
@@ -79,4 +88,12 @@ function checkedKey(text: string): ResourceKey {
 function checkedId(text: string): string {
   if (/^[A-Za-z0-9][A-Za-z0-9_.:+-]{0,99}$/.test(text)) return text;
   throw new ConfigError(`${JSON.stringify(printable(text))} is no id of the API`, true);
+}
+
+function checkedStranger(text: string): string {
+  if (/^[1-9]\d{0,15}$/.test(text) || isIPv4(text)) return text;
+  throw new ConfigError(
+    `${JSON.stringify(printable(text))} is neither the id of a server nor an address: they look like 2001 and 203.0.113.10`,
+    true,
+  );
 }

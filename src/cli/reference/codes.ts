@@ -136,8 +136,8 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'look at what it left, then `vdcsync resolve`',
   ],
   unmanaged_resources: [
-    'the state is new, and the project is not empty',
-    '`vdcsync adopt` what is of this file, or `settings: {unmanaged: ignore}`',
+    'there are servers or addresses that neither file nor state names, and that were not there when the state was new',
+    "`vdcsync adopt` what is of this file, `vdcsync ignore` what is somebody else's, or `settings: {unmanaged: ignore}`",
   ],
   unresolved_create: ['another creation of that kind is unsettled', 'settle that first'],
   url_missing: ['an ISO has to be added again, and the file has no url', 'write `url:`'],

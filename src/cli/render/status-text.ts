@@ -1,6 +1,6 @@
 import type { Standing, StatusView } from '../status.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
-import { blockedLines } from './plan-text.ts';
+import { blockedLines, warningLine } from './plan-text.ts';
 import { counted, moment } from './values.ts';
 
 const looks: Readonly<Record<Standing, readonly [Style, string]>> = {
@@ -43,6 +43,10 @@ export function statusText(view: StatusView, paint: Paint): string {
       ),
     ),
     ...blockedLines(blocked, paint),
+    ...section(
+      paint('bold', 'To know'),
+      view.warnings.map((warning) => `  ${warningLine(warning, paint)}`),
+    ),
     ...section(
       paint('bold', 'Not there yet'),
       missing.map(({ key, verb }) => `  ${key} (${verb})`),

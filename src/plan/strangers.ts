@@ -1,0 +1,146 @@
+import type { KindName, ResourceKey } from '../core/keys.ts';
+import { topLevelKey } from '../core/keys.ts';
+import type { Subject, World } from '../core/kind.ts';
+import type { Ip } from '../core/resources.ts';
+import type { Intent } from '../core/state.ts';
+
+/** What is billed in the project and is neither in the file nor in the state. */
+export interface Strangers {
+  readonly servers: readonly number[];
+  /** Theirs, and those that are free. */
+  readonly addresses: readonly Ip[];
+}
+
+/**
+ * Strangers that are known to be somebody else's: they were there when this state came to
+ * the project, or a person said so. Whatever comes later may be what another copy of the
+ * state has bought.
+ */
+export interface Vouched {
+  readonly servers: readonly number[];
+  /** Id and address: an id may be used again. @assumption A17 */
+  readonly addresses: readonly string[];
+}
+
+/** What is nobody's new one, by kind. */
+export type Accounted = (kind: KindName, id: string) => boolean;
+
+export const nobody: Vouched = { servers: [], addresses: [] };
+
+/** How an address is remembered. */
+export function nameOf({ id, address }: Ip): string {
+  return `${id} ${address}`;
+}
+
+/** Every stranger that nobody has vouched for. */
+export function findStrangers(
+  world: World,
+  vouched: Vouched = nobody,
+  accounted: Accounted = () => false,
+): Strangers {
+  const servers = new Set(vouched.servers);
+  const addresses = new Set(vouched.addresses);
+  const isKnown = (id: number) =>
+    servers.has(id) || world.keyOf('server', String(id)) !== undefined || accounted('server', String(id));
+  const present = [
+    ...world.ips.flatMap(({ server_id }) => server_id ?? []),
+    ...(world.servers ?? []).map(({ id }) => id),
+  ];
+  return {
+    servers: [...new Set<number>(present)].filter((id) => !isKnown(id)),
+    addresses: world.ips.filter(
+      (ip) =>
+        !addresses.has(nameOf(ip)) &&
+        world.keyOf('ip', String(ip.id)) === undefined &&
+        !accounted('ip', String(ip.id)) &&
+        !(ip.server_id !== null && isKnown(ip.server_id)),
+    ),
+  };
+}
+
+export function isNone({ servers, addresses }: Strangers): boolean {
+  return servers.length + addresses.length === 0;
+}
+
+/** For a message: `server 2001 (203.0.113.10) and address 203.0.113.11`. */
+export function described({ servers, addresses }: Strangers): string {
+  const held = (id: number) => addresses.filter(({ server_id }) => server_id === id);
+  const free = addresses.filter(({ server_id }) => server_id === null || !servers.includes(server_id));
+  return [
+    ...servers.map((id) => {
+      const its = held(id).map(({ address }) => address);
+      return `server ${id}${its.length === 0 ? '' : ` (${its.join(', ')})`}`;
+    }),
+    ...free.map(({ address }) => `address ${address}`),
+  ].join(' and ');
+}
+
+/** The command that says of all of them that they are somebody else's. */
+export function ignoring({ servers, addresses }: Strangers): string {
+  const free = addresses.filter(({ server_id }) => server_id === null || !servers.includes(server_id));
+  return `vdcsync ignore ${[...servers, ...free.map(({ address }) => address)].join(' ')}`;
+}
+
+/**
+ * The one stranger that each entry may stand for. Nothing where several would do, or where
+ * one would do for several entries: a wrong guess is not to be copied from a message.
+ */
+export function matches(
+  buyers: readonly Subject[],
+  strangers: Strangers,
+  world: World,
+): ReadonlyMap<ResourceKey, string> {
+  const options = buyers.map((subject) => ({ subject, ids: candidates(subject, strangers, world) }));
+  return new Map(
+    options.flatMap(({ subject, ids }) => {
+      const [only, another] = ids;
+      const rivals = options.filter(
+        (each) => each.subject.kind === subject.kind && each.ids.includes(only ?? ''),
+      );
+      return only === undefined || another !== undefined || rivals.length > 1 ? [] : [[subject.key, only]];
+    }),
+  );
+}
+
+function candidates({ kind, desired }: Subject, { servers, addresses }: Strangers, world: World): string[] {
+  if (kind === 'ip') return addresses.map(({ id }) => String(id));
+  const entry = (desired?.value ?? {}) as {
+    readonly name?: string;
+    readonly public_ipv4?: { readonly ip?: string };
+  };
+  const listed = new Map((world.servers ?? []).map((each) => [each.id as number, each.name.trim()]));
+  const named = servers.filter((id) => listed.get(id) === entry.name);
+  const wanted = entry.public_ipv4?.ip;
+  const own = wanted === undefined ? undefined : world.ip(world.idOf(topLevelKey('ips', wanted)) ?? '');
+  const holds = (id: number) => world.ipsOf(String(id)).length > 0;
+  const fitting =
+    named.length > 0
+      ? named
+      : servers.filter((id) =>
+          own === undefined ? holds(id) === (entry.public_ipv4 !== undefined) : own.server_id === id,
+        );
+  return fitting.map(String);
+}
+
+/** What open writes have made, may have made, or have just removed, beside what is bound. */
+export function underWay(intents: readonly Intent[], removed: readonly Intent[] = []): Accounted {
+  const known = new Set([
+    ...intents.flatMap(({ kind, resourceId, blocked }) =>
+      [resourceId, ...(blocked?.candidates ?? [])].map((id) => `${kind} ${id}`),
+    ),
+    ...removed.map(({ kind, request }) => `${kind} ${request.path.id}`),
+  ]);
+  const unsure = intents.filter(
+    ({ verb, kind, ambiguous, phase }) =>
+      verb === 'create' && (kind === 'server' || kind === 'ip') && (ambiguous || phase === 'sending'),
+  );
+  return (kind, id) =>
+    known.has(`${kind} ${id}`) || unsure.some(({ preimage }) => cameSince(preimage, kind, id));
+}
+
+/** An open creation that may be the cause of it: evidence tells, or a person. */
+function cameSince(preimage: unknown, kind: KindName, id: string): boolean {
+  const lists = preimage as { readonly servers?: readonly number[]; readonly ips?: readonly number[] };
+  const before = kind === 'server' ? lists.servers : lists.ips;
+  return before !== undefined && !before.map(String).includes(id);
+}

@@ -1,0 +1,236 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import type { Plan } from '../../src/core/plan.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { memoryState } from '../../src/state/memory.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
+
+const hour = 3_600_000;
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const head = 'settings: {prune: true, max_deletions: 10}\n';
+const web = `servers:\n  web: {${size}, public_ipv4: {new: true}, replace: allowed}\n`;
+
+const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
+const count = (played: Rig) => [project(played).servers.length, project(played).ips.length];
+const codes = ({ blocked }: Plan) => Object.fromEntries(blocked.map(({ key, code }) => [key, code]));
+const state = (played: Rig, lineage: string) => memoryState({ createdAt: played.clock.now(), lineage });
+
+/** The state as it is now, as a copy of its file would be. */
+async function copied(played: Rig) {
+  const copy = state(played, 'test');
+  await copy.claimProject(4711);
+  const bindings = await played.store.bindings();
+  await copy.change(
+    bindings.map((binding) => ({ type: 'bind', binding }) as const),
+    played.clock.now(),
+  );
+  await copy.putNote('vouched_for', (await played.store.note('vouched_for')) ?? null);
+  return copy;
+}
+
+describe('engine: a state that is behind the project', () => {
+  test('an old copy, put back after the keys have gone: nothing is bought twice, and it says whose', async () => {
+    const played = rig();
+    await played.apply(head);
+    const old = await copied(played);
+    const spec = `${head}${web}ips:\n  spare: {}\n`;
+    await played.apply(spec);
+    await played.clock.advance(25 * hour);
+    played.restart(old);
+
+    const report = await played.apply(spec);
+
+    expect(count(played)).toEqual([1, 2]);
+    expect(codes(report.plan)).toEqual({
+      'ips.spare': 'unmanaged_resources',
+      'servers.web': 'unmanaged_resources',
+    });
+    const [spare, server] = report.blocked;
+    expect(server?.resolve).toContain('vdcsync adopt servers.web 2001');
+    expect(spare?.resolve, 'two would do').toContain('vdcsync adopt ips.spare ID');
+    const adopt = (key: string, id: string) =>
+      played.clock.run(played.engine.adopt(load(spec), key as ResourceKey, id));
+    await adopt('servers.web', '2001');
+    const free = project(played).ips.find(({ serverId }) => serverId === null);
+    await adopt('ips.spare', String(free?.id));
+    expect((await played.apply(spec)).outcome).toBe('converged');
+    expect(count(played)).toEqual([1, 2]);
+    expect((await played.plan(spec)).warnings).toEqual([]);
+  });
+
+  test('an old copy within the day, and the key of the first choice was free', async () => {
+    const played = rig();
+    await played.apply(head);
+    const old = await copied(played);
+    const gpu = `${head}servers:\n  gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: [l40s-2, l40s-1], public_ipv4: {new: true}}\n`;
+    played.emulator.mutate({ do: 'set_capacity', package: 'l40s-2', capacity: 0 });
+    await played.apply(gpu);
+    played.emulator.mutate({ do: 'set_capacity', package: 'l40s-2', capacity: 9 });
+    played.restart(old);
+
+    const report = await played.apply(gpu);
+
+    expect(count(played)).toEqual([1, 1]);
+    expect(codes(report.plan)).toEqual({ 'servers.gpu': 'unmanaged_resources' });
+  });
+
+  test('a second state: what the first one has replaced is not made a third time', async () => {
+    const played = rig();
+    await played.apply(head + web);
+    const laptop = state(played, 'laptop');
+    played.restart(laptop);
+    await played.clock.run(played.engine.adopt(load(head + web), 'servers.web' as ResourceKey, '2001'));
+    await played.apply(head + web);
+    const larger = (head + web).replace('cores: 1', 'cores: 2');
+    played.restart();
+    await played.apply(larger);
+    await played.clock.advance(25 * hour);
+    played.restart(laptop);
+
+    const report = await played.apply(larger);
+
+    expect(count(played)).toEqual([1, 1]);
+    expect(report.blocked).toMatchObject([
+      { key: 'servers.web', code: 'unmanaged_resources', resolve: expect.stringContaining('2002') },
+    ]);
+  });
+});
+
+describe('engine: what somebody else makes', () => {
+  test('later than this state is told, and creation goes on once it is said to be theirs', async () => {
+    const played = rig();
+    await played.apply(head);
+    played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+    const [address] = project(played).ips;
+
+    expect((await played.plan(head)).warnings).toMatchObject([
+      { code: 'unmanaged_resources', message: expect.stringContaining('vdcsync ignore 2001') },
+    ]);
+    expect(codes(await played.plan(head + web))).toEqual({ 'servers.web': 'unmanaged_resources' });
+    const said = await played.clock.run(played.engine.ignore(load(head + web), ['2001']));
+
+    expect(said).toContain(`server 2001 (${address?.address})`);
+    const report = await played.apply(head + web);
+    expect(report.outcome).toBe('converged');
+    expect(report.plan.warnings).toEqual([]);
+    expect(count(played)).toEqual([2, 2]);
+  });
+
+  test('and leaves behind, as an address of theirs, stays known', async () => {
+    const played = rig();
+    await played.apply(head);
+    played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+    await played.clock.run(played.engine.ignore(load(head), ['2001']));
+    played.emulator.mutate({ do: 'delete_server', id: 2001 });
+
+    expect((await played.plan(`${head}ips:\n  one: {}\n`)).blocked).toEqual([]);
+  });
+
+  test('`unmanaged: ignore` vouches for what is there, and no longer once it is taken out', async () => {
+    const played = rig();
+    played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+    const ignoring = 'settings: {unmanaged: ignore}\n';
+    await played.apply(ignoring);
+    expect((await played.plan(head + web)).blocked).toEqual([]);
+
+    played.emulator.mutate({ do: 'add_server', name: 'later', public: true });
+
+    expect((await played.plan(ignoring + web)).blocked).toEqual([]);
+    expect(codes(await played.plan(head + web))).toEqual({ 'servers.web': 'unmanaged_resources' });
+  });
+
+  test('a state of an earlier version takes what is there as known, says so, and is watchful from then on', async () => {
+    const played = rig();
+    await played.store.putNote('trusts_project', true);
+    played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+
+    const first = await played.plan(head);
+    await played.apply(head);
+    const next = await played.plan(head + web);
+    played.emulator.mutate({ do: 'add_ip' });
+
+    expect(first.warnings.map(({ message }) => message).join()).toContain('server 2001');
+    expect([next.warnings, next.blocked]).toEqual([[], []]);
+    expect(codes(await played.plan(`${head}${web}ips:\n  one: {}\n`))).toEqual({
+      'ips.one': 'unmanaged_resources',
+    });
+  });
+
+  test('only what is there and not of this file can be ignored', async () => {
+    const played = rig();
+    await played.apply(head + web);
+    const ignore = (name: string) => played.clock.run(played.engine.ignore(load(head + web), [name]));
+
+    await expect(ignore('2001')).rejects.toThrow('server 2001 is servers.web');
+    await expect(ignore('2999')).rejects.toThrow('no server 2999');
+    await expect(ignore('203.0.113.250')).rejects.toThrow('no address 203.0.113.250');
+  });
+});
+
+describe('engine: what nothing stands for any more', () => {
+  test('an address that a failed creation left behind a server error is told', async () => {
+    const played = rig({ emulator: { readings: { failedTaskKeepsIp: true } } });
+    played.emulator.mutate({ do: 'fail_next_task' });
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'answer', status: 500, effect: 'done' }),
+    ]);
+
+    const report = await played.apply(head + web);
+
+    const stray = project(played).ips.find(({ serverId }) => serverId === null);
+    expect(stray).toBeDefined();
+    const told = JSON.stringify([report.plan.warnings, report.blocked]);
+    expect(told).toContain(stray?.address);
+    expect(codes(await played.plan(`${head}${web}ips:\n  one: {}\n`))).toEqual({
+      'ips.one': 'unmanaged_resources',
+    });
+  });
+
+  test('what a deletion leaves, and its plan has told as billed, is in nobody’s way', async () => {
+    const played = rig();
+    const keep = (head + web).replace('replace: allowed', 'keep_ip: true');
+    await played.apply(keep);
+    await played.apply(head);
+
+    const plan = await played.plan(`${head}ips:\n  one: {}\n`);
+
+    expect(count(played)).toEqual([0, 1]);
+    expect([plan.blocked, plan.warnings]).toEqual([[], []]);
+  });
+
+  test('a key is forgotten: what it stood for stays, and is in nobody’s way', async () => {
+    const played = rig();
+    await played.apply(head + web);
+    const forget = (spec: string) =>
+      played.clock.run(played.engine.forget(load(spec), 'servers.web' as ResourceKey));
+
+    await expect(forget(head + web)).rejects.toThrow('is in the file');
+    const said = await forget(head);
+
+    expect(said).toContain('server 2001');
+    expect(await played.store.bindings()).toEqual([]);
+    const report = await played.apply(head);
+    expect([report.outcome, report.plan.warnings]).toEqual(['converged', []]);
+    expect(count(played)).toEqual([1, 1]);
+    expect((await played.plan((head + web).replace('web:', 'other:'))).blocked).toEqual([]);
+  });
+});
+
+describe('engine: a lost state', () => {
+  test('each entry is offered only what it can stand for, and nothing is offered twice', async () => {
+    const played = rig();
+    const spec = `${head}ips:\n  www: {}\nservers:\n  a: {${size}, public_ipv4: {ip: www}}\n  b: {${size}}\n`;
+    await played.apply(spec);
+    played.restart(state(played, 'another'));
+
+    const { blocked } = await played.plan(spec);
+
+    const [server] = project(played).servers.filter(({ name }) => name === 'a');
+    expect(blocked.map(({ key, resolve }) => [key, /vdcsync adopt \S+ \S+/.exec(resolve)?.[0]])).toEqual([
+      ['ips.www', 'vdcsync adopt ips.www 5001'],
+      ['servers.a', `vdcsync adopt servers.a ${server?.id}`],
+      ['servers.b', 'vdcsync adopt servers.b ID'],
+    ]);
+    expect(blocked[2]?.reason).toContain('without a public address is not to be seen');
+  });
+});
