@@ -17,6 +17,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   destroy: [
     ['vdcsync destroy --dry-run', 'what would go'],
     ['vdcsync destroy', "asks for the project's name"],
+    ['vdcsync destroy --max-deletions 5', 'where settings.max_deletions is less'],
   ],
   run: [
     ['vdcsync run -f vdcsync.yaml', 'watches the file'],

@@ -87,10 +87,16 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
       end(await apply(flags, io));
     });
 
-  withChanges(command('destroy', 'delete everything that is managed')).action(async (flags: ApplyFlags) => {
-    const { apply } = await import('./commands/apply.ts');
-    end(await apply(flags, io, true));
-  });
+  withChanges(command('destroy', 'delete everything that is managed'))
+    .option(
+      '--max-deletions <count>',
+      "at most so many, instead of the file's settings.max_deletions",
+      wholeNumber(0, 1_000_000),
+    )
+    .action(async (flags: ApplyFlags) => {
+      const { apply } = await import('./commands/apply.ts');
+      end(await apply(flags, io, true));
+    });
 
   withRun(
     command('run', 'the daemon, and the default: watch the file or a branch, and keep the project so'),

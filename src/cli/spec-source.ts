@@ -19,6 +19,12 @@ export async function readSpec(flags: CommonFlags, io: Io): Promise<Desired> {
   return loadSpec(await readSources(flags, io), io.env);
 }
 
+/** With another cap on deletions than the file's, where the call names one. */
+export function capped(desired: Desired, most: number | undefined): Desired {
+  if (most === undefined) return desired;
+  return { ...desired, settings: { ...desired.settings, max_deletions: most } };
+}
+
 /** The texts of those files, unread yet. */
 export async function readSources(flags: CommonFlags, io: Io): Promise<readonly Source[]> {
   const files = specFiles(flags, io);

@@ -225,7 +225,11 @@ function unseen({ kind, desired }: Subject, { servers }: World): string {
   return '; a server without a public address is not to be seen, but with list_servers in the API profile';
 }
 
-function maxDeletions({ diff }: Draft, { world }: GuardInput, deletions: number): Objection | undefined {
+function maxDeletions(
+  { diff }: Draft,
+  { world, destroy }: GuardInput,
+  deletions: number,
+): Objection | undefined {
   const { verdict } = diff.verdict;
   const deletes = verdict === 'delete' || verdict === 'replace';
   if (!deletes || deletions <= world.settings.max_deletions) return undefined;
@@ -233,7 +237,9 @@ function maxDeletions({ diff }: Draft, { world }: GuardInput, deletions: number)
     verb: verdict === 'delete' ? 'delete' : 'update',
     code: 'max_deletions',
     reason: `${deletions} deletions in one run are more than settings.max_deletions (${world.settings.max_deletions})`,
-    resolve: `write \`settings: {max_deletions: ${deletions}}\` if this is meant`,
+    resolve: destroy
+      ? `vdcsync destroy --max-deletions ${deletions}`
+      : `write \`settings: {max_deletions: ${deletions}}\` if this is meant`,
   };
 }
 

@@ -58,6 +58,20 @@ describe('cli: apply', () => {
     expect(lines(json.stdout).at(-1)).toMatchObject({ type: 'summary', outcome: 'blocked', exit_code: 3 });
   });
 
+  test('destroy keeps the cap, tells the flag that lifts it, and goes with it', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': shop.replace(/^settings:.*\n/m, '') });
+    expect((await inProcess(['apply', '--emulator', '--yes'], { cwd })).code).toBe(0);
+    const held = await inProcess(['destroy', '--emulator', '--yes'], { cwd });
+    expect(held.code).toBe(3);
+    expect(held.stdout).toContain('→ vdcsync destroy --max-deletions 3\n');
+    const shown = await inProcess(['destroy', '--emulator', '--dry-run', '--max-deletions', '3'], { cwd });
+    expect(shown.stdout).toContain('Plan: 3 to delete.');
+    const gone = await inProcess(['destroy', '--emulator', '--yes', '--max-deletions', '3'], { cwd });
+    expect(gone.code).toBe(0);
+    const apply = await inProcess(['apply', '--emulator', '--yes', '--max-deletions', '3'], { cwd });
+    expect(apply.code).toBe(64);
+  });
+
   test('destroy deletes all that is managed, and leaves nothing billed', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': shop });
     await inProcess(['apply', '--emulator', '--yes'], { cwd });

@@ -15,7 +15,7 @@ import { plainProgress } from '../render/progress-plain.ts';
 import { reportText } from '../render/report.ts';
 import { type SelectionFlags, selectionOf } from '../selection.ts';
 import { listenForSignals, type Signals } from '../signals.ts';
-import { readSpec } from '../spec-source.ts';
+import { capped, readSpec } from '../spec-source.ts';
 import { askText, askYesNo, type Io, paintFor, printable } from '../terminal.ts';
 import { plan as planCommand } from './plan.ts';
 
@@ -23,6 +23,8 @@ export interface ApplyFlags extends CommonFlags, SelectionFlags {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
   readonly plan?: string;
+  /** Of destroy alone, in the place of the file's. */
+  readonly maxDeletions?: number;
   readonly format?: 'text' | 'json';
 }
 
@@ -33,7 +35,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
     return planCommand(format === undefined ? common : { ...common, format }, io, destroy);
   }
   refuseUnasked(flags, io, destroy ? 'destroy' : 'apply');
-  const desired = await readSpec(flags, io);
+  const desired = capped(await readSpec(flags, io), flags.maxDeletions);
   const saved = flags.plan === undefined ? undefined : readPlan(flags.plan, desired.projectId, io);
   let session: Session | undefined;
   const view = viewFor(flags, io, () => session?.clock ?? systemClock);

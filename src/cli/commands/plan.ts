@@ -5,7 +5,7 @@ import { type ExitCode, exitCodes, Interrupted } from '../exit.ts';
 import type { PlanFormat } from '../plan-formats.ts';
 import { type SelectionFlags, selectionOf } from '../selection.ts';
 import { untilSignal } from '../signals.ts';
-import { readSpec } from '../spec-source.ts';
+import { capped, readSpec } from '../spec-source.ts';
 import type { Io } from '../terminal.ts';
 import { putPlan } from './output.ts';
 
@@ -13,11 +13,12 @@ export interface PlanFlags extends CommonFlags, SelectionFlags {
   readonly format?: PlanFormat;
   readonly out?: string;
   readonly detailedExitcode?: boolean;
+  readonly maxDeletions?: number;
 }
 
 /** Reads, compares, prints; changes nothing, the local state included. */
 export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<ExitCode> {
-  const desired = await readSpec(flags, io);
+  const desired = capped(await readSpec(flags, io), flags.maxDeletions);
   const { projectId, token } = desired;
   const session = await openSession(flags, io, { mode: 'read', projectId, token });
   const done = new AbortController();

@@ -74,7 +74,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   ip_in_use: ['the address is attached to a server that stays', 'delete the server first'],
   key_too_old: ['a write is unsettled, and its key too old to be sent again', '`vdcsync resolve`'],
   left_out: ['`--target` or `--exclude` leaves operations out', 'nothing: the next plan shows them'],
-  max_deletions: ['more deletions than `settings.max_deletions`', 'raise it if this is meant'],
+  max_deletions: [
+    'more deletions than `settings.max_deletions`',
+    'raise it if this is meant, or `vdcsync destroy --max-deletions`',
+  ],
   max_monthly_increase: [
     'the known prices add more than `settings.max_monthly_increase`',
     'raise it if this is meant',
@@ -119,7 +122,15 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'the API failed at a write, several times',
     'try later; `vdcsync history` has the request ids',
   ],
+  server_image_not_taken: [
+    'how an image is taken from a server is not documented',
+    'take it in the client area and write its `id:`, or enable `take_server_image`',
+  ],
   server_type_not_found: ['the catalogue has no such type', 'write one that it has'],
+  server_type_not_supported: [
+    'no image can be taken from a packaged graphics-card server',
+    'name another server',
+  ],
   sizing_mode_mismatch: ['the type is sized in another way', 'write the fields that it takes'],
   stuck: ['a task has not ended in its time', 'run it again later; it is never sent twice'],
   surplus_network_interface: [
