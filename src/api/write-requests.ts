@@ -92,6 +92,7 @@ const presumed = {
   resize_server: { method: 'PUT', path: '/servers/{server_id}/resources' },
   insert_iso: { method: 'PUT', path: '/servers/{server_id}/iso' },
   eject_iso: { method: 'DELETE', path: '/servers/{server_id}/iso' },
+  take_server_image: { method: 'POST', path: '/server-images' },
   delete_backup: { method: 'DELETE', path: '/servers/{server_id}/backups/{id}' },
 } as const;
 

@@ -13,6 +13,7 @@ const kind = z.enum([
   'backup',
   'backup_policy',
   'drive',
+  'server_image',
 ]);
 
 const decimal = z.string().regex(/^-?\d+(\.\d+)?$/);

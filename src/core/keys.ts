@@ -16,10 +16,11 @@ export type KindName =
   | 'firewall'
   | 'backup'
   | 'backup_policy'
-  | 'drive';
+  | 'drive'
+  | 'server_image';
 
 /** The top-level maps of the spec file that hold resources. */
-export const collections = ['networks', 'ips', 'isos', 'servers'] as const;
+export const collections = ['networks', 'ips', 'isos', 'servers', 'server_images'] as const;
 export type Collection = (typeof collections)[number];
 
 const kindOfCollection: Record<Collection, KindName> = {
@@ -27,6 +28,7 @@ const kindOfCollection: Record<Collection, KindName> = {
   ips: 'ip',
   isos: 'iso',
   servers: 'server',
+  server_images: 'server_image',
 };
 
 const kindOfChild: Record<string, KindName> = {

@@ -67,7 +67,8 @@ export type WriteName =
   | 'resize_server'
   | 'insert_iso'
   | 'eject_iso'
-  | 'delete_backup';
+  | 'delete_backup'
+  | 'take_server_image';
 
 /** A write as data: made by a kind, recorded by the state, sent by the client, never changed in between. */
 export interface WriteRequest {

@@ -169,6 +169,8 @@ function touches({ name, path, body }: WriteRequest, entry: string): boolean {
       return entry === `server ${server} backups`;
     case 'update_backup_policy':
       return entry === `server ${server} policy`;
+    case 'take_server_image':
+      return false;
   }
 }
 

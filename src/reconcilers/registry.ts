@@ -9,6 +9,7 @@ import { iso } from './iso.ts';
 import { network } from './network.ts';
 import { networkInterface } from './network-interface.ts';
 import { server } from './server.ts';
+import { serverImage } from './server-image.ts';
 
 /** Every kind of resource, parents first. A kind that is not here does not exist. */
 export const registry = [
@@ -21,6 +22,7 @@ export const registry = [
   backup,
   backupPolicy,
   drive,
+  serverImage,
 ] as unknown as readonly ResourceKind[];
 
 /** The kinds by name. */

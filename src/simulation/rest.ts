@@ -152,6 +152,9 @@ function checkWanted(
       if (stage.story.profile === true && server?.isoInDrive !== bound) missing();
       return;
     }
+    case 'server_image':
+      if (binding !== undefined && !project.images.some(({ id }) => id === binding.id)) missing();
+      return;
     case 'backup_policy':
       return;
   }

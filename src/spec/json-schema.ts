@@ -49,6 +49,10 @@ const sectionTexts: Readonly<Record<Section['collection'], Schema>> = {
     description: "The project's own images by name.",
     examples: [{ rescue: { url: 'https://mirror.example.com/rescue.iso' } }],
   },
+  server_images: {
+    description: 'Images taken from servers, by name. Taken only where the API profile knows how.',
+    examples: [{ golden: { server: 'web-1' } }],
+  },
   servers: {
     description: 'Servers by name, with what is inside them.',
     examples: [

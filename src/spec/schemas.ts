@@ -103,6 +103,10 @@ export const nameRules: Record<Collection, NameRule> = {
     pattern: /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/,
     text: 'up to 63 letters, digits, underscores or hyphens, the first a letter or digit; `name:` takes any other',
   },
+  server_images: {
+    pattern: /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/,
+    text: 'up to 63 letters, digits, underscores, dots or hyphens, the first a letter or digit; `name:` takes any other',
+  },
 };
 
 /** Everything about the entries of one of the file's maps. */
@@ -133,7 +137,9 @@ function entrySchema(kind: ResourceKind, children: ReadonlyMap<string, ResourceK
   const id =
     kind.name === 'iso'
       ? z.string().regex(/^uiso-\d{1,10}$/, "an ISO's id is written like uiso-12")
-      : z.int().min(1);
+      : kind.name === 'server_image'
+        ? z.union([z.string().min(1), z.int().min(1)])
+        : z.int().min(1);
   return kind.schema.extend({
     ...Object.fromEntries([...children].map(([field, child]) => [field, child.schema.optional()])),
     id: id.optional().describe('Binds the entry to what exists under this id; it is then never created.'),

@@ -38,12 +38,12 @@ describe('spec/fields', () => {
       'unknown fields inside a server',
       spec(
         'servers:',
-        `  a: {${server}, coers: 2, firewall: {enable: true}, backup: {max_age: 1h, keep: 2}}`,
+        `  a: {${server}, coers: 2, firewall: {enable: true}, backup: {max_age: 1h, days: 2}}`,
       ),
       [
         'a.yaml:4:54: unknown field `coers`; did you mean `cores`?',
         'a.yaml:4:75: unknown field `enable`; did you mean `enabled`?',
-        'a.yaml:4:112: unknown field `keep`: the fields here are `max_age`',
+        'a.yaml:4:112: unknown field `days`: the fields here are `max_age`, `keep`',
       ],
     ],
     [

@@ -132,7 +132,7 @@ describe('spec/yaml', () => {
 
   test('keeps a message on its line, and short, whatever a name holds', () => {
     expect(errorsIn(spec('"a\\n\\e[31mb": 1'))).toEqual([
-      'a.yaml:3:1: unknown field `a\\u000a\\u001b[31mb`: the fields here are `version`, `project`, `settings`, `networks`, `ips`, `isos`, `servers`',
+      'a.yaml:3:1: unknown field `a\\u000a\\u001b[31mb`: the fields here are `version`, `project`, `settings`, `networks`, `ips`, `isos`, `servers`, `server_images`',
     ]);
     expect(errorsIn(spec(`${'x'.repeat(1020)}: 1`))[0]?.length).toBeLessThan(1100);
   });

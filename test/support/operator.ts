@@ -53,8 +53,8 @@ function liveIdOf({ emulator }: Rig, intent: Intent): string | undefined {
   );
   const ids = made.flatMap(({ id }) => id?.split('/').at(-1) ?? []);
   const alive = new Set(
-    emulator.world.projects.flatMap(({ servers, ips, networks, isos, backups }) => [
-      ...[...servers, ...ips, ...networks, ...isos, ...backups].map(({ id }) => String(id)),
+    emulator.world.projects.flatMap(({ servers, ips, networks, isos, backups, images }) => [
+      ...[...servers, ...ips, ...networks, ...isos, ...backups, ...images].map(({ id }) => String(id)),
       ...servers.flatMap(({ cards }) => cards.map(({ id }) => id)),
     ]),
   );

@@ -63,15 +63,10 @@ export function checkProfile(flags: CommonFlags, io: Io): Finding[] {
     }
     const { limits, timeScale, operations } = profile;
     const names = Object.keys(operations);
-    const used = names.filter((name) => usedOperations.includes(name));
-    const idle = names.filter((name) => !usedOperations.includes(name));
     const higher =
       limits.reads > documentedProfile.limits.reads || limits.writes > documentedProfile.limits.writes;
     return [
-      ok('profile', `the API profile enables ${used.length === 0 ? 'no operation' : used.join(', ')}`),
-      ...(idle.length === 0
-        ? []
-        : [finding('profile', 'info', `it also names ${idle.join(', ')}, which vdcsync has no use for yet`)]),
+      ok('profile', `the API profile enables ${names.length === 0 ? 'no operation' : names.join(', ')}`),
       ...(higher
         ? [
             finding(
@@ -98,18 +93,6 @@ export function checkProfile(flags: CommonFlags, io: Io): Finding[] {
     return [finding('profile', 'error', error.message, 'correct the API profile')];
   }
 }
-
-const usedOperations: readonly string[] = [
-  'list_servers',
-  'read_server',
-  'remove_network_interface',
-  'update_backup_policy',
-  'resize_server',
-  'insert_iso',
-  'eject_iso',
-  'delete_backup',
-  'named_address',
-];
 
 /** Where the state is, and whether it can be relied on. */
 export async function checkState(

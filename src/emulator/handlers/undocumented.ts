@@ -144,7 +144,7 @@ function takeServerImage(context: Context, values: Values): Reply {
   const task = startTask(context, { kind: 'take_image', imageId: id });
   return {
     status: 202,
-    data: { id, name: image.name, server_id: server.id },
+    data: { ...(readings.imageAnswer === 'id' ? { id } : {}), name: image.name, server_id: server.id },
     task,
     location: `/v1/server-images/${id}`,
   };

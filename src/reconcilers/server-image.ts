@@ -1,0 +1,142 @@
+import { z } from 'zod';
+import { type ResourceKey, topLevelKey } from '../core/keys.ts';
+import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import { blocked, fromNothing, idIn, member, unchanged } from './existence.ts';
+
+/**
+ * An image taken from a server, once. Neither its payload nor a list of images is documented:
+ * it is taken only where the profile knows how, what is bound is believed to be there, and
+ * what became of a lost answer is a person's to say. @source API §4 @assumption A30 @assumption A51
+ */
+export interface ServerImageEntry {
+  readonly name: string;
+  readonly server?: string | undefined;
+}
+
+interface ServerImageObserved {
+  readonly id: string | undefined;
+}
+
+export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = {
+  name: 'server_image',
+  placement: { in: 'server_images' },
+  schema: z.strictObject({
+    name: z.string().trim().min(1).optional().describe('Name in the API; the key where left out.'),
+    server: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('Name of an entry under servers. Taken once, where the API profile knows how.'),
+  }),
+  neededToCreate: ['server'],
+  billed: true,
+  deadlineMs: 6 * 3_600_000,
+  urgency: 2,
+
+  check: () => [],
+  references: ({ server }) =>
+    server === undefined ? [] : [{ path: ['server'], key: topLevelKey('servers', server) }],
+
+  observe: async (_read, subjects) =>
+    new Map(subjects.map(({ key, binding, desired }) => [key, { id: binding?.id ?? desired?.id }])),
+
+  diff(subject, _observed, world): Diff {
+    const { key, desired, binding } = subject;
+    if (desired === undefined || !desired.managed) return letGo(subject);
+    if (binding !== undefined) return diffTaken(subject, desired.value, world);
+    if (desired.id !== undefined) {
+      const reason = `the file binds it to id ${desired.id}`;
+      return { verdict: { verdict: 'adopt', target: desired.id, reason } };
+    }
+    const server = serverOf(desired.value);
+    if (server !== undefined && isPackaged(world.subjects.get(server))) {
+      return blocked(
+        'create',
+        'server_type_not_supported',
+        `${server} is a packaged graphics-card server, and no image can be taken from one`,
+        `name another server, or remove ${key}`,
+      );
+    }
+    if (world.profile.operations.take_server_image === undefined) {
+      const message =
+        'how an image is taken is not documented: take it in the client area and write its `id:`, or enable take_server_image in the API profile';
+      return { ...unchanged, warnings: [{ code: 'server_image_not_taken', key, message }] };
+    }
+    return {
+      verdict: { verdict: 'create', changes: fromNothing({ name: desired.value.name, server }) },
+      price: { unknown: 'the price of a server image is not shown' },
+    };
+  },
+
+  write({ subject, world }) {
+    const { name, server } = subject.desired?.value ?? {};
+    const id = server === undefined ? undefined : world.idOf(topLevelKey('servers', server));
+    if (name === undefined || id === undefined) throw new Error(`${subject.key} is not in the file`);
+    return { name: 'take_server_image', path: {}, body: { server_id: Number(id), name } };
+  },
+
+  preimage: async () => null,
+
+  accept(answer, request) {
+    const id = idIn(answer.data) ?? (member(request.body, 'name') as string);
+    return { id };
+  },
+
+  async evidence({ resourceId, why }) {
+    if (resourceId !== undefined && why !== 'task_failed')
+      return { verdict: 'done', id: resourceId, certain: true };
+    return { verdict: 'unclear', reason: 'no documented read shows server images', candidates: [] };
+  },
+
+  bind({ subject, request }) {
+    const { name, server } = subject.desired?.value ?? {};
+    const from = {
+      server: server ?? null,
+      server_id: (member(request?.body, 'server_id') as number) ?? null,
+    };
+    return {
+      identity: name === undefined ? {} : { name },
+      applied: request === undefined ? null : from,
+      keep: false,
+    };
+  },
+};
+
+function serverOf({ server }: ServerImageEntry): ResourceKey | undefined {
+  return server === undefined ? undefined : topLevelKey('servers', server);
+}
+
+/** @source API §4 */
+function isPackaged(server: Subject | undefined): boolean {
+  const bought = member(member(server?.binding?.applied, 'body'), 'gpu_package');
+  return (bought ?? member(server?.desired?.value, 'gpu_package')) !== undefined;
+}
+
+/** An image stays what it was taken from, whatever becomes of that. */
+function diffTaken({ key, binding }: Subject, entry: ServerImageEntry, world: World): Diff {
+  const name = binding?.identity.name;
+  const [from, id] = [member(binding?.applied, 'server'), member(binding?.applied, 'server_id')];
+  const server = serverOf(entry);
+  const same =
+    from === undefined || server === undefined || from === entry.server || String(id) === world.idOf(server);
+  if (same && (name === undefined || name === entry.name)) return unchanged;
+  return blocked(
+    'update',
+    'immutable',
+    `the image was taken as "${name}"${from === undefined ? '' : ` from servers.${from}`}; another one would be another image`,
+    `restore ${same ? `\`name: ${name}\`` : `\`server: ${from}\``} in ${key}, or name a new entry under \`server_images\``,
+  );
+}
+
+/** Deleting one is not documented, so it stays, and is told once. */
+function letGo({ key, binding, desired }: Subject): Diff {
+  if (binding === undefined) return unchanged;
+  const reason =
+    desired === undefined
+      ? `server image ${binding.id} stays: deleting one is not documented`
+      : `server image ${binding.id} is not managed any more, and stays as it is`;
+  return {
+    verdict: { verdict: 'release', gone: false, reason },
+    leftBilled: [`server image ${binding.id} of ${key}, which may be billed: delete it in the client area`],
+  };
+}

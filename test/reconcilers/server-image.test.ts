@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/cli/profile.ts';
+import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
+import type { EmulatorOptions } from '../../src/emulator/options.ts';
+import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
+import { expectInvariants } from '../support/invariants.ts';
+import { applyWithHelp } from '../support/operator.ts';
+import { rig } from '../support/rig.ts';
+import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+
+const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
+
+function profiled(emulator: Partial<EmulatorOptions> = {}) {
+  return rig({
+    profile: loadProfile(text, 'profile.yaml'),
+    emulator: { profile: loadEmulatorProfile(text), ...emulator },
+  });
+}
+
+const servers = `settings: {prune: true}\nservers: {one: {${sliders}, public_ipv4: {new: true}}, two: {${sliders}}}\n`;
+const file = (image = '{server: one}') => `${servers}server_images: {golden: ${image}}\n`;
+
+describe('reconcilers/server-image', () => {
+  test.each([
+    'id',
+    'bare',
+  ] as const)('is taken once its server is there, and once only (answer: %s)', async (imageAnswer) => {
+    const world = profiled({ readings: { imageAnswer } });
+    const planned = await world.plan(file());
+    expect(idsOf(planned)).toContain('create:server_images.golden');
+    expect(planned.operations.at(-1)).toMatchObject({ risk: 'billed', needs: ['create:servers.one'] });
+    expect((await world.apply(file())).outcome).toBe('converged');
+    expect((await world.apply(file())).outcome).toBe('converged');
+
+    const { images } = projectOf(world.emulator);
+    expect(images.map(({ name }) => name)).toEqual(['golden']);
+    const bound = (await world.store.bindings()).find(({ kind }) => kind === 'server_image');
+    expect(bound?.id).toBe(imageAnswer === 'id' ? images[0]?.id : 'golden');
+    await expectInvariants(world);
+  });
+
+  test('a packaged graphics-card server is refused before anything is sent', async () => {
+    const world = profiled();
+    const gpu =
+      'servers: {ai: {server_type: gpu-fixed, image: debian-13, gpu_package: l40s-1}}\nserver_images: {golden: {server: ai}}\n';
+    expect(codesOf(await world.plan(gpu))).toEqual({ 'server_images.golden': 'server_type_not_supported' });
+    await world.apply(gpu);
+    expect(countOf(world.emulator, 'take_server_image')).toBe(0);
+  });
+
+  test('without the operation it is told, and nothing is sent', async () => {
+    const world = rig();
+    const report = await world.apply(file());
+    expect(report.outcome).toBe('converged');
+    expect(warningsOf(report.plan)).toEqual(['server_image_not_taken']);
+    expect(countOf(world.emulator, 'take_server_image')).toBe(0);
+  });
+
+  test('another server or name would be another image', async () => {
+    const world = profiled();
+    await world.apply(file());
+    for (const image of ['{server: two}', '{server: one, name: silver}']) {
+      expect(codesOf(await world.plan(file(image)))).toEqual({ 'server_images.golden': 'immutable' });
+    }
+  });
+
+  test('it stays when its server is made anew, and when it has left the file', async () => {
+    const world = profiled();
+    await world.apply(file());
+    await world.apply(
+      file().replace('{new: true}}', '{new: true}, replace: allowed}').replace('ubuntu-24.04', 'debian-13'),
+    );
+    expect(countOf(world.emulator, 'take_server_image')).toBe(1);
+    const report = await world.apply(
+      servers.replace('{new: true}}', '{new: true}, replace: allowed}').replace('ubuntu-24.04', 'debian-13'),
+    );
+
+    expect(report.outcome).toBe('converged');
+    expect(projectOf(world.emulator).images).toHaveLength(1);
+    expect((await world.store.bindings()).some(({ kind }) => kind === 'server_image')).toBe(false);
+  });
+
+  test('one that was taken elsewhere is bound by its id', async () => {
+    const world = profiled();
+    expect((await world.apply(file('{id: img-77}'))).outcome).toBe('converged');
+    expect(countOf(world.emulator, 'take_server_image')).toBe(0);
+  });
+
+  test.each([
+    ['a reset after the effect', { do: 'reset', effect: 'done' }, 1],
+    ['a reset before the effect', { do: 'reset' }, 2],
+    ['a server error', { do: 'answer', status: 500 }, 2],
+    ['a malformed answer', { do: 'malformed' }, 1],
+    ['a failed task', { do: 'task', outcome: 'fail', leaves: 'nothing' }, 2],
+  ] as const satisfies readonly (readonly [
+    string,
+    FaultAction,
+    number,
+  ])[])('%s: a person is asked, and it is not taken twice', async (_name, action, sends) => {
+    const world = profiled({ faults: [faultRule({ path: 'take_server_image', nth: 1 }, action)] });
+    const { reports } = await applyWithHelp(world, file());
+
+    expect(reports.map(({ outcome }) => outcome)).toEqual(['blocked', 'converged']);
+    expect(reports[0]?.blocked[0]?.resolve).toMatch(/--adopt ID \| vdcsync resolve \S+ --absent/);
+    expect(projectOf(world.emulator).images).toHaveLength(1);
+    expect(countOf(world.emulator, 'take_server_image')).toBe(sends);
+    await expectInvariants(world);
+  });
+
+  test.each([
+    ['a busy library', { do: 'answer', status: 409, code: 'server_busy', retryAfter: 3 }],
+    ['429', { do: 'answer', status: 429, retryAfter: 20 }],
+    ['no connection', { do: 'refuse' }],
+  ] as const satisfies readonly (readonly [
+    string,
+    FaultAction,
+  ])[])('%s: waited out under the same key', async (_name, action) => {
+    const world = profiled({ faults: [faultRule({ path: 'take_server_image', nth: 1 }, action)] });
+    expect((await world.apply(file())).outcome).toBe('converged');
+    expect(projectOf(world.emulator).images).toHaveLength(1);
+  });
+
+  test('a suspended project: held back', async () => {
+    const world = profiled();
+    await world.apply(servers);
+    world.emulator.mutate({ do: 'set_standing', standing: 'suspended' });
+    const report = await world.apply(file());
+    expect(report.blocked.map(({ code }) => code)).toEqual(['payment_required']);
+    expect(projectOf(world.emulator).images).toEqual([]);
+  });
+});
