@@ -38,9 +38,9 @@ export function findAnswer(
   const samePlace = answer.method === call.method && answer.path === call.path;
   const same = sameBody(answer.body, call.body) && (samePlace || readings.keyMatches === 'body');
   if (!same) {
-    throw new Refusal(readings.reusedKeyStatus, 'idempotency_key_reused', {
-      detail: 'This key was used for another request.',
-    });
+    const reason = 'was used for another request';
+    if (readings.reusedKeyCode === 'invalid_request') throw invalid({ name: 'Idempotency-Key', reason });
+    throw new Refusal(readings.reusedKeyStatus, readings.reusedKeyCode, { detail: `The key ${reason}.` });
   }
   if (readings.retentionFrom === 'last') answer.sinceMs = nowMs;
   return answer;

@@ -81,7 +81,7 @@ const minute = 60 * second;
  */
 export function disposition(
   result: WriteResult,
-  intent: Pick<Intent, 'ambiguous' | 'verb'>,
+  intent: Pick<Intent, 'ambiguous' | 'verb'> & { readonly billed: boolean },
   pace: Pace,
 ): Disposition {
   const { requestTimeoutMs, jitter, waits } = pace;
@@ -102,7 +102,7 @@ export function disposition(
       if (result.status === 404 && intent.verb === 'delete') {
         return { do: 'look', afterMs: settleMs, why: 'not_found', reason: told(result) };
       }
-      return refusal(result, pace);
+      return refusal(result, intent.verb === 'create' && intent.billed, pace);
   }
 }
 
@@ -133,13 +133,12 @@ function serverError(result: Conclusive, settleMs: number): Disposition {
   return { do: 'look', afterMs: settleMs, why, reason: told(result) };
 }
 
-function refusal(result: Conclusive, { jitter, waits, timeScale }: Pace): Disposition {
+function refusal(result: Conclusive, buys: boolean, { jitter, waits, timeScale }: Pace): Disposition {
   const code = result.code ?? `http_${result.status}`;
   const reason = told(result);
   if (result.replayed) return { do: 'refuse', code, reason, until: 'now' };
-  // The key was used before this state knew it, for another body: what that made may be alive. @assumption A4
-  if (code.includes('idempotency') && result.status !== 409) {
-    return { do: 'refuse', code, reason, until: 'person' };
+  if (mayBeReusedKey(result, code, buys)) {
+    return { do: 'refuse', code, reason: `${reason}; ${doubtedKey}`, until: 'person' };
   }
   switch (result.status) {
     case 429:
@@ -172,6 +171,29 @@ function refusal(result: Conclusive, { jitter, waits, timeScale }: Pace): Dispos
     default:
       return { do: 'refuse', code, reason, until: 'file' };
   }
+}
+
+/** What a body can be refused with, where no field is named. @source API §7 */
+const bodyCodes: ReadonlySet<string> = new Set([
+  'image_not_supported',
+  'resources_managed_by_package',
+  'gpu_package_required',
+  'gpu_package_not_found',
+  'gpus_not_supported',
+  'disk_type_not_supported',
+  'server_type_not_supported',
+]);
+
+const doubtedKey =
+  'its idempotency key may have been used before this state knew it, and what that made may be there, billed';
+
+/** The refusal of a key that was used for another body has no known code. @assumption A4 */
+function mayBeReusedKey({ status, invalidParams = [] }: Conclusive, code: string, buys: boolean): boolean {
+  // A 409 is waited out under the same key.
+  if (status === 409) return false;
+  if ([code, ...invalidParams.map(({ name }) => name)].some((each) => /idempotency/i.test(each))) return true;
+  const ofBody = invalidParams.length > 0 || bodyCodes.has(code);
+  return buys && !ofBody && (status === 400 || status === 422);
 }
 
 /** 1, 2, 4, … times `first`, at most `most`, and the jitter. */

@@ -59,12 +59,16 @@ export async function send(run: Run, intent: Intent, token: string): Promise<Pro
   run.stopwatch.mark(intent.id, 'sent');
   const result = await deps.writes.send(intent.request, intent.idempotencyKey, token);
   run.cache.forget(intent.request);
-  const next = disposition(result, intent, {
-    requestTimeoutMs: deps.requestTimeoutMs,
-    jitter: deps.random.next(),
-    waits: intent.sends - 1,
-    timeScale: deps.profile.timeScale,
-  });
+  const next = disposition(
+    result,
+    { ...intent, billed: run.kindOf(intent.kind).billed },
+    {
+      requestTimeoutMs: deps.requestTimeoutMs,
+      jitter: deps.random.next(),
+      waits: intent.sends - 1,
+      timeScale: deps.profile.timeScale,
+    },
+  );
   return record(run, intent, result, next);
 }
 
