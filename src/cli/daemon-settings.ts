@@ -25,6 +25,7 @@ export interface RunFlags extends CommonFlags {
   readonly gitInterval?: string;
   readonly gitAllowInsecure?: boolean;
   readonly gitAllowRewind?: boolean;
+  readonly parallel?: number;
 }
 
 /** The branch that a spec comes from. */
@@ -48,6 +49,8 @@ export interface DaemonSettings {
   readonly git: GitSettings | undefined;
   readonly receivers: readonly Receiver[];
   readonly timeScale: number;
+  /** At most so many projects at a time, where they are shared with other processes. */
+  readonly parallel: number;
 }
 
 /** Flags and environment of the daemon. What can be wrong with them is said before anything is opened. */
@@ -63,7 +66,8 @@ export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
   if (mode !== 'observe') refuseEphemeral(flags, io);
   const receivers = receiversOf(io);
   const projects = many ? 'many' : 'one';
-  return { intervalMs, mode, listen, projects, files, git, receivers, timeScale };
+  const parallel = flags.parallel ?? 10;
+  return { intervalMs, mode, listen, projects, files, git, receivers, timeScale, parallel };
 }
 
 function durationOf(flag: string, text: string): number {

@@ -4,6 +4,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Operation } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
 import type { Random } from '../core/random.ts';
+import type { PassMemory } from './memory.ts';
 
 const firstMs = 60_000;
 const longestMs = 6 * 3_600_000;
@@ -77,8 +78,17 @@ export class KeyBackOff {
       .map(({ basis: _, ...shown }) => shown);
   }
 
-  clear(): void {
+  remember(): PassMemory['backOff'] {
+    return [...this.#entries.values()];
+  }
+
+  /** Takes the place of what it knew. */
+  recall(entries: PassMemory['backOff']): void {
     this.#entries.clear();
+    for (const entry of entries) {
+      const key = entry.key as ResourceKey;
+      this.#entries.set(key, { ...entry, key });
+    }
   }
 }
 

@@ -2,6 +2,7 @@ import type { TokenPlace } from '../core/desired.ts';
 import type { Diagnostic } from '../core/errors.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import type { Offer, PassRecord } from './facts.ts';
+import type { Fleet } from './fleet/fleet.ts';
 import type { Taken } from './intake.ts';
 import type { Notice } from './notice.ts';
 import type { DaemonDeps, Mode, Trigger } from './ports.ts';
@@ -21,6 +22,8 @@ export interface DaemonOptions {
   readonly projects: 'one' | 'many';
   readonly mode: Mode;
   readonly intervalMs: number;
+  /** Given, projects are shared with others; left out, this process works on all of them. */
+  readonly fleet?: Fleet;
   readonly onNotice: (notice: Notice) => void;
   readonly onChange: () => void;
   readonly onEvent: (project: number, event: ProgressEvent) => void;
@@ -30,6 +33,7 @@ export interface DaemonOptions {
 /** What the outside may ask of a running daemon. */
 export class Daemon {
   readonly desk: SpecDesk;
+  readonly fleet: Fleet | undefined;
   readonly #options: DaemonOptions;
   readonly #projects = new Map<number, Project>();
   /** Which project a spec was of when it last could be used. */
@@ -41,11 +45,12 @@ export class Daemon {
 
   constructor(options: DaemonOptions) {
     this.#options = options;
+    this.fleet = options.fleet;
     this.desk = new SpecDesk({
       deps: options.deps,
       source: options.source,
       deliver: (taken, trigger) => this.#deliver(taken, trigger),
-      onNotice: (notice) => options.onNotice({ ...notice, project: this.projects()[0]?.id ?? 0 }),
+      onNotice: (notice) => this.#tell({ ...notice, project: this.projects()[0]?.id ?? 0 }),
       onChange: options.onChange,
     });
   }
@@ -56,8 +61,17 @@ export class Daemon {
 
   /** Looks at everything again: the source, and every project. */
   nudge(trigger: Trigger): void {
+    this.hint(trigger);
+    for (const project of this.#projects.values()) {
+      if (this.fleet === undefined) project.nudge(trigger);
+      else this.fleet.ask(project.id, trigger);
+    }
+  }
+
+  /** The source may have moved. */
+  hint(trigger: Trigger): void {
     this.desk.hint(trigger);
-    for (const project of this.#projects.values()) project.nudge(trigger);
+    this.fleet?.hint(trigger);
   }
 
   /** Every project has been looked at, and the source has been read; else why not. */
@@ -69,7 +83,9 @@ export class Daemon {
       ...(error === undefined ? [] : [`the source cannot be read: ${error}`]),
       ...(readAt !== undefined && projects.length === 0 ? ['no spec can be used'] : []),
       ...projects.flatMap((project) =>
-        project.isReady() ? [] : [`project ${project.id} is ${project.condition}`],
+        this.fleet !== undefined || project.isReady()
+          ? []
+          : [`project ${project.id} is ${project.condition}`],
       ),
     ];
   }
@@ -81,6 +97,7 @@ export class Daemon {
     const failed = new Promise<never>((_resolve, reject) => {
       this.#fail = reject;
     });
+    if (this.fleet !== undefined) this.#running.add(this.#share(this.fleet, stop));
     await Promise.race([this.desk.run(stop), failed]);
     const late = new AbortController();
     const all = Promise.all(this.#running).then(() => true);
@@ -115,7 +132,8 @@ export class Daemon {
     }
     const project = this.#projects.get(projectId) ?? this.#open(projectId, offer.desired.token);
     this.#owners.set(name, projectId);
-    project.offer(offer, trigger);
+    const isNews = project.offer(offer, trigger);
+    if (isNews && this.fleet?.leads()) this.fleet.ask(projectId, trigger);
   }
 
   /** A spec that is gone says nothing about what is to be: its project stays as it was last asked to be. */
@@ -142,16 +160,33 @@ export class Daemon {
   }
 
   #open(id: number, token: TokenPlace | undefined): Project {
-    const { deps, mode, intervalMs, onNotice, onChange, onEvent, onPass } = this.#options;
+    const { deps, mode, intervalMs, onChange, onEvent, onPass } = this.#options;
     const project = new Project({
-      ...{ deps, id, mode, intervalMs, token, onNotice, onChange },
+      ...{ deps, id, mode, intervalMs, token, onChange },
+      onNotice: (notice) => this.#tell(notice),
       onEvent: (event) => onEvent(id, event),
       onPass: (pass) => onPass(id, pass),
     });
     this.#projects.set(id, project);
+    if (this.fleet !== undefined) return project;
     const running = this.#keepRunning(project).catch((error: unknown) => this.#fail(error));
     this.#running.add(running);
     return project;
+  }
+
+  /** What every replica of a fleet finds by itself is told by the one that leads. */
+  #tell(notice: Notice): void {
+    const isEverybodys = notice.event === 'spec_broken' || notice.event === 'source';
+    if (isEverybodys && this.fleet?.leads() === false) return;
+    this.#options.onNotice(notice);
+  }
+
+  async #share(fleet: Fleet, stop: AbortSignal): Promise<void> {
+    const work = {
+      projects: () => this.projects(),
+      readSpecs: () => this.desk.readNow('fleet', stop),
+    };
+    await fleet.run(work, stop).catch((error: unknown) => this.#fail(error));
   }
 
   /** One project alone ends the daemon with what it cannot go on after; among many, the others go on. */

@@ -1,4 +1,5 @@
 import type { Repeating } from '../engine/engine.ts';
+import type { PassMemory } from './memory.ts';
 
 type Hold = Repeating['holds'] extends Map<string, infer Value> ? Value : never;
 
@@ -62,6 +63,19 @@ export class Holds extends Map<string, Hold> {
   /** Whether a result's code is a hold's: then it says nothing about its key. */
   holds(code: string): boolean {
     return [...this.values()].some((hold) => hold.code === code);
+  }
+
+  remember(): PassMemory['holds'] {
+    const held = [...this].map(([scope, hold]) => ({ ...hold, scope, since: this.#since.get(scope) ?? 0 }));
+    return { status: this.#status ?? null, held };
+  }
+
+  recall({ status, held }: PassMemory['holds']): void {
+    this.#status = status ?? undefined;
+    for (const { scope, since, ...hold } of held) {
+      super.set(scope, hold);
+      this.#since.set(scope, since);
+    }
   }
 
   list(): readonly ShownHold[] {

@@ -2,9 +2,10 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import type { Plan } from '../core/plan.ts';
 import type { OperationResult, ProgressEvent } from '../core/progress.ts';
-import { type Condition, conditionOf } from './condition.ts';
+import { type Condition, conditionOf, conditions } from './condition.ts';
 import type { PassRecord } from './facts.ts';
 import type { ShownHold } from './holds.ts';
+import type { PassMemory } from './memory.ts';
 import { type Notice, told } from './notice.ts';
 import type { DaemonLogger } from './ports.ts';
 
@@ -103,6 +104,28 @@ export class Ledger {
     }
     // A pass that was cut short says nothing yet.
     if (pass.outcome !== 'stopped') this.judge(holds, pass.endedAt);
+  }
+
+  remember(): PassMemory['ledger'] {
+    const { condition, conditionSince = 0, passes, failures, lastPass, plan, differsSince } = this;
+    return {
+      ...{ condition, conditionSince, passes, failures, blocked: plan?.blocked.length ?? 0 },
+      ...{ outcome: lastPass?.outcome ?? 'stopped', endedAt: lastPass?.endedAt ?? 0 },
+      ...{ convergedDigest: this.#convergedDigest ?? null, differsSince: differsSince ?? null },
+      scarce: [...this.#scarce],
+    };
+  }
+
+  /** Goes on where the last pass ended, wherever that was made. */
+  recall(memory: PassMemory['ledger']): void {
+    this.condition = conditions.find((each) => each === memory.condition) ?? 'starting';
+    this.conditionSince = memory.conditionSince;
+    this.passes = memory.passes;
+    this.failures = memory.failures;
+    this.differsSince = memory.differsSince ?? undefined;
+    this.#convergedDigest = memory.convergedDigest ?? undefined;
+    this.#scarce.clear();
+    for (const key of memory.scarce) this.#scarce.add(key as ResourceKey);
   }
 
   /** Finds the condition anew, and tells of it. Telling the same twice is the listener's to avoid. */

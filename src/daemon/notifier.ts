@@ -61,6 +61,16 @@ export class Notifier {
     });
   }
 
+  /** What was told last of a project, by subject. */
+  toldOf(project: number): Readonly<Record<string, string>> {
+    return Object.fromEntries([...this.#told].filter(([subject]) => subject.startsWith(`${project} `)));
+  }
+
+  /** Another process has told this of a project: it is not told again. */
+  recall(told: Readonly<Record<string, string>>): void {
+    for (const [subject, content] of Object.entries(told)) this.#told.set(subject, content);
+  }
+
   #send(index: number, receiver: Receiver, body: string): void {
     const queue = this.#waiting[index] ?? [];
     queue.push({ receiver, body });

@@ -27,6 +27,7 @@ export type Trigger =
   | 'back-off'
   | 'token'
   | 'order'
+  | 'fleet'
   | 'signal';
 
 /** What the daemon needs of a logger. Messages are constant; values stand in the fields. */

@@ -8,20 +8,20 @@ import { Activity } from './activity.ts';
 import { KeyBackOff } from './back-off.ts';
 import type { Condition } from './condition.ts';
 import type { Answer, Order } from './control.ts';
-import type { Offer, PassRecord, ProjectFacts } from './facts.ts';
+import type { Known, Offer, PassRecord, ProjectFacts } from './facts.ts';
 import { Holds } from './holds.ts';
 import { Ledger } from './ledger.ts';
 import type { Notice } from './notice.ts';
 import { obey, type PendingOrder } from './obey.ts';
 import type { DaemonDeps, Mode, ProjectSession, Trigger } from './ports.ts';
+import { untilLookIsDue } from './quiet.ts';
 import { Refresh } from './refresh.ts';
 import { restMs } from './rest.ts';
+import { handOn, type Turn, takeUp } from './turn.ts';
 import { UseMeter } from './use-meter.ts';
 import { aborted, createWake } from './wake.ts';
 import { knownOf, type Workshop } from './workshop.ts';
 
-/** A pass in which nothing but waiting has happened for so long may be cut short for another look. */
-const quietMs = 30_000;
 /** Tasks of earlier passes are waited for so long before the next plan; then they go on beside it. */
 const settleMs = 90_000;
 /** How often a token that was refused is compared with what its file holds now, in ms of real time. */
@@ -65,6 +65,8 @@ export class Project {
   #orders: readonly PendingOrder[] = [];
   #waitingFor: string | undefined;
   #nextPassAt: number | undefined;
+  /** Of the last turn. */
+  #known: Known | undefined;
 
   constructor(options: ProjectOptions) {
     const { deps, id, mode, onNotice } = options;
@@ -85,16 +87,17 @@ export class Project {
     return plan !== undefined && condition !== 'fenced';
   }
 
-  /** A good spec; one that says the same as the last changes nothing. */
-  offer(offer: Offer, trigger: Trigger): void {
+  /** A good spec; one that says the same as the last changes nothing. Gives whether it is news. */
+  offer(offer: Offer, trigger: Trigger): boolean {
     const same = this.#offer?.desired.digest === offer.desired.digest;
     this.#offer = offer;
     this.#problem = [];
     this.#options.onChange();
-    if (same) return;
+    if (same) return false;
     this.#backOff.follow(offer.desired);
     this.#wake.nudge(trigger);
     this.#halt?.abort(new Error('the spec has changed'));
+    return true;
   }
 
   /** A spec that cannot be used: the last good one stays in force. Each is told once. */
@@ -131,7 +134,34 @@ export class Project {
   }
 
   /** Runs until `stop` aborts and the pass in hand has ended. Rejects where the state cannot be used. */
-  async run(stop: AbortSignal): Promise<void> {
+  run(stop: AbortSignal): Promise<void> {
+    return this.#inSession(stop, (workshop) => this.#loop(workshop, stop));
+  }
+
+  /**
+   * One turn at a project that is shared: passes until nothing asks for another. What passes
+   * hand on stands in the state, for whoever has the next turn. Gives how long the project
+   * may rest, in ms of real time. Rejects where the state cannot be used.
+   */
+  async turn(turn: Turn, stop: AbortSignal): Promise<number> {
+    let restMs = 0;
+    await this.#inSession(stop, async (workshop) => {
+      const { store, clock, profile } = workshop.session;
+      const parts = { ledger: this.#ledger, backOff: this.#backOff, holds: workshop.holds };
+      await takeUp(turn, store, parts, this.#offer?.desired);
+      this.#wake.take();
+      this.#wake.nudge(turn.trigger);
+      while (this.#offer !== undefined && !stop.aborted && this.#wake.pending()) {
+        await this.#pass(this.#offer, this.#wake.take(), workshop, stop);
+      }
+      await handOn(turn, store, parts, this.id);
+      this.#known = await knownOf(workshop, this.#backOff);
+      restMs = this.#restMs(clock.now()) / profile.timeScale;
+    });
+    return restMs;
+  }
+
+  async #inSession(stop: AbortSignal, work: (workshop: Workshop) => Promise<void>): Promise<void> {
     const session = await this.#openSession(stop);
     if (session === undefined) return;
     const workshop = this.#equip(session);
@@ -146,7 +176,7 @@ export class Project {
       ),
     );
     try {
-      await Promise.race([this.#loop(workshop, stop), beside.then(() => undefined)]);
+      await Promise.race([work(workshop), beside.then(() => undefined)]);
     } finally {
       background.abort();
       this.#workshop = undefined;
@@ -254,7 +284,13 @@ export class Project {
     this.#nextPassAt = undefined;
     if (triggers.includes('token')) holds.clear();
     const done = new AbortController();
-    const watching = this.#watch(startedAt, session, halt, done.signal);
+    const watching = untilLookIsDue(
+      this.#activity,
+      this.#wake,
+      clock,
+      this.#options.intervalMs,
+      done.signal,
+    ).then((due) => due && halt.abort(new Error('another look is due')));
     this.#options.onChange();
     let outcome: PassRecord['outcome'] = 'error';
     let operations = 0;
@@ -292,24 +328,6 @@ export class Project {
     throw new FenceError(
       `The file is for project ${desired.projectId}, but the token belongs to project ${plan.project.id}.`,
     );
-  }
-
-  /** A pass that only waits, for cards or an ISO, must not keep the rest of the project from being looked at. */
-  async #watch(
-    startedAt: number,
-    { clock }: ProjectSession,
-    halt: AbortController,
-    done: AbortSignal,
-  ): Promise<void> {
-    const { intervalMs } = this.#options;
-    while (!done.aborted) {
-      await clock.sleep(Math.min(quietMs, intervalMs) / 3, done).catch(() => undefined);
-      const now = clock.now();
-      const due = this.#wake.pending() || now - startedAt > intervalMs;
-      if (done.aborted || !due || !this.#activity.isQuietSince(now - quietMs)) continue;
-      this.#wake.nudge('timer');
-      return halt.abort(new Error('another look is due'));
-    }
   }
 
   #fail(error: unknown): void {
@@ -366,8 +384,10 @@ export class Project {
     const { mode, intervalMs } = this.#options;
     const { plan, world, lookedAt, error, condition, conditionSince, passes, lastPass, differsSince } =
       this.#ledger;
+    // A state that is closed meanwhile says nothing more.
+    const known = await knownOf(this.#workshop, this.#backOff).catch(() => undefined);
     return {
-      ...{ id: this.id, mode, intervalMs, known: await knownOf(this.#workshop, this.#backOff) },
+      ...{ id: this.id, mode, intervalMs, known: known ?? this.#known },
       ...{ offer: this.#offer, problem: this.#problem, waitingFor: this.#waitingFor },
       ...{ plan, world, lookedAt, error, condition, conditionSince, passes, lastPass, differsSince },
       ...{ passing: this.#halt !== undefined, nextPassAt: this.#nextPassAt },

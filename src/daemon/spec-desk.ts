@@ -33,6 +33,7 @@ export class SpecDesk {
   readonly #options: SpecDeskOptions;
   readonly #wake = createWake();
   #state: SourceState;
+  #reading: Promise<unknown> = Promise.resolve();
 
   constructor(options: SpecDeskOptions) {
     this.#options = options;
@@ -76,7 +77,7 @@ export class SpecDesk {
     for (;;) {
       stop.throwIfAborted();
       const [trigger = 'timer'] = this.#wake.take();
-      const failed = !(await this.#readOnce(trigger, stop));
+      const failed = !(await this.readNow(trigger, stop));
       failures = failed ? failures + 1 : 0;
       const restMs = failed
         ? Math.min(retry.firstMs * 2 ** Math.min(failures - 1, 20), retry.longestMs)
@@ -85,6 +86,14 @@ export class SpecDesk {
       if (failed && !this.#wake.pending())
         deps.log.debug({ source: source.name }, 'reading the source again');
     }
+  }
+
+  /** Reads at once, or as soon as the reading in hand has ended. Gives whether it could be read. */
+  readNow(trigger: Trigger, stop: AbortSignal): Promise<boolean> {
+    const reading = this.#reading.then(() => this.#readOnce(trigger, stop));
+    // Behind each other, so that what is read last is what stays in force.
+    this.#reading = reading.catch(() => undefined);
+    return reading;
   }
 
   async #readOnce(trigger: Trigger, stop: AbortSignal): Promise<boolean> {

@@ -1,5 +1,6 @@
 import type { Daemon } from './daemon.ts';
 import type { ProjectFacts } from './facts.ts';
+import type { Fleet } from './fleet/fleet.ts';
 import type { Commit } from './sources/source.ts';
 
 /** The public JSON of `GET /status`. Names only get added. */
@@ -24,7 +25,32 @@ export async function statusOf(
       commit: commitJson(source.commit),
       broken: source.orphans.flatMap(({ problem }) => problem.map(diagnosticJson)),
     },
+    ...(daemon.fleet === undefined ? {} : { fleet: await fleetJson(daemon.fleet) }),
     projects: facts.map(projectJson),
+  };
+}
+
+/** Where each project of a fleet is worked on. What the parts below say is what this replica has seen itself. */
+async function fleetJson(fleet: Fleet): Promise<Record<string, unknown>> {
+  const { replica } = fleet;
+  const seats = await fleet.board.seats().catch((error: Error) => error.message);
+  if (typeof seats === 'string') return { replica, leads: fleet.leads(), error: seats, projects: [] };
+  return {
+    ...{ replica, leads: fleet.leads(), error: null },
+    projects: seats.map(({ project, worker, since, memory }) => ({
+      ...{ id: project, worker: worker ?? null, since: time(since) },
+      condition: memory?.ledger.condition ?? null,
+      condition_since: time(memory?.ledger.conditionSince),
+      blocked: memory?.ledger.blocked ?? 0,
+      last_pass:
+        memory === undefined
+          ? null
+          : {
+              replica: memory.replica,
+              ended_at: time(memory.ledger.endedAt),
+              outcome: memory.ledger.outcome,
+            },
+    })),
   };
 }
 

@@ -1,7 +1,7 @@
-import { dirname, join } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import { controlPath, listenForOrders } from '../../daemon/control.ts';
-import { Daemon } from '../../daemon/daemon.ts';
+import { Daemon, type DaemonOptions } from '../../daemon/daemon.ts';
+import { fleetSource } from '../../daemon/fleet/fleet-source.ts';
 import { createApp } from '../../daemon/http/app.ts';
 import { Changes } from '../../daemon/http/changes.ts';
 import { isLoopback, type Listen } from '../../daemon/http/listen.ts';
@@ -15,6 +15,7 @@ import { systemRandom } from '../../platform/system-random.ts';
 import { undiciTransport } from '../../platform/undici-transport.ts';
 import { openSession } from '../compose.ts';
 import { logSettings, stateLocation } from '../config.ts';
+import { isShared, openFleet, ownState } from '../daemon-fleet.ts';
 import { type DaemonSettings, type RunFlags, readDaemonSettings } from '../daemon-settings.ts';
 import { sourceOf } from '../daemon-source.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
@@ -41,9 +42,13 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     ...{ receivers: settings.receivers, transport, clock: systemClock, log },
     onResult: (result) => metrics.countNotification(result),
   });
+  const shared = isShared(settings, flags, io)
+    ? await openFleet(settings, flags, io, log, notifier)
+    : undefined;
+  const own = sourceOf(settings, deps);
   const daemon = new Daemon({
     ...{ deps, mode: settings.mode, intervalMs: settings.intervalMs, projects: settings.projects },
-    source: sourceOf(settings, deps),
+    ...(shared === undefined ? { source: own } : shareSource(own, shared, log)),
     onNotice: (notice) => notifier.tell(notice),
     onChange: () => changes.tell(),
     onEvent: (project, event) => metrics.countEvent(project, event),
@@ -73,6 +78,14 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   } finally {
     signals.dispose();
   }
+}
+
+function shareSource(
+  source: ReturnType<typeof sourceOf>,
+  { fleet, queue }: Awaited<ReturnType<typeof openFleet>>,
+  log: DaemonLogger,
+): Pick<DaemonOptions, 'source' | 'fleet'> {
+  return { fleet, source: fleetSource({ source, board: fleet.board, queue, clock: systemClock, log }) };
 }
 
 async function serve(
@@ -125,19 +138,6 @@ async function openProject(
       await session.close();
     },
   };
-}
-
-/** One state a project. In files: one folder each, in which state, lock and an emulator's world stand beside each other there. */
-function ownState(location: string, projectId: number): string {
-  if (location === ':memory:') return location;
-  if (/^\w+:\/\//.test(location)) {
-    const url = URL.parse(location);
-    if (url === null) return location;
-    const name = url.searchParams.get('state');
-    url.searchParams.set('state', name === null ? String(projectId) : `${name}-${projectId}`);
-    return url.href;
-  }
-  return join(dirname(location), String(projectId), 'state.db');
 }
 
 /** JSON where a machine reads, text where a person does, unless `LOG_FORMAT` says otherwise. */

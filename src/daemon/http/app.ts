@@ -49,7 +49,7 @@ export function createApp(options: AppOptions): Hono {
     '/',
     webhooks({
       ...{ secret: options.webhookSecret, clock: deps.clock, log: deps.log },
-      onPush: () => daemon.desk.hint('webhook'),
+      onPush: () => daemon.hint('webhook'),
       onDelivery: (forge, delivery) => metrics.countDelivery(forge, delivery),
     }),
   );

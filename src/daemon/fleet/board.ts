@@ -1,0 +1,115 @@
+import type { Json } from '../../core/json.ts';
+import { digestOf } from '../../core/json.ts';
+import type { StateStore } from '../../core/state.ts';
+import type { Snapshot } from '../sources/source.ts';
+import type { Seat } from './seat.ts';
+
+export interface BoardDeps {
+  /** Opens the fleet's own state; rejects where another replica owns it, or it cannot be reached. */
+  readonly open: (mode: 'write' | 'read') => Promise<StateStore>;
+  readonly seats: () => Promise<readonly Seat[]>;
+}
+
+const [snapshotNote, markNote] = ['snapshot', 'mark'];
+
+/**
+ * What the replicas of a fleet show each other: the specs in force, and who works where.
+ *
+ * One replica at a time *leads*: it owns the fleet's state, reads the source, and publishes
+ * what it finds; the others take the specs from here. So all work by the same specs, however
+ * late a file arrives on one of their machines.
+ */
+export class Board {
+  readonly #deps: BoardDeps;
+  #owned: StateStore | undefined;
+  #reader: StateStore | undefined;
+  /** Of the snapshot that this replica works by. */
+  #mark: string | undefined;
+
+  constructor(deps: BoardDeps) {
+    this.#deps = deps;
+  }
+
+  leads(): boolean {
+    return this.#owned !== undefined;
+  }
+
+  /** Rejects where another replica leads. */
+  async lead(): Promise<void> {
+    this.#owned = await this.#deps.open('write');
+  }
+
+  /** Whether it leads still: the lock is gone with its connection. */
+  async stillLeads(): Promise<boolean> {
+    try {
+      await this.#owned?.note(markNote);
+    } catch {
+      await this.yieldLead();
+    }
+    return this.leads();
+  }
+
+  async yieldLead(): Promise<void> {
+    const owned = this.#owned;
+    this.#owned = undefined;
+    await owned?.close();
+  }
+
+  /** Puts a snapshot in force. Only for the one that leads. */
+  async publish(snapshot: Snapshot): Promise<void> {
+    const owned = this.#owned;
+    if (owned === undefined) throw new Error('only the replica that leads publishes specs');
+    const mark = digestOf(snapshot);
+    if ((await owned.note(markNote)) !== mark) {
+      // In this order: whoever sees the mark finds a snapshot that is no older.
+      await owned.putNote(snapshotNote, snapshot as unknown as Json);
+      await owned.putNote(markNote, mark);
+    }
+    this.#mark = mark;
+  }
+
+  /** The snapshot in force; `undefined` where nobody has published one yet. */
+  async snapshot(): Promise<Snapshot | undefined> {
+    return this.#reading(async (store) => {
+      const mark = await store.note(markNote);
+      const snapshot = await store.note(snapshotNote);
+      this.#mark = typeof mark === 'string' ? mark : undefined;
+      return snapshot as unknown as Snapshot | undefined;
+    });
+  }
+
+  /** Whether something else is in force than what this replica works by. */
+  async hasMoved(): Promise<boolean> {
+    return this.#reading(async (store) => (await store.note(markNote)) !== this.#mark);
+  }
+
+  seats(): Promise<readonly Seat[]> {
+    return this.#deps.seats();
+  }
+
+  async close(): Promise<void> {
+    await this.yieldLead();
+    await this.#reader?.close();
+    this.#reader = undefined;
+  }
+
+  /** On a connection that is made anew after an error. */
+  async #reading<T>(read: (store: StateStore) => Promise<T>): Promise<T> {
+    this.#reader ??= await this.#deps.open('read');
+    const reader = this.#reader;
+    try {
+      // What did not exist when it was opened is not found by opening it once.
+      const result = await read(reader);
+      if (this.#mark === undefined) await this.#drop(reader);
+      return result;
+    } catch (error) {
+      await this.#drop(reader);
+      throw error;
+    }
+  }
+
+  async #drop(reader: StateStore): Promise<void> {
+    if (this.#reader === reader) this.#reader = undefined;
+    await reader.close();
+  }
+}

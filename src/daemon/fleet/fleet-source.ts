@@ -1,0 +1,93 @@
+import type { Clock } from '../../core/clock.ts';
+import { StateError } from '../../core/errors.ts';
+import type { DaemonLogger, Trigger } from '../ports.ts';
+import { SourceError, type SpecSource } from '../sources/source.ts';
+import type { Board } from './board.ts';
+import type { PassQueue } from './pass-queue.ts';
+
+/** Between two looks at the board. Real ms. */
+const lookMs = 2_000;
+/** Between two tries to lead, and between two looks whether this replica leads still. Real ms. */
+const leadMs = 5_000;
+
+export interface FleetSourceOptions {
+  /** What the one that leads reads. */
+  readonly source: SpecSource;
+  readonly board: Board;
+  readonly queue: Pick<PassQueue, 'takeHints'>;
+  /** Real time. */
+  readonly clock: Clock;
+  readonly log: DaemonLogger;
+}
+
+/** The specs of a fleet: from the source for the replica that leads, from the board for the others. */
+export function fleetSource({ source, board, queue, clock, log }: FleetSourceOptions): SpecSource {
+  const { name } = source;
+
+  async function read(signal: AbortSignal) {
+    try {
+      if (!board.leads()) {
+        const snapshot = await board.snapshot();
+        if (snapshot !== undefined) return snapshot;
+        throw new SourceError('no replica has read the source yet');
+      }
+      const snapshot = await source.read(signal);
+      await board.publish(snapshot);
+      return snapshot;
+    } catch (error) {
+      if (!(error instanceof StateError)) throw error;
+      await board.stillLeads();
+      throw new SourceError(error.message);
+    }
+  }
+
+  async function watch(hint: (trigger: Trigger) => void, signal: AbortSignal): Promise<void> {
+    await Promise.all([follow(hint, signal), leadWhenFree(hint, signal)]);
+  }
+
+  async function follow(hint: (trigger: Trigger) => void, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await clock.sleep(lookMs, signal);
+      // A board that cannot be reached is what the next reading says.
+      if (await board.hasMoved().catch(() => true)) hint('fleet');
+    }
+  }
+
+  async function leadWhenFree(hint: (trigger: Trigger) => void, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const leads = await board.lead().then(
+        () => true,
+        (error: unknown) => {
+          log.debug({ error }, 'another replica leads');
+          return false;
+        },
+      );
+      if (leads) await leadOn(hint, signal);
+      await clock.sleep(leadMs, signal);
+    }
+  }
+
+  /** Until the signal aborts or the lead is lost. */
+  async function leadOn(hint: (trigger: Trigger) => void, signal: AbortSignal): Promise<void> {
+    log.info({ source: name }, 'this replica leads: it reads the source');
+    const over = new AbortController();
+    const end = () => over.abort(new Error('this replica leads no more'));
+    signal.addEventListener('abort', end, { once: true });
+    const endHints = await queue.takeHints(hint);
+    const watching = source.watch(hint, over.signal).catch((error: unknown) => {
+      if (!over.signal.aborted) throw error;
+    });
+    try {
+      hint('start');
+      do await Promise.race([clock.sleep(leadMs, over.signal), watching]);
+      while (await board.stillLeads());
+      log.warn({ source: name }, 'this replica leads no more');
+    } finally {
+      end();
+      signal.removeEventListener('abort', end);
+      await Promise.all([watching, endHints()]);
+    }
+  }
+
+  return { name, read, watch };
+}

@@ -1,0 +1,11 @@
+import type { PassMemory } from '../memory.ts';
+
+/** Where a project of the fleet is worked on, and how its last pass left it. */
+export interface Seat {
+  readonly project: number;
+  /** The replica that works on it now. */
+  readonly worker: string | undefined;
+  /** Since when, wall ms. */
+  readonly since: number | undefined;
+  readonly memory: PassMemory | undefined;
+}

@@ -1,0 +1,53 @@
+import type { Json } from '../core/json.ts';
+import type { Holder } from './owner-lock.ts';
+import { PostgresConnection } from './postgres-connection.ts';
+import { lockClass, schemaVersion } from './postgres-migrations.ts';
+import { parsePostgresUrl } from './postgres-url.ts';
+import type { Row } from './queries.ts';
+
+/** One of the states in a database, from outside. */
+export interface SurveyedState {
+  readonly name: string;
+  readonly projectId: number;
+  /** Who owns it at this moment. */
+  readonly owner: Holder | undefined;
+  readonly note: Json | undefined;
+}
+
+/**
+ * All states of projects in a database, each with one of its notes. Changes nothing and takes no lock.
+ *
+ * @throws StateError where the server cannot be reached or used.
+ */
+export async function surveyPostgres(url: string, note: string): Promise<readonly SurveyedState[]> {
+  const connection = await PostgresConnection.open(parsePostgresUrl(url), 'read');
+  try {
+    return await connection.failingAs('be read', async () => {
+      if ((await schemaVersion(connection)) === 'missing') return [];
+      return (await connection.query(states, lockClass, note)).map(surveyed);
+    });
+  } finally {
+    await connection.close();
+  }
+}
+
+/** What an owner has written down counts while the lock is held, as the server knows. */
+const states = `
+  SELECT s.name, s.project_id, o.pid, o.host, o.since, n.value
+  FROM vdcsync.states s
+  LEFT JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted
+    AND l.classid = $1::bigint::oid AND l.objid = s.id::bigint::oid
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  LEFT JOIN vdcsync.owners o ON o.state_id = s.id AND l.pid IS NOT NULL
+  LEFT JOIN vdcsync.notes n ON n.state_id = s.id AND n.name = $2
+  WHERE s.project_id IS NOT NULL
+  ORDER BY s.name`;
+
+function surveyed({ name, project_id: projectId, pid, host, since, value }: Row): SurveyedState {
+  return {
+    name: String(name),
+    projectId: Number(projectId),
+    owner: pid === null ? undefined : { pid: Number(pid), host: String(host), since: Number(since) },
+    note: value === null ? undefined : (JSON.parse(String(value)) as Json),
+  };
+}

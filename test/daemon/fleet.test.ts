@@ -1,0 +1,275 @@
+import { createHmac } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { describe, expect, test } from 'vitest';
+import type { RunningEmulator } from '../../src/emulator/http-server.ts';
+import { folderWith } from '../cli/run.ts';
+import { postgresServer } from '../support/postgres.ts';
+import { createRepository } from './git-server.ts';
+import { emulate, type RunningDaemon, startDaemon, until } from './support.ts';
+
+const server = postgresServer();
+
+const ids = [4711, 4712, 4713, 4714];
+
+const specOf = (id: number, more = '') => `version: 1
+project: { id: ${id}, token_env: TOKEN_${id} }
+settings: { exclusive: true, max_deletions: 9 }
+networks:
+  backend: { cidr: 10.20.0.0/24 }
+${more}`;
+
+const withServer = `servers:
+  web-1:
+    server_type: sliders-1
+    image: ubuntu-24.04
+    cores: 2
+    memory_mb: 4096
+    disk_gb: 40
+    public_ipv4: { new: true }
+    network_interfaces: [backend]
+    firewall: { enabled: true, policy_in: drop, rules: [] }
+`;
+
+/** A database of the test's own. */
+async function database(name: string): Promise<string> {
+  const admin = new pg.Client(server.url());
+  await admin.connect();
+  await admin.query(`CREATE DATABASE ${name}`);
+  await admin.end();
+  return server.url(name);
+}
+
+function cloud(): Promise<RunningEmulator> {
+  return emulate({ projects: ids.map((id) => ({ id, name: `project ${id}` })) });
+}
+
+function specs(folder: string, more = ''): void {
+  mkdirSync(join(folder, 'specs'), { recursive: true });
+  for (const id of ids) writeFileSync(join(folder, 'specs', `${id}.yaml`), specOf(id, more));
+}
+
+function replica(
+  api: RunningEmulator,
+  state: string,
+  folder: string,
+  {
+    args = ['-f', 'specs'],
+    secret = '',
+  }: { readonly args?: readonly string[]; readonly secret?: string } = {},
+): Promise<RunningDaemon> {
+  const tokens = ids.map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite] as const);
+  const env = { ...Object.fromEntries(tokens), VDCSYNC_WEBHOOK_SECRET: secret };
+  return startDaemon(api, { folder, args: ['--state', state, ...args], env });
+}
+
+interface Shared {
+  readonly fleet: {
+    readonly replica: string;
+    readonly leads: boolean;
+    readonly projects: readonly {
+      readonly id: number;
+      readonly worker: string | null;
+      readonly condition: string | null;
+      readonly last_pass: { readonly replica: string } | null;
+    }[];
+  };
+}
+
+const fleetOf = async ({ status }: RunningDaemon) => ((await status()) as unknown as Shared).fleet;
+
+function allConverged(api: RunningEmulator, daemon: RunningDaemon): Promise<Shared['fleet']> {
+  return until(
+    () => fleetOf(daemon),
+    ({ projects }) =>
+      projects.length === ids.length &&
+      projects.every(({ condition }) => condition === 'converged') &&
+      api.emulator.world.projects.every(({ networks }) => networks.some(({ name }) => name === 'backend')),
+    'every project is converged',
+    () => JSON.stringify(daemon.log().slice(-15)),
+  );
+}
+
+/** What a person pays for, project by project. */
+const billed = ({ emulator }: RunningEmulator) =>
+  emulator.world.projects.map(({ servers, ips }) => [servers.length, ips.length]);
+
+/** Under how many keys each project asked for its server: under a second one it would be a second server. */
+const creations = ({ emulator }: RunningEmulator) =>
+  ids.map((id) => {
+    const sent = emulator.requests.filter(({ project, method, url }) => {
+      return project === id && method === 'POST' && url.endsWith('/servers');
+    });
+    return new Set(sent.map(({ key }) => key)).size;
+  });
+
+async function workerOf(daemon: RunningDaemon, api: RunningEmulator): Promise<string> {
+  const { worker } = await until(
+    async () => {
+      const { projects } = await fleetOf(daemon);
+      const busy = api.emulator.world.projects.filter(({ servers }) => servers.length > 0);
+      return projects.find(({ id, worker }) => worker !== null && busy.some((each) => each.id === id));
+    },
+    (seat) => seat !== undefined,
+    'a project is worked on in mid-pass',
+  ).then((seat) => seat ?? { worker: null });
+  return worker ?? '';
+}
+
+describe('daemon: a fleet that shares projects through PostgreSQL', () => {
+  test('one replica alone works on everything', async () => {
+    const api = await cloud();
+    const folder = folderWith();
+    specs(folder);
+    const only = await replica(api, await database('alone'), folder);
+    const { replica: name } = await allConverged(api, only);
+    const { projects, leads } = await fleetOf(only);
+    expect(leads).toBe(true);
+    expect(projects.map(({ last_pass }) => last_pass?.replica)).toEqual(ids.map(() => name));
+    expect(await only.end()).toBe(0);
+  });
+
+  test('killed in mid-pass, a replica is replaced by the others, and nothing is bought twice', async () => {
+    const api = await cloud();
+    const state = await database('killed');
+    const [one, two] = [folderWith(), folderWith()];
+    specs(one, withServer);
+    specs(two, withServer);
+    const replicas = await Promise.all([replica(api, state, one), replica(api, state, two)]);
+    const names = await Promise.all(replicas.map(async (each) => (await fleetOf(each)).replica));
+    const victim = names.indexOf(await workerOf(replicas[0] as RunningDaemon, api));
+    await replicas[victim]?.end('SIGKILL');
+    const survivor = replicas[1 - victim] as RunningDaemon;
+    const killedAt = performance.now();
+    await allConverged(api, survivor);
+    await until(
+      async () => billed(api),
+      (found) => found.every(([servers]) => servers === 1),
+      'every project has its server',
+    );
+    expect(performance.now() - killedAt).toBeLessThan(40_000);
+    await until(
+      () => fleetOf(survivor),
+      ({ leads, projects }) =>
+        leads && projects.every(({ last_pass }) => last_pass?.replica === names[1 - victim]),
+      'the other one leads and works on everything',
+    );
+    expect(billed(api)).toEqual(ids.map(() => [1, 1]));
+    expect(creations(api)).toEqual(ids.map(() => 1));
+  }, 90_000);
+
+  test('all work by the specs of the one that leads, and by a change of them at once', async () => {
+    const api = await cloud();
+    const state = await database('led');
+    const [ahead, behind] = [folderWith(), folderWith()];
+    specs(ahead);
+    specs(behind);
+    const first = await replica(api, state, ahead);
+    await allConverged(api, first);
+    const second = await replica(api, state, behind);
+    await until(
+      async () => (await second.status()).projects.length,
+      (count) => count === ids.length,
+      'the second has the specs',
+    );
+    for (const id of ids) {
+      const more = specOf(id).replace('max_deletions: 9', 'max_deletions: 9, prune: true');
+      writeFileSync(join(ahead, 'specs', `${id}.yaml`), `${more}  extra: { cidr: 10.21.0.0/24 }\n`);
+    }
+    const hasExtra = () =>
+      api.emulator.world.projects.map(({ networks }) => networks.some(({ name }) => name === 'extra'));
+    await until(
+      async () => hasExtra(),
+      (each) => each.every(Boolean),
+      'the change is carried out',
+    );
+    const seen = new Set<string>();
+    await until(
+      async () => {
+        for (const { last_pass } of (await fleetOf(second)).projects) seen.add(last_pass?.replica ?? '');
+        return seen.size;
+      },
+      (count) => count === 2,
+      'both have worked since',
+    );
+    // The second has read its own, older files all the time.
+    expect(hasExtra()).toEqual(ids.map(() => true));
+    const deletions = api.emulator.requests.filter(({ method }) => method === 'DELETE');
+    expect(deletions).toEqual([]);
+  }, 60_000);
+
+  test('a replica that is told to stop hands over what it has in hand', async () => {
+    const api = await cloud();
+    const state = await database('stopped');
+    const [one, two] = [folderWith(), folderWith()];
+    specs(one, withServer);
+    specs(two, withServer);
+    const replicas = await Promise.all([replica(api, state, one), replica(api, state, two)]);
+    const names = await Promise.all(replicas.map(async (each) => (await fleetOf(each)).replica));
+    const leaver = names.indexOf(await workerOf(replicas[0] as RunningDaemon, api));
+    const startedAt = performance.now();
+    expect(await replicas[leaver]?.end()).toBe(0);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    await allConverged(api, replicas[1 - leaver] as RunningDaemon);
+    expect(billed(api)).toEqual(ids.map(() => [1, 1]));
+    expect(creations(api)).toEqual(ids.map(() => 1));
+  }, 60_000);
+
+  test('a webhook reaches the one that reads the branch, whichever replica it is sent to', async () => {
+    const api = await cloud();
+    const state = await database('hooked');
+    const repository = await createRepository();
+    const files = (more = '') =>
+      Object.fromEntries(ids.map((id) => [`specs/${id}.yaml`, `${specOf(id)}${more}`]));
+    await repository.push(files());
+    const git = ['--git-url', repository.url, '--git-path', 'specs/', '--git-allow-insecure'];
+    const way = { args: [...git, '--git-interval', '100h', '--interval', '10h'], secret: 'hook' };
+    const first = await replica(api, state, folderWith(), way);
+    await allConverged(api, first);
+    const second = await replica(api, state, folderWith(), way);
+    const commit = await repository.push(files('  extra: { cidr: 10.21.0.0/24 }\n'));
+    const body = '{}';
+    const signature = `sha256=${createHmac('sha256', 'hook').update(body).digest('hex')}`;
+    const { status } = await fetch(`${second.url}/hooks/github`, {
+      ...{ method: 'POST', body },
+      headers: { 'x-hub-signature-256': signature, 'x-github-delivery': 'a' },
+    });
+    expect([status, (await fleetOf(second)).leads]).toEqual([202, false]);
+    await until(
+      async () => api.emulator.world.projects.map(({ networks }) => networks.map(({ name }) => name)),
+      (each) => each.every((names) => names.includes('extra')),
+      'the commit is carried out',
+    );
+    await until(
+      async () => (await second.status()).source.commit?.id,
+      (id) => id === commit,
+      'the second knows the commit',
+    );
+  }, 60_000);
+
+  test('a database that goes and comes back costs time alone', async () => {
+    const api = await cloud();
+    const state = await database('gone');
+    const folder = folderWith();
+    specs(folder);
+    const only = await replica(api, state, folder);
+    await allConverged(api, only);
+    await server.stop('crash');
+    specs(folder, withServer);
+    await until(
+      async () => (await only.status()).source.error,
+      (error) => error !== null,
+      'it says that the board is out of reach',
+    );
+    expect((await fetch(`${only.url}/readyz`)).status).toBe(503);
+    await server.start();
+    await until(
+      async () => billed(api),
+      (found) => found.every(([servers]) => servers === 1),
+      'it goes on',
+    );
+    await allConverged(api, only);
+    expect(creations(api)).toEqual(ids.map(() => 1));
+  }, 90_000);
+});
