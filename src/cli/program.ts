@@ -306,7 +306,12 @@ function withRun(command: Command): Command {
     .option('--git-path <path>', 'file or folder in the repository (default: vdcsync.yaml)')
     .option('--git-interval <duration>', 'how often the repository is asked (default: 1m)')
     .option('--git-allow-rewind', 'follow the branch also where its history was rewritten')
-    .option('--git-allow-insecure', 'for trials: also file:// and http:// of this machine');
+    .option('--git-allow-insecure', 'for trials: also file:// and http:// of this machine')
+    .option(
+      '--parallel <count>',
+      'of a folder of projects in PostgreSQL: so many at a time (default: 10)',
+      wholeNumber(1, 1_000),
+    );
 }
 
 function textOrJson(): Option {
