@@ -160,8 +160,9 @@ function touches({ name, path, body }: WriteRequest, entry: string): boolean {
     case 'eject_iso':
       return entry === 'servers' || entry === `server ${server} self`;
     case 'add_network_interface':
-    case 'remove_network_interface':
       return entry === `server ${server} cards`;
+    case 'remove_network_interface':
+      return entry === `server ${server} cards` || entry === 'networks';
     case 'put_firewall':
       return entry === `server ${server} firewall`;
     case 'take_backup':

@@ -203,6 +203,8 @@ export async function startRun(options: RunOptions): Promise<Run> {
     },
     async close(intent, outcome, detail, changes) {
       await store.closeIntent(intent.id, outcome, detail, changes, clock.now());
+      // What held on to it is looked at anew: it was read while the task was under way.
+      if (intent.verb === 'delete') cache.forget(intent.request);
       intents.delete(intent.key);
       follow(changes);
     },

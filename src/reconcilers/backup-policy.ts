@@ -59,12 +59,13 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
     const writable = world.profile.operations.update_backup_policy !== undefined;
     if (observed === undefined) {
       return writable
-        ? { verdict: { verdict: 'update', changes: fromNothing({ ...desired.value }), cause: 'file' } }
+        ? { verdict: { verdict: 'create', changes: fromNothing({ ...desired.value }) } }
         : unchanged;
     }
     const changes = diffDeclared(desired.value, observed.live);
     if (changes.length === 0) return unchanged;
     if (writable) {
+      if (binding === undefined && !observed.live.enabled) return { verdict: { verdict: 'create', changes } };
       const applied = (binding?.applied ?? null) as BackupPolicyEntry | null;
       const moved = applied !== null && diffDeclared(applied, observed.live).length > 0;
       return { verdict: { verdict: 'update', changes, cause: moved ? 'drift' : 'file' } };

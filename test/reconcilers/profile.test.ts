@@ -105,6 +105,7 @@ describe('the API profile: writing', () => {
     const report = await world.apply(without);
 
     expect(report.outcome).toBe('converged');
+    expect(report.results.map(({ outcome }) => outcome)).toEqual(['done', 'done']);
     const project = projectOf(world.emulator);
     expect(project.networks.map(({ name }) => name)).toEqual(['default', 'a']);
     expect(project.servers[0]?.cards.map(({ networkId }) => networkId)).toEqual([project.networks[1]?.id]);
@@ -131,7 +132,9 @@ describe('the API profile: writing', () => {
   test('a backup policy is written, and written back when somebody changes it', async () => {
     const world = profiled();
     const spec = two('backup_policy: {enabled: true, days: [mon, thu], hour: 3, keep: 4}');
-    expect((await world.apply(spec)).outcome).toBe('converged');
+    const report = await world.apply(spec);
+    expect(report.results.every(({ outcome }) => outcome === 'done')).toBe(true);
+    expect(report.outcome).toBe('converged');
     const [server] = projectOf(world.emulator).servers;
     expect(server?.policy).toMatchObject({ enabled: true, days: ['mon', 'thu'], hour: 3, keep: 4 });
     Object.assign(server?.policy ?? {}, { keep: 1 });
