@@ -82,9 +82,11 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
     return { id };
   },
 
-  async evidence({ resourceId, why }) {
-    if (resourceId !== undefined && why !== 'task_failed')
-      return { verdict: 'done', id: resourceId, certain: true };
+  /** Once it is put to a person, an id is that person's word. */
+  async evidence({ resourceId, why, phase }) {
+    const told = phase === 'blocked';
+    if (resourceId !== undefined && (told || why !== 'task_failed'))
+      return { verdict: 'done', id: resourceId, certain: !told };
     return { verdict: 'unclear', reason: 'no documented read shows server images', candidates: [] };
   },
 

@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/cli/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
+import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import { expectAccounted, expectFixedPoint, expectInvariants } from '../support/invariants.ts';
 import { applyWithHelp } from '../support/operator.ts';
 import { rig } from '../support/rig.ts';
@@ -16,15 +19,33 @@ interface Row {
   readonly but?: Readonly<Record<string, string>>;
 }
 
+const example = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
+
 /** Nothing in the documented reads tells of a server without an address. */
-const blind = (keys: string) => ({ 'create a GPU server without an address': `${keys} outcome_unknown` });
+const blind = (keys: string) => ({
+  'create a GPU server without an address': `${keys} outcome_unknown`,
+  'take a server image': `${keys} outcome_unknown`,
+});
 /** A replayed PUT would report success and apply nothing. */
-const firewall = { 'put a firewall': 'ab' };
+const freshKeys = {
+  'put a firewall': 'ab',
+  'change a backup policy': 'ab',
+  'insert an ISO': 'ab',
+  'eject an ISO': 'ab',
+};
+/** No read shows the effect, so it is done once more: it is the same. */
+const unseen = (resize: string) => ({
+  'insert an ISO': 'ab',
+  'eject an ISO': 'ab',
+  'resize a server': resize,
+});
 const deletions = (then: string) => ({
   'delete a server': then,
   'release an address': then,
   'delete an ISO': then,
   'delete a network': then,
+  'delete a backup': then,
+  'remove a card': then,
 });
 const taskless = {
   'allocate an address': 'a',
@@ -32,6 +53,11 @@ const taskless = {
   'take a backup': 'a',
   'release an address': 'a',
   'delete an ISO': 'a',
+  'insert an ISO': 'a',
+  'eject an ISO': 'a',
+  'delete a backup': 'a',
+  'change a backup policy': 'a',
+  'resize a server': 'a',
 };
 
 const rows: Readonly<Record<string, Row>> = {
@@ -39,42 +65,46 @@ const rows: Readonly<Record<string, Row>> = {
   'a reset before the effect': {
     action: { do: 'reset' },
     follows: 'aa',
-    but: { ...blind('ab'), ...firewall },
+    but: { ...blind('ab'), ...freshKeys },
   },
   'a reset after the effect': {
     action: { do: 'reset', effect: 'done' },
     follows: 'a',
-    but: { ...blind('a') },
+    but: { ...blind('a'), ...unseen('aa') },
   },
   'a reset after the effect, its answer not stored': {
     action: { do: 'reset', effect: 'done', stored: false },
     follows: 'a',
-    but: { ...blind('a') },
+    but: { ...blind('a'), ...unseen('aa') },
   },
-  'an effect that comes late': { action: { do: 'late', ms: 45_000 }, follows: 'a', but: { ...blind('a') } },
+  'an effect that comes late': {
+    action: { do: 'late', ms: 45_000 },
+    follows: 'a',
+    but: { ...blind('a'), ...unseen('aa') },
+  },
   'an effect that comes after the second look': {
     action: { do: 'late', ms: 200_000 },
     follows: 'aa',
-    but: { ...blind('ab'), ...firewall, ...deletions('aaaa') },
+    but: { ...blind('ab'), ...freshKeys, ...deletions('aaaa'), 'resize a server': 'aaa' },
   },
   'an answer after the time-out': {
     action: { do: 'slow', ms: 40_000 },
     follows: 'a',
-    but: { ...blind('a') },
+    but: { ...blind('a'), ...unseen('aa') },
   },
-  'a truncated answer': { action: { do: 'truncate' }, follows: 'a', but: { ...blind('a') } },
+  'a truncated answer': { action: { do: 'truncate' }, follows: 'a', but: { ...blind('a'), ...unseen('aa') } },
   "a proxy's page before the effect": {
     action: { do: 'html' },
     follows: 'aa',
-    but: { ...blind('ab'), ...firewall },
+    but: { ...blind('ab'), ...freshKeys },
   },
   "a proxy's page after the effect": {
     action: { do: 'html', effect: 'done' },
     follows: 'a',
-    but: { ...blind('a') },
+    but: { ...blind('a'), ...unseen('aa') },
   },
-  'a redirect': { action: { do: 'redirect' }, follows: 'aa', but: { ...blind('ab'), ...firewall } },
-  'a malformed 2xx': { action: { do: 'malformed' }, follows: 'a', but: { ...blind('a') } },
+  'a redirect': { action: { do: 'redirect' }, follows: 'aa', but: { ...blind('ab'), ...freshKeys } },
+  'a malformed 2xx': { action: { do: 'malformed' }, follows: 'a', but: { ...blind('a'), ...unseen('aa') } },
   'a 2xx without a task': { action: { do: 'omit_task' }, follows: 'a' },
   '500 without effect': {
     action: { do: 'answer', status: 500 },
@@ -84,7 +114,7 @@ const rows: Readonly<Record<string, Row>> = {
   '500 with effect': {
     action: { do: 'answer', status: 500, effect: 'done' },
     follows: 'a',
-    but: { ...blind('a') },
+    but: { ...blind('a'), ...unseen('ab') },
   },
   '503 without effect': {
     action: { do: 'answer', status: 503 },
@@ -94,7 +124,7 @@ const rows: Readonly<Record<string, Row>> = {
   '502 with effect': {
     action: { do: 'answer', status: 502, effect: 'done' },
     follows: 'a',
-    but: { ...blind('a') },
+    but: { ...blind('a'), ...unseen('ab') },
   },
   '504 without effect': {
     action: { do: 'answer', status: 504 },
@@ -134,13 +164,14 @@ const rows: Readonly<Record<string, Row>> = {
   'a failed task that left nothing': {
     action: { do: 'task', outcome: 'fail', leaves: 'nothing' },
     follows: 'ab',
-    but: { ...taskless, 'add an ISO': 'abc tainted' },
+    but: { ...taskless, 'take a server image': 'ab task_failed', 'add an ISO': 'abc tainted' },
   },
   'a failed task that left a part': {
     action: { do: 'task', outcome: 'fail', leaves: 'partial' },
     follows: 'ab',
     but: {
       ...taskless,
+      'take a server image': 'ab task_failed',
       'add an ISO': 'abc tainted',
       'create a slider server': 'ab task_failed',
       'create a plan server': 'ab task_failed',
@@ -149,7 +180,12 @@ const rows: Readonly<Record<string, Row>> = {
   'a failed task that left everything': {
     action: { do: 'task', outcome: 'fail', leaves: 'everything' },
     follows: 'a tainted',
-    but: { ...taskless, ...deletions('a'), 'add an ISO': 'abc tainted' },
+    but: {
+      ...taskless,
+      ...deletions('a'),
+      'take a server image': 'a task_failed',
+      'add an ISO': 'abc tainted',
+    },
   },
   'a forgotten task': { action: { do: 'task', outcome: 'forgotten' }, follows: 'a' },
   'no capacity': {
@@ -163,14 +199,29 @@ const rows: Readonly<Record<string, Row>> = {
   },
 };
 
+/** Everything there that the scene's operation needs, and the key that it is about. */
+async function prepare({ before, days, key, profile }: Scene) {
+  const played = rig(
+    profile === true
+      ? { profile: loadProfile(example, 'profile.yaml'), emulator: { profile: loadEmulatorProfile(example) } }
+      : {},
+  );
+  if (before !== undefined) await played.apply(before);
+  if (before !== undefined && days !== undefined) {
+    await played.clock.advance(days * 24 * 3_600_000);
+    await played.apply(before);
+  }
+  const bound = (await played.store.bindings()).find((each) => each.key.startsWith(key));
+  return { played, key: (key.endsWith('.') ? bound?.key : key) as ResourceKey };
+}
+
 /** Plays the scene, the first send of its operation coming out so; gives what was sent and said. */
 async function play(scene: Scene, action: FaultAction) {
-  const played = rig();
-  if (scene.before !== undefined) await played.apply(scene.before);
+  const { played, key } = await prepare(scene);
   played.emulator.setFaults([faultRule({ path: scene.operation, nth: 1 }, action)]);
   const from = played.writes().length;
   const { reports, helped } = await applyWithHelp(played, scene.spec);
-  const intents = await played.store.intents({ key: scene.key as ResourceKey, limit: 100 });
+  const intents = await played.store.intents({ key, limit: 100 });
   const letters = new Map<string, string>();
   for (const { key } of played.writes().slice(from)) {
     if (key !== undefined && intents.some(({ idempotencyKey }) => idempotencyKey === key))
@@ -181,7 +232,7 @@ async function play(scene: Scene, action: FaultAction) {
     .slice(from)
     .map(({ key }) => letters.get(key ?? '') ?? '')
     .join('');
-  const [asked] = reports.flatMap(({ blocked }) => blocked.filter(({ key }) => key === scene.key));
+  const [asked] = reports.flatMap(({ blocked }) => blocked.filter((each) => each.key === key));
   const follows = asked === undefined ? keys : `${keys} ${asked.code}`;
   return { ...played, reports, told: JSON.stringify([reports, helped]), follows };
 }
@@ -198,8 +249,7 @@ describe.each(Object.entries(scenes))('engine: %s', (name, scene) => {
   });
 
   test.skipIf(name in taskless)('a stuck task: told, waited for, and never sent again', async () => {
-    const played = rig();
-    if (scene.before !== undefined) await played.apply(scene.before);
+    const { played, key } = await prepare(scene);
     played.emulator.setFaults([
       faultRule({ path: scene.operation, nth: 1 }, { do: 'task', outcome: 'stuck' }),
     ]);
@@ -207,7 +257,7 @@ describe.each(Object.entries(scenes))('engine: %s', (name, scene) => {
 
     const reports = [await played.apply(scene.spec), await played.apply(scene.spec)];
 
-    const codes = reports.map(({ blocked }) => blocked.find(({ key }) => key === scene.key)?.code);
+    const codes = reports.map(({ blocked }) => blocked.find((each) => each.key === key)?.code);
     expect(codes).toEqual(['stuck', 'stuck']);
     expect(played.writes().length - from).toBe(1);
     await expectInvariants(played);

@@ -5,7 +5,12 @@ export interface Scene {
   /** Applied without faults first. */
   readonly before?: string;
   readonly spec: string;
+  /** Ending in a dot: of the one that is bound under such a key by then. */
   readonly key: string;
+  /** Only a profile opens it. */
+  readonly profile?: true;
+  /** Days after which `before` is applied once more. */
+  readonly days?: number;
 }
 
 const settings = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
@@ -16,6 +21,9 @@ const server = (more = '') =>
   `${settings}servers:\n  web: {${slider}, public_ipv4: {new: true}${more === '' ? '' : `, ${more}`}}\n`;
 const firewall =
   'firewall: {enabled: true, policy_in: drop, rules: [{direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22"}]}';
+
+const rescue = 'isos:\n  rescue: {url: "https://mirror.example.com/rescue.iso"}\n';
+const schedule = 'backup_policy: {enabled: true, days: [mon], hour: 3, minute: 0, keep: 4}';
 
 export const scenes: Readonly<Record<string, Scene>> = {
   'create a network': { operation: 'create_network', spec: settings + network, key: 'networks.backend' },
@@ -76,5 +84,55 @@ export const scenes: Readonly<Record<string, Scene>> = {
     before: settings + network,
     spec: nothing,
     key: 'networks.backend',
+  },
+  'insert an ISO': {
+    operation: 'insert_iso',
+    before: server() + rescue,
+    spec: server('iso: rescue') + rescue,
+    key: 'servers.web.iso',
+    profile: true,
+  },
+  'eject an ISO': {
+    operation: 'eject_iso',
+    before: server('iso: rescue') + rescue,
+    spec: server('iso: null') + rescue,
+    key: 'servers.web.iso',
+    profile: true,
+  },
+  'take a server image': {
+    operation: 'take_server_image',
+    before: server(),
+    spec: `${server()}server_images:\n  golden: {server: web}\n`,
+    key: 'server_images.golden',
+    profile: true,
+  },
+  'delete a backup': {
+    operation: 'delete_backup',
+    before: server('backup: {max_age: 24h, keep: 2}'),
+    days: 2,
+    spec: server('backup: {max_age: 90d, keep: 1}'),
+    key: 'servers.web.backup.',
+    profile: true,
+  },
+  'remove a card': {
+    operation: 'remove_network_interface',
+    before: server('network_interfaces: [backend]') + network,
+    spec: server() + network,
+    key: 'servers.web.network_interfaces.backend',
+    profile: true,
+  },
+  'change a backup policy': {
+    operation: 'update_backup_policy',
+    before: server(schedule),
+    spec: server(schedule.replace('hour: 3', 'hour: 5')),
+    key: 'servers.web.backup_policy',
+    profile: true,
+  },
+  'resize a server': {
+    operation: 'resize_server',
+    before: server(),
+    spec: server().replace('cores: 1', 'cores: 2'),
+    key: 'servers.web',
+    profile: true,
   },
 };

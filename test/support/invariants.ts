@@ -99,7 +99,9 @@ export const checkers: Readonly<Record<string, (evidence: Evidence) => Promise<r
     );
     return writes(sent).flatMap(({ method, path }) => {
       const id = decodeURIComponent(path.split('/').at(-1) ?? '');
-      return method !== 'DELETE' || bound.has(id) ? [] : [`DELETE ${path}`];
+      // What is ejected stays.
+      const deletes = method === 'DELETE' && !path.endsWith('/iso');
+      return !deletes || bound.has(id) ? [] : [`DELETE ${path}`];
     });
   },
 
