@@ -26,6 +26,8 @@ export interface RulesDeps {
   readonly giveUp: (limit: string) => void;
   /** Machines with a state of their own. */
   readonly machines: () => number;
+  /** The profile knows `GET /servers`. */
+  readonly serversAreListed: boolean;
 }
 
 /** The invariants that hold after every step; numbered as in docs/safety.md. */
@@ -55,6 +57,8 @@ export function createRules(deps: RulesDeps): Rules {
   const lastSent = new Map<string, number>();
   /** Keys with a conclusive 5xx: such answers are not stored, so the key would run the write again. */
   const serverErrors = new Set<string>();
+  /** The machine and state under which each took effect, where it did so while its request was handled. */
+  const makers = new Map<Execution, string>();
   let executionsSeen = 0;
 
   function checkBudget(running: Running, token: string, write: boolean): void {
@@ -86,7 +90,7 @@ export function createRules(deps: RulesDeps): Rules {
       return undefined;
     }
     const form = `${request.method} ${path} ${request.body ?? ''}`;
-    const scope = `${running.controller.name}${running.controller.epoch} ${key}`;
+    const scope = `${stateOf(running)} ${key}`;
     const before = sentAs.get(scope);
     if (before !== undefined && before !== form) fail('I4', `one key for "${before}" and "${form}"`);
     sentAs.set(scope, form);
@@ -139,7 +143,7 @@ export function createRules(deps: RulesDeps): Rules {
   }
 
   /** Nothing that a key stands for is bought while what it stood for is still there. */
-  function checkExecutions(): void {
+  function checkExecutions(running?: Running): void {
     const all = emulator.world.executions;
     for (; executionsSeen < all.length; executionsSeen++) {
       const execution = all[executionsSeen] as Execution;
@@ -152,8 +156,17 @@ export function createRules(deps: RulesDeps): Rules {
         fail('I5', `${execution.operation} took effect under a key that no state has recorded`);
         continue;
       }
+      if (running !== undefined) makers.set(execution, stateOf(running));
       checkOnce(execution, intent);
     }
+  }
+
+  /** No list of addresses and no network's count tells of it. @source API §4 */
+  function isUnseen({ kind, id }: Execution): boolean {
+    const world = projectNow();
+    const server = kind === 'server' ? world?.servers.find((each) => String(each.id) === id) : undefined;
+    if (world === undefined || server === undefined || deps.serversAreListed) return false;
+    return server.cards.length === 0 && !world.ips.some(({ serverId }) => serverId === server.id);
   }
 
   function checkOnce(execution: Execution, intent: Intent): void {
@@ -173,6 +186,8 @@ export function createRules(deps: RulesDeps): Rules {
       deps.giveUp('a list that is cut off, of what can only be seen in it');
     } else if (first !== undefined && parted && deps.machines() > 1) {
       deps.giveUp('two states that have parted');
+    } else if (first !== undefined && isUnseen(first) && makers.get(first) !== makers.get(execution)) {
+      deps.giveUp('another state bought a server that no documented read shows');
     } else if (first !== undefined) {
       fail(
         'I3',
@@ -214,7 +229,7 @@ export function createRules(deps: RulesDeps): Rules {
       if (taskEnded) running.endedTasks.set(new URL(request.url).pathname.slice(3), elapsed());
       if (write && status !== undefined) remember(running, request, status);
       ledger.look(false);
-      checkExecutions();
+      checkExecutions(running);
     },
 
     stepped: () => checkExecutions(),
@@ -230,7 +245,7 @@ export function createRules(deps: RulesDeps): Rules {
         const concludes = before.phase === 'unknown' && after.phase === 'waiting';
         if (before.ambiguous && before.verb === 'create' && (concludes || after.phase === 'sending'))
           checkLooked(before, 'sent again');
-        const scope = `${running.controller.name}${running.controller.epoch} ${after.idempotencyKey}`;
+        const scope = `${stateOf(running)} ${after.idempotencyKey}`;
         if (after.phase === 'unknown' && running.told5xx.delete(scope)) serverErrors.add(scope);
         if (after.phase === 'sending') {
           looks.delete(after.id);
@@ -241,7 +256,7 @@ export function createRules(deps: RulesDeps): Rules {
         running.controller.endings.set(`${intent.key} ${intent.verb}`, intent);
         // Nothing was ever done or stored under it, so that its next use is its first.
         if (intent.outcome === 'void' && !intent.ambiguous)
-          firstSent.delete(`${running.controller.name}${running.controller.epoch} ${intent.idempotencyKey}`);
+          firstSent.delete(`${stateOf(running)} ${intent.idempotencyKey}`);
         if (intent.verb === 'delete' && intent.outcome === 'done') checkGone(running, intent);
         const guessed =
           intent.ambiguous &&
@@ -343,4 +358,9 @@ export function createRules(deps: RulesDeps): Rules {
 /** A firewall and a backup are told by their server alone. */
 function hasOneKey(key: ResourceKey): boolean {
   return !key.endsWith('.firewall') && !key.endsWith('.backup');
+}
+
+/** A machine's state, for as long as it is not lost. */
+function stateOf({ controller }: Running): string {
+  return `${controller.name}${controller.epoch}`;
 }

@@ -117,6 +117,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
       for (const each of running) each.mortal.kill();
     },
     machines: () => controllers.length,
+    serversAreListed: story.profile === true,
   });
 
   function transport(process: Running): Transport {
