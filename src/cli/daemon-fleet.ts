@@ -35,7 +35,7 @@ export async function openFleet(
   const open = (mode: 'read' | 'write') => openStore(own, io, mode);
   // Says in words what is wrong with the server, before the queue does in its own.
   await (await open('read')).close();
-  const board = new Board({ open, seats: () => seatsOf(location) });
+  const board = new Board({ open, seats: () => seatsOf(location), clock: systemClock });
   // Loaded only here: nobody else needs it.
   const { openBossQueue } = await import('../daemon/fleet/boss-queue.ts');
   const { connectionString, state: name } = parsePostgresUrl(location);

@@ -45,6 +45,11 @@ export const conditions: readonly Condition[] = [
   'converged',
 ];
 
+/** A condition as another process wrote it down. */
+export function knownCondition(text: string | undefined): Condition | undefined {
+  return conditions.find((each) => each === text);
+}
+
 /** What the last pass came to. */
 export interface Standing {
   readonly plan: Plan | undefined;

@@ -2,7 +2,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import type { Plan } from '../core/plan.ts';
 import type { OperationResult, ProgressEvent } from '../core/progress.ts';
-import { type Condition, conditionOf, conditions } from './condition.ts';
+import { type Condition, conditionOf, knownCondition } from './condition.ts';
 import type { PassRecord } from './facts.ts';
 import type { ShownHold } from './holds.ts';
 import type { PassMemory } from './memory.ts';
@@ -118,7 +118,7 @@ export class Ledger {
 
   /** Goes on where the last pass ended, wherever that was made. */
   recall(memory: PassMemory['ledger']): void {
-    this.condition = conditions.find((each) => each === memory.condition) ?? 'starting';
+    this.condition = knownCondition(memory.condition) ?? 'starting';
     this.conditionSince = memory.conditionSince;
     this.passes = memory.passes;
     this.failures = memory.failures;

@@ -1,7 +1,7 @@
 import type { TokenPlace } from '../core/desired.ts';
 import { ApiProblem, type Diagnostic, FenceError, formatDiagnostic, StateError } from '../core/errors.ts';
 import type { World } from '../core/kind.ts';
-import type { ApplyReport, ProgressEvent } from '../core/progress.ts';
+import type { ApplyReport, ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { Repeating } from '../engine/engine.ts';
 import { createReadCache } from '../engine/read-cache.ts';
 import { Activity } from './activity.ts';
@@ -13,12 +13,13 @@ import { Holds } from './holds.ts';
 import { Ledger } from './ledger.ts';
 import type { Notice } from './notice.ts';
 import { obey, type PendingOrder } from './obey.ts';
+import { logPass } from './pass-line.ts';
 import type { DaemonDeps, Mode, ProjectSession, Trigger } from './ports.ts';
 import { untilLookIsDue } from './quiet.ts';
 import { Refresh } from './refresh.ts';
 import { restMs } from './rest.ts';
 import { handOn, type Turn, takeUp } from './turn.ts';
-import { UseMeter } from './use-meter.ts';
+import { both, UseMeter } from './use-meter.ts';
 import { aborted, createWake } from './wake.ts';
 import { knownOf, type Workshop } from './workshop.ts';
 
@@ -65,6 +66,8 @@ export class Project {
   #orders: readonly PendingOrder[] = [];
   #waitingFor: string | undefined;
   #nextPassAt: number | undefined;
+  /** Of all sessions so far. */
+  #counts = (): RequestCounts => ({ reads: 0, writes: 0, polls: 0, throttled: 0 });
   /** Of the last turn. */
   #known: Known | undefined;
 
@@ -201,7 +204,10 @@ export class Project {
 
   #equip(session: ProjectSession): Workshop {
     const { deps, intervalMs } = this.#options;
-    const { clock, reads, counts, profile } = session;
+    const { clock, reads, profile } = session;
+    const earlier = this.#counts();
+    const counts = () => both(earlier, session.counts());
+    this.#counts = counts;
     this.#waitingFor = undefined;
     const cache = createReadCache(reads('operation'), clock);
     const holds = new Holds(() => clock.now());
@@ -221,7 +227,13 @@ export class Project {
     };
     const withholds: Repeating['withholds'] = (operation) => this.#backOff.withholds(operation, clock.now());
     const meter = new UseMeter(counts, clock, profile.limits.windowMs);
-    return { session, holds, refresh, meter, repeating: { cache, holds, settleMs, withholds, onLook } };
+    return {
+      session: { ...session, counts },
+      holds,
+      refresh,
+      meter,
+      repeating: { cache, holds, settleMs, withholds, onLook },
+    };
   }
 
   async #loop(workshop: Workshop, stop: AbortSignal): Promise<void> {
@@ -342,18 +354,7 @@ export class Project {
     const { desired, commit } = offer;
     const pass: PassRecord = { ...ended, number: this.#ledger.passes + 1, commit: commit?.id };
     this.#ledger.close(pass, desired.digest, holds.list());
-    const { summary } = this.#ledger.plan ?? {};
-    // A quiet life writes no line every five minutes.
-    const idle =
-      pass.operations === 0 && pass.triggers.every((each) => each === 'timer' || each === 'refresh');
-    deps.log[idle && pass.outcome !== 'error' ? 'debug' : 'info'](
-      {
-        ...{ project: this.id, event: pass.triggers.join(' '), outcome: pass.outcome, commit: pass.commit },
-        ...{ durationMs: Math.round(pass.endedAt - pass.startedAt), count: pass.operations },
-        ...{ blocked: summary?.blocked, unchanged: summary?.unchanged, digest: desired.digest },
-      },
-      'pass ended',
-    );
+    logPass(deps.log, this.id, pass, this.#ledger.plan, desired.digest);
     onPass(pass);
     onChange();
   }

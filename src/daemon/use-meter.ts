@@ -3,6 +3,16 @@ import type { RequestCounts } from '../core/progress.ts';
 
 const samplesPerWindow = 6;
 
+/** Requests of two spans of time. */
+export function both(first: RequestCounts, second: RequestCounts): RequestCounts {
+  return {
+    reads: first.reads + second.reads,
+    writes: first.writes + second.writes,
+    polls: first.polls + second.polls,
+    throttled: first.throttled + second.throttled,
+  };
+}
+
 /** How much of the request budgets the last window took: samples of counters that only grow. */
 export class UseMeter {
   readonly #counts: () => RequestCounts;

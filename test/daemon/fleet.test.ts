@@ -1,13 +1,17 @@
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import pg from 'pg';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { folderWith } from '../cli/run.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { createRepository } from './git-server.ts';
-import { emulate, type RunningDaemon, startDaemon, until } from './support.ts';
+import { type DaemonOptions, emulate, type RunningDaemon, startDaemon, until } from './support.ts';
 
 const server = postgresServer();
 
@@ -54,14 +58,11 @@ function replica(
   api: RunningEmulator,
   state: string,
   folder: string,
-  {
-    args = ['-f', 'specs'],
-    secret = '',
-  }: { readonly args?: readonly string[]; readonly secret?: string } = {},
+  { args = ['-f', 'specs'], env = {} }: Pick<DaemonOptions, 'args' | 'env'> = {},
 ): Promise<RunningDaemon> {
   const tokens = ids.map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite] as const);
-  const env = { ...Object.fromEntries(tokens), VDCSYNC_WEBHOOK_SECRET: secret };
-  return startDaemon(api, { folder, args: ['--state', state, ...args], env });
+  const all = { ...Object.fromEntries(tokens), ...env };
+  return startDaemon(api, { folder, args: ['--state', state, ...args], env: all });
 }
 
 interface Shared {
@@ -224,7 +225,10 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
       Object.fromEntries(ids.map((id) => [`specs/${id}.yaml`, `${specOf(id)}${more}`]));
     await repository.push(files());
     const git = ['--git-url', repository.url, '--git-path', 'specs/', '--git-allow-insecure'];
-    const way = { args: [...git, '--git-interval', '100h', '--interval', '10h'], secret: 'hook' };
+    const way = {
+      args: [...git, '--git-interval', '100h', '--interval', '10h'],
+      env: { VDCSYNC_WEBHOOK_SECRET: 'hook' },
+    };
     const first = await replica(api, state, folderWith(), way);
     await allConverged(api, first);
     const second = await replica(api, state, folderWith(), way);
@@ -272,4 +276,61 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
     await allConverged(api, only);
     expect(creations(api)).toEqual(ids.map(() => 1));
   }, 90_000);
+
+  test('what both see is told once, and each project is measured by one', async () => {
+    const api = await cloud();
+    const state = await database('told');
+    const heard = await receiver();
+    const [one, two] = [folderWith(), folderWith()];
+    specs(one);
+    specs(two);
+    const way = { env: { VDCSYNC_NOTIFY_URL: heard.url } };
+    const replicas = await Promise.all([replica(api, state, one, way), replica(api, state, two, way)]);
+    const [first, second] = replicas as [RunningDaemon, RunningDaemon];
+    await allConverged(api, first);
+    api.emulator.mutate({ do: 'revoke_token', token: api.emulator.tokens(4711).readWrite });
+    const seen = new Set<string>();
+    await until(
+      async () => {
+        const seat = (await fleetOf(first)).projects.find(({ id }) => id === 4711);
+        if (seat?.condition === 'unauthorized') seen.add(seat.last_pass?.replica ?? '');
+        return seen.size;
+      },
+      (count) => count === 2,
+      'both have met the refusal',
+    );
+    expect(heard.notices.map(({ project, condition }) => [project, condition])).toEqual([
+      [4711, 'unauthorized'],
+    ]);
+    await until(
+      async () => {
+        const texts = await Promise.all(
+          [first, second].map(async ({ url }) => (await fetch(`${url}/metrics`)).text()),
+        );
+        return ids.map(
+          (id) => texts.filter((text) => text.includes(`vdcsync_converged{project="${id}"}`)).length,
+        );
+      },
+      (counts) => counts.every((count) => count === 1),
+      'one of them tells of each project',
+    );
+  }, 60_000);
 });
+
+/** Takes notifications. */
+async function receiver(): Promise<{
+  readonly url: string;
+  readonly notices: { readonly project: number; readonly condition: string }[];
+}> {
+  const notices: { project: number; condition: string }[] = [];
+  const web = createServer((incoming, outgoing) => {
+    void text(incoming).then((body) => {
+      notices.push(JSON.parse(body));
+      outgoing.end();
+    });
+  });
+  web.listen(0, '127.0.0.1');
+  await once(web, 'listening');
+  onTestFinished(() => void web.close());
+  return { notices, url: `http://127.0.0.1:${(web.address() as AddressInfo).port}/` };
+}

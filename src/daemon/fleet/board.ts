@@ -1,5 +1,5 @@
-import type { Json } from '../../core/json.ts';
-import { digestOf } from '../../core/json.ts';
+import type { Clock } from '../../core/clock.ts';
+import { digestOf, type Json } from '../../core/json.ts';
 import type { StateStore } from '../../core/state.ts';
 import type { Snapshot } from '../sources/source.ts';
 import type { Seat } from './seat.ts';
@@ -8,9 +8,13 @@ export interface BoardDeps {
   /** Opens the fleet's own state; rejects where another replica owns it, or it cannot be reached. */
   readonly open: (mode: 'write' | 'read') => Promise<StateStore>;
   readonly seats: () => Promise<readonly Seat[]>;
+  /** Real time. */
+  readonly clock: Clock;
 }
 
 const [snapshotNote, markNote] = ['snapshot', 'mark'];
+/** However many pages are open, seats are asked for no more often. Real ms. */
+const seatsMs = 1_000;
 
 /**
  * What the replicas of a fleet show each other: the specs in force, and who works where.
@@ -25,6 +29,7 @@ export class Board {
   #reader: StateStore | undefined;
   /** Of the snapshot that this replica works by. */
   #mark: string | undefined;
+  #seats: { readonly at: number; readonly seats: Promise<readonly Seat[]> } | undefined;
 
   constructor(deps: BoardDeps) {
     this.#deps = deps;
@@ -83,8 +88,13 @@ export class Board {
     return this.#reading(async (store) => (await store.note(markNote)) !== this.#mark);
   }
 
+  /** Who works on which project, as it was a moment ago at most. */
   seats(): Promise<readonly Seat[]> {
-    return this.#deps.seats();
+    const { clock, seats } = this.#deps;
+    const now = clock.monotonic();
+    if (this.#seats === undefined || now - this.#seats.at > seatsMs)
+      this.#seats = { at: now, seats: seats() };
+    return this.#seats.seats;
   }
 
   async close(): Promise<void> {

@@ -9,6 +9,8 @@ import type { PassQueue } from './pass-queue.ts';
 const lookMs = 2_000;
 /** Between two tries to lead, and between two looks whether this replica leads still. Real ms. */
 const leadMs = 5_000;
+/** Between two looks for the first specs. Real ms. */
+const firstMs = 200;
 
 export interface FleetSourceOptions {
   /** What the one that leads reads. */
@@ -26,10 +28,11 @@ export function fleetSource({ source, board, queue, clock, log }: FleetSourceOpt
 
   async function read(signal: AbortSignal) {
     try {
-      if (!board.leads()) {
+      while (!board.leads()) {
         const snapshot = await board.snapshot();
         if (snapshot !== undefined) return snapshot;
-        throw new SourceError('no replica has read the source yet');
+        // Nobody has led yet: a moment at the fleet's first start.
+        await clock.sleep(firstMs, signal);
       }
       const snapshot = await source.read(signal);
       await board.publish(snapshot);

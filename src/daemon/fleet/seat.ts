@@ -9,3 +9,8 @@ export interface Seat {
   readonly since: number | undefined;
   readonly memory: PassMemory | undefined;
 }
+
+/** The replica that knows most of the project: the one that works on it, or did so last. */
+export function knower({ worker, memory }: Seat): string | undefined {
+  return worker ?? memory?.replica;
+}

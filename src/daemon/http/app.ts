@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
+import { knownCondition } from '../condition.ts';
 import type { Daemon } from '../daemon.ts';
+import { knower } from '../fleet/seat.ts';
 import type { DaemonDeps } from '../ports.ts';
 import { statusOf } from '../status.ts';
 import type { Changes } from './changes.ts';
@@ -96,9 +98,15 @@ async function pageInput(
 ): Promise<PageInput> {
   const projects = daemon.projects();
   const chosen = projects.find(({ id }) => String(id) === wanted) ?? projects[0];
+  const seats = (await daemon.fleet?.board.seats().catch(() => undefined)) ?? [];
+  const seatOf = (id: number | undefined) => seats.find(({ project }) => project === id);
+  const seat = seatOf(chosen?.id);
   return {
     facts: await chosen?.facts(),
-    projects,
+    projects: projects.map(({ id, condition }) => {
+      return { id, condition: knownCondition(seatOf(id)?.memory?.ledger.condition) ?? condition };
+    }),
+    elsewhere: seat === undefined || knower(seat) === daemon.fleet?.replica ? undefined : knower(seat),
     source: daemon.desk.state(),
     version,
     now: deps.clock.now(),

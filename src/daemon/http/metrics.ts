@@ -4,6 +4,7 @@ import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { conditions } from '../condition.ts';
 import type { Daemon } from '../daemon.ts';
 import type { PassRecord, ProjectFacts } from '../facts.ts';
+import { knower } from '../fleet/seat.ts';
 import { idleAddresses } from '../status.ts';
 import type { Delivery } from './webhooks.ts';
 
@@ -86,8 +87,28 @@ export class Metrics {
       const { id: commit, ref } = source.commit;
       this.#set('commit_info', 'The commit that is in force', { commit, ref }, 1);
     }
-    for (const project of daemon.projects()) this.#take(await project.facts());
+    const elsewhere = await this.#takeSeats(daemon);
+    for (const project of daemon.projects()) {
+      if (!elsewhere.has(project.id)) this.#take(await project.facts());
+    }
     return this.registry.metrics();
+  }
+
+  /** Gives the projects of a fleet that another replica knows more of: they are told there. */
+  async #takeSeats({ fleet }: Daemon): Promise<ReadonlySet<number>> {
+    if (fleet === undefined) return new Set();
+    const { replica, board } = fleet;
+    this.#set('fleet_leader', 'Whether this replica reads the source', {}, fleet.leads() ? 1 : 0);
+    const seats = await board.seats().catch(() => undefined);
+    const up = seats === undefined ? 0 : 1;
+    this.#set('fleet_up', 'Whether the database that the fleet shares could be asked', {}, up);
+    if (seats === undefined) return new Set();
+    for (const seat of seats.filter((each) => knower(each) === replica)) {
+      const works = seat.worker === replica ? 1 : 0;
+      const help = '1 while this replica works on the project, 0 where it was the last to do so';
+      this.#set('fleet_works', help, { project: String(seat.project) }, works);
+    }
+    return new Set(seats.filter((each) => knower(each) !== replica).map(({ project }) => project));
   }
 
   #take(facts: ProjectFacts): void {

@@ -13,6 +13,8 @@ import { style } from './style.ts';
 export interface PageInput {
   readonly facts: ProjectFacts | undefined;
   readonly projects: readonly { readonly id: number; readonly condition: Condition }[];
+  /** Of a fleet: the replica that knows more of the project, where it is another one. */
+  readonly elsewhere?: string | undefined;
   readonly source: SourceState;
   readonly version: string;
   /** Real wall ms. */
@@ -49,11 +51,12 @@ export function renderPage(input: PageInput, nonce: string) {
 }
 
 /** What changes of it. */
-export function renderBody({ facts, projects, source, now }: PageInput) {
+export function renderBody({ facts, projects, elsewhere, source, now }: PageInput) {
   return html`<header><h1>${facts?.plan?.project.name ?? (facts === undefined ? 'vdcsync' : `Project ${facts.id}`)}</h1>
 ${facts === undefined ? '' : html`<span class="badge ${looks[facts.condition]}">${facts.condition}</span>`}
 ${navigation(projects, facts?.id)}</header>
 <main>${facts === undefined ? '' : summary(facts)}
+${elsewhere === undefined ? '' : html`<p class="facts"><span class="warn">worked on by ${elsewhere}; below is what this replica saw last</span></p>`}
 <div class="cards">${alarms(facts, source, now)}${facts === undefined ? '' : cards(facts)}</div></main>`;
 }
 
