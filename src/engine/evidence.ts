@@ -13,6 +13,7 @@ import {
   tainted,
 } from './endings.ts';
 import type { Why } from './outcome.ts';
+import { unbrokenRow } from './past.ts';
 import type { Run } from './run.ts';
 
 const minute = 60_000;
@@ -31,6 +32,8 @@ const mostSends = 10;
 /** Attempts of an operation that ended in server errors, or in a failed task. */
 const mostServerErrors = 3;
 const mostFailedTasks = 1;
+/** Creations in a row whose answer is an old one and that no read shows. */
+const mostReplayed = 3;
 
 /** Whether the key may go out again, as far as its age goes. The clock may have been set back past its first use. */
 export function keyIsFresh(run: Run, intent: Intent): boolean {
@@ -172,8 +175,13 @@ export async function finish(run: Run, intent: Intent): Promise<Progress> {
 
 /** Accepted, ended well, and yet not so: an old answer replayed, or a breach. */
 async function notThere(run: Run, intent: Intent): Promise<Progress> {
-  const replayed = (intent.facts as { readonly replay?: boolean } | undefined)?.replay === true;
-  if (replayed) {
+  if (isReplay(intent)) {
+    const before = await unbrokenRow(run, intent, (each) => each.outcome === 'absent' && isReplay(each));
+    if (before.length + 1 >= mostReplayed) {
+      const ids = [intent, ...before].flatMap(({ resourceId }) => resourceId ?? []);
+      const reason = `${ids.join(', ')} were answered as made, one after the other, and no read shows them: they may be there, billed`;
+      return block(run, intent, 'not_there', reason);
+    }
     const gone: StateChange = { type: 'next_incarnation', key: intent.key };
     const detail = 'its key was used before this state knew it, and what it did then is gone';
     return close(run, intent, 'absent', detail, { changes: [gone], retryAfterMs: 0 });
@@ -182,6 +190,10 @@ async function notThere(run: Run, intent: Intent): Promise<Progress> {
   if (run.kindOf(intent.kind).freshKeys)
     return closeAndRetry(run, intent, 'absent', 'not_there', reason, mostServerErrors);
   return block(run, intent, 'not_there', reason);
+}
+
+function isReplay({ facts }: Intent): boolean {
+  return (facts as { readonly replay?: boolean } | undefined)?.replay === true;
 }
 
 /** What a failed task left, once the reads are no older than its end. @assumption A14 */

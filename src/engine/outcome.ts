@@ -18,7 +18,7 @@ export type Disposition =
   /** No effect, nothing stored: the same key and bytes again, not before `afterMs`. */
   | { readonly do: 'wait'; readonly afterMs: number; readonly code: string; readonly reason: string }
   /** No host has the cards; the next preference has its own key. */
-  | { readonly do: 'next_preference'; readonly afterMs: number; readonly reason: string }
+  | { readonly do: 'next_preference'; readonly reason: string }
   /** No effect, and the refusal is stored: a new key, once `until` has come. */
   | {
       readonly do: 'refuse';
@@ -136,7 +136,8 @@ function serverError(result: Conclusive, settleMs: number): Disposition {
 function refusal(result: Conclusive, buys: boolean, { jitter, waits, timeScale }: Pace): Disposition {
   const code = result.code ?? `http_${result.status}`;
   const reason = told(result);
-  if (result.replayed) return { do: 'refuse', code, reason, until: 'now' };
+  const hold = holds[result.status];
+  if (result.replayed && hold === undefined) return { do: 'refuse', code, reason, until: 'now' };
   if (mayBeReusedKey(result, code, buys)) {
     return { do: 'refuse', code, reason: `${reason}; ${doubtedKey}`, until: 'person' };
   }
@@ -145,33 +146,32 @@ function refusal(result: Conclusive, buys: boolean, { jitter, waits, timeScale }
       return wait(0, code, reason);
     case 409:
       if (code === 'no_gpu_capacity') {
-        return { do: 'next_preference', afterMs: backoff(minute, 15 * minute, waits, jitter), reason };
+        return { do: 'next_preference', reason };
       }
       if (result.retryAfterMs !== undefined) {
         return wait(Math.min(result.retryAfterMs, 10 * minute) * timeScale * (1 + jitter / 10), code, reason);
       }
       return wait(backoff(5 * second, 5 * minute, waits, jitter), code, reason);
-    case 401:
-      return { do: 'refuse', code, reason, until: 'replan', hold: 'everything' };
-    case 402:
-      return { do: 'refuse', code, reason, until: 'replan', hold: 'spending' };
-    case 403:
-      return { do: 'refuse', code, reason, until: 'replan', hold: 'operation' };
     case 404:
       return { do: 'refuse', code, reason, until: 'replan' };
-    case 405:
-    case 415:
-      return {
-        do: 'refuse',
-        code,
-        reason: `${reason} (a bug of vdcsync: please report it)`,
-        until: 'replan',
-        hold: 'everything',
-      };
     default:
+      if (hold !== undefined) {
+        const bug = result.status === 405 || result.status === 415;
+        const told = bug ? `${reason} (a bug of vdcsync: please report it)` : reason;
+        return { do: 'refuse', code, reason: told, until: 'replan', hold };
+      }
       return { do: 'refuse', code, reason, until: 'file' };
   }
 }
+
+/** What a refusal of the status speaks for beside its own write. */
+const holds: Readonly<Record<number, HoldScope>> = {
+  401: 'everything',
+  402: 'spending',
+  403: 'operation',
+  405: 'everything',
+  415: 'everything',
+};
 
 /** What a body can be refused with, where no field is named. @source API §7 */
 const bodyCodes: ReadonlySet<string> = new Set([

@@ -5,13 +5,18 @@ import type { TaskId } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { again, block, close, goOn, minutes, type Progress, warn } from './endings.ts';
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
-import { type Disposition, disposition } from './outcome.ts';
+import { backoff, type Disposition, disposition } from './outcome.ts';
+import { unbrokenRow } from './past.ts';
 import type { Run } from './run.ts';
 import { stillAsked } from './still-asked.ts';
 
+/** How the detail of a refusal begins that was given before, to an earlier send of its key. */
+const replayed = 'a replayed answer';
 /** How long a want of capacity is waited out, before a person hears of it. */
 const capacityDeadlineMs = 24 * 3_600_000;
-const mostPauseMs = 15 * 60_000;
+const capacityPauseMs = { first: 60_000, most: 15 * 60_000 };
+/** Refusals in a row that were replayed, each under another key, before a person hears of it. */
+const mostReplayed = 5;
 /**
  * How long what a write was decided on holds, in ms from the look. The look's own reads may
  * be a minute old, so that of a slow turn the next one can use what was read last.
@@ -110,7 +115,9 @@ async function resendNow(run: Run, intent: Intent): Promise<Progress> {
   if (!keyIsFresh(run, intent)) {
     return intent.ambiguous
       ? block(run, intent, 'key_too_old', 'its idempotency key is too old to be sent again')
-      : close(run, intent, 'refused', 'its idempotency key is too old', { retryAfterMs: 0 });
+      : close(run, intent, 'refused', `its idempotency key is too old; ${intent.detail ?? ''}`, {
+          retryAfterMs: 0,
+        });
   }
   const sending = await run.update(intent, {
     phase: 'sending',
@@ -149,7 +156,7 @@ async function record(run: Run, intent: Intent, result: WriteResult, next: Dispo
       return progress;
     }
     case 'next_preference':
-      return nextPreference(run, intent, next.afterMs, next.reason);
+      return nextPreference(run, intent, next.reason);
     case 'refuse':
       return refused(run, await run.update(intent, requestId), next);
     case 'look': {
@@ -215,8 +222,13 @@ async function refused(
       return block(run, intent, code, reason, { until });
     case 'person':
       return block(run, intent, code, reason);
-    case 'now':
-      return close(run, intent, 'refused', reason, { retryAfterMs: 0 });
+    case 'now': {
+      const detail = `${replayed}: ${reason}`;
+      const before = await unbrokenRow(run, intent, (each) => (each.detail ?? '').startsWith(replayed));
+      return before.length + 1 < mostReplayed
+        ? close(run, intent, 'refused', detail, { retryAfterMs: 0 })
+        : block(run, intent, code, `${reason}; ${mostReplayed} keys in a row were answered so`);
+    }
     case 'replan':
       await close(run, intent, 'refused', reason);
       return { now: 'blocked', code, reason };
@@ -227,7 +239,7 @@ async function refused(
  * A list of packages is an order of preference; each has a key of its own. When all of
  * them are refused, the list begins anew after a pause, for as long as the deadline allows.
  */
-async function nextPreference(run: Run, intent: Intent, afterMs: number, reason: string): Promise<Progress> {
+async function nextPreference(run: Run, intent: Intent, reason: string): Promise<Progress> {
   const entry = run.world.subjects.get(intent.key)?.desired?.value as { gpu_package?: unknown } | undefined;
   const wanted = [entry?.gpu_package].flat();
   const sent = (intent.request.body as { readonly gpu_package?: string }).gpu_package ?? '';
@@ -238,26 +250,21 @@ async function nextPreference(run: Run, intent: Intent, afterMs: number, reason:
   }
   run.exhausted.delete(intent.key);
   const now = run.deps.clock.now();
-  const since = await firstWant(run, intent);
+  const row = [intent, ...(await unbrokenRow(run, intent, wantedCapacity))];
+  const since = Math.min(...row.map(({ createdAt }) => createdAt));
   if (now - since > capacityDeadlineMs) return block(run, intent, 'no_gpu_capacity', reason);
+  const refusals = row.reduce((sum, { sends }) => sum + sends, 0);
+  const rounds = Math.ceil(refusals / wanted.length) - 1;
+  const { first, most } = capacityPauseMs;
+  const afterMs = backoff(first, most, rounds, run.deps.random.next());
   run.tell(intent.key, intent.verb, 'waiting', reason, now + afterMs);
-  if (wanted.length > 1)
-    return close(run, intent, 'refused', reason, {
-      retryAfterMs: Math.max(afterMs, Math.min((now - since) / 8, mostPauseMs)),
-    });
+  if (wanted.length > 1) return close(run, intent, 'refused', reason, { retryAfterMs: afterMs });
   return goOn(run, intent, { phase: 'waiting', dueAt: now + afterMs, detail: reason }, afterMs);
 }
 
-/** When the unbroken row of refusals began that this intent is the last of. */
-async function firstWant(run: Run, intent: Intent): Promise<number> {
-  const past = await run.deps.store.intents({ key: intent.key, limit: 2_000 });
-  let since = intent.createdAt;
-  for (const each of past) {
-    if (each.id === intent.id) continue;
-    if (each.outcome !== 'refused' || !(each.detail ?? '').includes('no_gpu_capacity')) break;
-    since = Math.min(since, each.createdAt);
-  }
-  return since;
+/** Also where the key grew too old for it. */
+function wantedCapacity({ outcome, detail = '' }: Intent): boolean {
+  return outcome === 'refused' && detail.includes('no_gpu_capacity');
 }
 
 /** Its server has gone or is another one now, so what was asked for inside it has lost its object. */

@@ -1,0 +1,13 @@
+import type { Intent } from '../core/state.ts';
+import type { Run } from './run.ts';
+
+/** The attempts at this resource before this one, newest first, as far as each of them ended so. */
+export async function unbrokenRow(
+  run: Run,
+  { id, key }: Intent,
+  endedSo: (past: Intent) => boolean,
+): Promise<readonly Intent[]> {
+  const past = (await run.deps.store.intents({ key, limit: 2_000 })).filter((each) => each.id !== id);
+  const end = past.findIndex((each) => !endedSo(each));
+  return end === -1 ? past : past.slice(0, end);
+}
