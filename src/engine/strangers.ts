@@ -1,7 +1,15 @@
 import type { StateStore } from '../core/state.ts';
 import type { Planned } from '../plan/build.ts';
 import type { GuardInput } from '../plan/guards.ts';
-import { findStrangers, isNone, nameOf, type Strangers, underWay, type Vouched } from '../plan/strangers.ts';
+import {
+  findStrangers,
+  isNone,
+  nameOf,
+  type Strangers,
+  underWay,
+  unlisted,
+  type Vouched,
+} from '../plan/strangers.ts';
 import type { Run } from './run.ts';
 
 /** `Vouched`, once the project has been seen without strangers, or a person has spoken of them. */
@@ -34,7 +42,8 @@ export async function rememberStrangers(run: Run, planned: Planned): Promise<voi
   const { desired } = run;
   const strangers = await strangersOf(run);
   const ignored = desired.settings.unmanaged === 'ignore';
-  if (strangers.since === 'new' && !ignored && !isNone(strangers)) return;
+  const unsure = !isNone(strangers) || unlisted(run.world) !== undefined;
+  if (strangers.since === 'new' && !ignored && unsure) return;
   const leaves = leftBy(run, planned);
   const theirs = ignored || strangers.since === 'unknown' ? strangers : { servers: [], addresses: [] };
   await vouchFor(run, {

@@ -3,7 +3,7 @@ import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
 import { knownDelta, priceChange } from './money.ts';
-import { described, ignoring, isNone, matches, type Strangers } from './strangers.ts';
+import { described, ignoring, isNone, matches, type Strangers, unlisted } from './strangers.ts';
 
 /** What guards need beside the drafts. */
 export interface GuardInput {
@@ -42,6 +42,7 @@ const guards: readonly Guard[] = [
   prune,
   replacement,
   unmanaged,
+  unlistedServers,
 ];
 
 /**
@@ -211,6 +212,20 @@ function unmanaged(
       `${ignoring(strangers)} (if nothing of it is this file's)`,
       'write `settings: {unmanaged: ignore}`',
     ].join(' | '),
+  };
+}
+
+/** Servers of which nothing but a count is to be seen may be what this file describes as well. */
+function unlistedServers({ subject, diff }: Draft, { world, strangers }: GuardInput): Objection | undefined {
+  if (!isPurchase(subject, diff) || subject.kind !== 'server' || strangers.since !== 'new') return undefined;
+  const found = unlisted(world);
+  if (found === undefined || world.settings.unmanaged === 'ignore') return undefined;
+  const { network, servers } = found;
+  return {
+    verb: 'create',
+    code: 'unlisted_servers',
+    reason: `the local state is new, and network ${network} counts ${servers} ${servers === 1 ? 'server' : 'servers'} that no address shows, which may be what this file describes`,
+    resolve: `vdcsync adopt ${subject.key} ID (if it is one of them: the client area tells its id) | write \`settings: {unmanaged: ignore}\``,
   };
 }
 

@@ -58,6 +58,18 @@ export function findStrangers(
   };
 }
 
+/** Where more servers are attached than are known: the rest has no public address, so no list shows it. @source API §2 */
+export function unlisted(world: World): { readonly network: string; readonly servers: number } | undefined {
+  if (world.servers !== undefined) return undefined;
+  const bound = [...world.subjects.values()].filter(({ kind, binding }) => kind === 'server' && binding);
+  const addressed = world.ips.flatMap(({ server_id }) => (server_id === null ? [] : [String(server_id)]));
+  const known = new Set([...addressed, ...bound.map(({ binding }) => binding?.id)]).size;
+  const more = world.networks
+    .map(({ name, server_count }) => ({ network: name, servers: (server_count ?? 0) - known }))
+    .sort((a, b) => b.servers - a.servers);
+  return more.find(({ servers }) => servers > 0);
+}
+
 export function isNone({ servers, addresses }: Strangers): boolean {
   return servers.length + addresses.length === 0;
 }

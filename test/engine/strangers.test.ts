@@ -233,4 +233,20 @@ describe('engine: a lost state', () => {
     ]);
     expect(blocked[2]?.reason).toContain('without a public address is not to be seen');
   });
+
+  test('a lost state does not buy a server again of which only a network tells', async () => {
+    const played = rig();
+    const inside = `networks:\n  a: {cidr: 10.1.0.0/24}\nservers:\n  db: {${size}, network_interfaces: [a]}\n`;
+    await played.apply(head + inside);
+    await played.clock.advance(25 * hour);
+    played.restart(state(played, 'new'));
+    await played.clock.run(played.engine.adopt(load(inside), 'networks.a' as ResourceKey, '32'));
+
+    const report = await played.apply(head + inside);
+
+    expect(codes(report.plan)['servers.db']).toBe('unlisted_servers');
+    await played.clock.run(played.engine.adopt(load(inside), 'servers.db' as ResourceKey, '2001'));
+    expect((await played.apply(head + inside)).outcome).toBe('converged');
+    expect(count(played)).toEqual([1, 0]);
+  });
 });

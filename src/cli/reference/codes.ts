@@ -63,7 +63,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   id_conflict: ['the state binds the key to another id than the file', '`vdcsync adopt`, or correct `id:`'],
   identity_changed: [
     'what has the bound id looks like another resource',
-    '`vdcsync adopt` it if it is the same',
+    '`vdcsync adopt` it if it is the same, `vdcsync resolve KEY --absent` if what was bound is gone',
   ],
   image_ambiguous: ['several images have that name', 'write the id'],
   image_not_found: ['the type has no such image', 'write one that it has'],
@@ -145,6 +145,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   task_failed: [
     'the API accepted a write and then failed at it',
     'look at what it left, then `vdcsync resolve`',
+  ],
+  unlisted_servers: [
+    'the state is new, and a network counts more servers than addresses show',
+    '`vdcsync adopt` those of this file by the id that the client area tells, or `settings: {unmanaged: ignore}`',
   ],
   unmanaged_resources: [
     'there are servers or addresses that neither file nor state names, and that were not there when the state was new',
