@@ -57,6 +57,9 @@ export function profileOf(flags: CommonFlags, io: Io): { profile: ApiProfile; te
 export function baseUrlOf(io: Io): string {
   const url = io.env.VDC_BASE_URL;
   if (url !== undefined && url.trim() !== '') return url;
+  if (io.env.npm_config_emulator !== undefined) {
+    throw new ConfigError('npm took --emulator for itself: npm run -s vdcsync -- … --emulator', true);
+  }
   throw new ConfigError(
     'no API: set VDC_BASE_URL (it ends in its version, such as https://api.example.com/v1), or try --emulator',
     true,

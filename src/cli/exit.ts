@@ -26,20 +26,38 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
-/** Says what went wrong on standard error, once, and gives the exit code for it. */
-export function report(error: unknown, io: Io): ExitCode {
+/**
+ * Says what went wrong on standard error, once, and gives the exit code for it. Whoever asked for
+ * JSON gets it as one more line on standard output.
+ */
+export function report(error: unknown, io: Io, json = false): ExitCode {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.misuse;
   if (error instanceof Interrupted) return exitCodes.interrupted;
-  if (error instanceof SpecError) {
-    // `file:line:col: message` with nothing around it: editors and CI read these lines.
-    io.stderr.write(`${error.message}\n`);
-    return exitCodes.failed;
-  }
-  io.stderr.write(`vdcsync: ${explain(error)}\n`);
+  const misuse = error instanceof ConfigError && error.misuse;
+  const code = misuse ? exitCodes.misuse : exitCodes.failed;
+  // `file:line:col: message` with nothing around it: editors and CI read these lines.
+  io.stderr.write(error instanceof SpecError ? `${error.message}\n` : `vdcsync: ${explain(error)}\n`);
   if (!isExpected(error) && error instanceof Error && /^(debug|trace)$/.test(io.env.LOG_LEVEL ?? '')) {
     io.stderr.write(`${error.stack}\n`);
   }
-  return error instanceof ConfigError && error.misuse ? exitCodes.misuse : exitCodes.failed;
+  if (json) io.stdout.write(`${JSON.stringify(errorJson(error, code))}\n`);
+  return code;
+}
+
+/** The public JSON of a call that failed. */
+function errorJson(error: unknown, exitCode: ExitCode): object {
+  const problem = error instanceof ApiProblem ? error : undefined;
+  const name = error instanceof Error ? error.name : 'Error';
+  return {
+    format_version: 1,
+    type: 'error',
+    error: isExpected(error) ? name : 'Error',
+    message: explain(error),
+    code: problem?.code ?? (error instanceof TransportError ? error.code : null),
+    status: problem?.status ?? null,
+    request_id: problem?.requestId ?? null,
+    exit_code: exitCode,
+  };
 }
 
 function explain(error: unknown): string {
@@ -55,13 +73,16 @@ function explain(error: unknown): string {
   return text.split('\n').map(printable).join('\n');
 }
 
-function hint({ status }: ApiProblem): string {
+function hint({ status, message }: ApiProblem): string {
   if (status === 401) return '. Check VDC_TOKEN: it is unknown, expired or revoked.';
   if (status === 403) return '. The token may not do this: changes need a read and write token.';
+  // Every API of this kind has it, so that what has not is another address.
+  if (status === 404 && message.startsWith('GET /project '))
+    return '. Check VDC_BASE_URL: there is no such API below its path.';
   return '';
 }
 
-const expected = [ApiProblem, ConfigError, FenceError, PlanStaleError, StateError, TransportError];
+const expected = [ApiProblem, ConfigError, FenceError, PlanStaleError, SpecError, StateError, TransportError];
 
 function isExpected(error: unknown): boolean {
   return expected.some((type) => error instanceof type);

@@ -6,6 +6,7 @@ import { pricesSchema, profileSchema } from './profile.ts';
 import { cliPage, codesPage, specPage } from './reference/pages.ts';
 import {
   doctorSchema,
+  errorSchema,
   historySchema,
   rehearsalSchema,
   settledSchema,
@@ -20,6 +21,7 @@ const results = {
   rehearse: rehearsalSchema,
   validate: validationSchema,
   settled: settledSchema,
+  error: errorSchema,
 };
 
 /** Every generated file: its path from the repository's root, and its text. */

@@ -27,11 +27,25 @@ export async function main(args: readonly string[], io: Io): Promise<ExitCode> {
     code = result;
   });
   try {
-    await program.parseAsync(withCommand(args), { from: 'user' });
+    await program.parseAsync(withCommand(known(args, program)), { from: 'user' });
     return code;
   } catch (error) {
-    return report(error, io);
+    return report(error, io, asksForJson(args));
   }
+}
+
+/** Without its `--help`, a word that is no command is told as such, instead of what there is otherwise. */
+function known(args: readonly string[], program: Command): readonly string[] {
+  const [first = ''] = args;
+  const names = ['help', ...program.commands.map((each) => each.name())];
+  if (first.startsWith('-') || names.includes(first)) return args;
+  return args.filter((each) => each !== '--help' && each !== '-h');
+}
+
+function asksForJson(args: readonly string[]): boolean {
+  return args.some(
+    (each, at) => each === '--format=json' || (each === '--format' && args[at + 1] === 'json'),
+  );
 }
 
 /** `vdcsync --dry-run …` and `vdcsync apply --dry-run …` are `vdcsync plan …`, with all of its flags. */
@@ -147,7 +161,7 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
   withApi(command('resolve', 'settle a blocked write, whose outcome only a person can tell'))
     .argument('<key>', 'such as servers.web-1')
     .option('--adopt <id>', 'it did happen, and made this')
-    .option('--absent', 'it did not happen')
+    .option('--absent', 'it did not happen; or what was bound is gone, and its id used again')
     .option('--abandon', 'forget it, whatever it did')
     .addOption(textOrJson())
     .action(async (key: string, flags: ResolveFlags) => {
@@ -158,6 +172,10 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
   withApi(command('status', 'show what is managed, blocked, in flight, billed and idle'))
     .addOption(textOrJson())
     .option('--offline', 'from the state alone')
+    .option(
+      '--detailed-exitcode',
+      'exit with 2 where it has not converged, with 3 where something is blocked, and with 1 where it cannot be told',
+    )
     .action(async (flags: StatusFlags) => {
       const { status } = await import('./commands/status.ts');
       end(await status(flags, io));

@@ -83,6 +83,20 @@ export const historySchema = z.strictObject({
   ),
 });
 
+/** What any command with `--format json` prints where it fails. */
+export const errorSchema = z.strictObject({
+  format_version: format,
+  type: z.literal('error'),
+  error: text.describe(
+    'SpecError, ConfigError, StateError, FenceError, PlanStaleError, ApiProblem, TransportError or Error.',
+  ),
+  message: text,
+  code: text.nullable().describe("The API's own code, or that of a broken connection."),
+  status: z.int().nullable(),
+  request_id: text.nullable(),
+  exit_code: z.int(),
+});
+
 /** `vdcsync doctor --format json` */
 export const doctorSchema = z.strictObject({
   format_version: format,

@@ -3,6 +3,7 @@ import { parseKey } from '../core/keys.ts';
 import type { Blocked, MonthlyCost, Plan, Verb, Warning } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
+import { tellsDifference } from './render/plan-groups.ts';
 
 /** `unknown`: the API was not looked at. `differs`: the plan has an operation on it. */
 export type Standing = 'converged' | 'differs' | 'in_flight' | 'blocked' | 'tainted' | 'unknown';
@@ -95,7 +96,11 @@ export function statusOf(facts: StatusFacts): StatusView {
     },
     observed_at: observedAt,
     offline: facts.offline ?? null,
-    converged: plan === undefined ? null : plan.operations.length === 0 && blocked.length === 0,
+    converged:
+      plan === undefined
+        ? null
+        : plan.operations.length + blocked.length + intents.length === 0 &&
+          !plan.warnings.some(tellsDifference),
     resources: bindings.map((binding) => ({
       key: binding.key,
       kind: binding.kind,
@@ -138,7 +143,10 @@ function standingOf(binding: Binding, { intents, plan }: StatusFacts, blocked: r
   if (blocked.some((each) => each.key === key)) return 'blocked';
   if (intents.some((each) => each.key === key)) return 'in_flight';
   if (plan === undefined) return 'unknown';
-  return plan.operations.some((each) => each.key === key) ? 'differs' : 'converged';
+  const differs = [...plan.operations, ...plan.warnings.filter(tellsDifference)].some(
+    (each) => each.key === key,
+  );
+  return differs ? 'differs' : 'converged';
 }
 
 /** As a plan tells it, for when there is no plan. */

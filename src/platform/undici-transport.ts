@@ -129,10 +129,18 @@ function timedOut(timeoutMs: number): TransportError {
   return new TransportError(`no complete answer within ${timeoutMs} ms`, 'unknown', 'TIMEOUT');
 }
 
+/** What the library says of these is its own inside. */
+function wordsOf(code: string): string | undefined {
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG') {
+    return 'the other side does not speak https';
+  }
+  return code.startsWith('ERR_SSL_') ? 'no secure connection could be made' : undefined;
+}
+
 function asTransportError(error: unknown, neverConnected: WeakSet<Error>): TransportError {
   if (error instanceof TransportError) return error;
   if (!(error instanceof Error)) return new TransportError(String(error), 'unknown', 'UNKNOWN', error);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
   const effect = neverConnected.has(error) ? 'none' : 'unknown';
-  return new TransportError(error.message || code, effect, code, error);
+  return new TransportError(wordsOf(code) ?? (error.message || code), effect, code, error);
 }

@@ -113,7 +113,7 @@ describe('cli: apply', () => {
     const args = ['apply', '--emulator', '--yes', '--api-profile', 'slow.yaml'];
     const child = start(args, { cwd });
     child.stderr?.on('data', (data: Buffer) => {
-      if (data.toString().includes('servers.web-1: the API works')) child.kill('SIGINT');
+      if (data.toString().includes('  create servers.web-1\n')) child.kill('SIGINT');
     });
     const { code, stderr } = await ended(child);
     expect(stderr).toContain('stopping once what is in flight has settled');
@@ -149,7 +149,7 @@ describe('cli: status and history', () => {
     const status = JSON.parse(stdout) as { resources: unknown[] };
     expect(status).toMatchObject({
       converged: null,
-      offline: 'asked for --offline',
+      offline: 'as --offline asks',
       observed_at: null,
       idle: null,
     });

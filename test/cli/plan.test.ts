@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -125,6 +125,30 @@ describe('cli: plan', () => {
     expect(plain.stdout).not.toContain('\u001b[');
     expect(refused.stdout).not.toContain('\u001b[');
     expect(forced.stdout).toContain('\u001b[32m');
+  });
+});
+
+describe('cli: what a plan says of money', () => {
+  test('unknown costs are counted by kind, and named in JSON', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': shop });
+    const { stdout } = await inProcess(['plan', '--emulator'], { cwd });
+    expect(stdout.match(/^Cost not known.*$/gm)).toEqual([
+      'Cost not known of 1 address, 1 server, 1 card: `--prices` takes what the catalogue does not tell',
+    ]);
+    const json = await inProcess(['plan', '--emulator', '--format', 'json'], { cwd });
+    expect(JSON.parse(json.stdout).cost.unknown).toHaveLength(3);
+  });
+
+  test('a replacement tells the address that goes', async () => {
+    const text = shop
+      .replace('public_ipv4: { ip: web }', 'public_ipv4: { new: true }\n    replace: allowed')
+      .replace('ips:\n  web: {}\n', '');
+    const cwd = folderWith({ 'vdcsync.yaml': text });
+    await inProcess(['apply', '--emulator', '--yes'], { cwd });
+    writeFileSync(join(cwd, 'vdcsync.yaml'), text.replace('cores: 2', 'cores: 4'));
+    const { stdout } = await inProcess(['plan', '--emulator'], { cwd });
+    expect(stdout).toContain('→ its address changes: 203.0.113.10 → known afterwards');
+    expect(stdout).toContain('- public_ipv4  5001, 203.0.113.10');
   });
 });
 

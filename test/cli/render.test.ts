@@ -66,7 +66,7 @@ describe('render: a plan', () => {
 servers.web-1
   ± server  replaced, cores cannot be changed in place
       ~ cores: 2 → 4
-      → lost: all that is on its disks; an address that the file does not name changes
+      → lost: all that is on its disks
 
 Blocked: needs a person
   ! delete networks.x  [prune_disabled]
@@ -78,7 +78,7 @@ Warning **bold** <script> [drift]
 
 Cost: +12.50 a month, from 0.00 to 0.00, as far as prices are known
 Stays billed: 203.0.113.7 stays
-Effort: 2 writes, about 8 reads, at least 60 s for the request limits alone
+Effort: 2 writes, about 8 reads, at least 1 min for the request limits alone
 
 Plan: 1 to replace, 1 blocked, 2 unchanged.
 `);

@@ -85,6 +85,33 @@ describe('cli: token and URL', () => {
   });
 });
 
+describe('cli: what does not answer as the API does', () => {
+  test('another path is told as one, and as JSON where that is asked for', async () => {
+    const cwd = folderWith(files);
+    const wrong = env({ VDC_BASE_URL: api.baseUrl.replace('/v1', '/v2') });
+    const { code, stdout, stderr } = await inProcess(['plan', '--format', 'json'], { cwd, env: wrong });
+    expect(stderr).toMatch(/GET \/project answered 404.*Check VDC_BASE_URL/);
+    const { message, ...rest } = JSON.parse(stdout);
+    expect(stderr).toBe(`vdcsync: ${message}\n`);
+    expect(rest).toMatchObject({ type: 'error', error: 'ApiProblem', status: 404, exit_code: 1 });
+    expect(code).toBe(1);
+  });
+});
+
+describe('cli: status --detailed-exitcode', () => {
+  test('0 converged, 2 not yet, 3 blocked, 1 where it cannot be told', async () => {
+    const cwd = folderWith(files);
+    const status = async (...more: string[]) =>
+      (await inProcess(['status', '--emulator', '--detailed-exitcode', ...more], { cwd })).code;
+    expect(await status()).toBe(2);
+    await inProcess(['apply', '--emulator', '--yes'], { cwd });
+    expect(await status()).toBe(0);
+    expect(await status('--offline')).toBe(1);
+    writeFileSync(join(cwd, 'empty.yaml'), 'version: 1\nproject: { id: 4711 }\n');
+    expect(await status('-f', 'empty.yaml')).toBe(3);
+  });
+});
+
 describe('cli: the API profile', () => {
   test.each([
     [

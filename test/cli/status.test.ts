@@ -44,7 +44,7 @@ const facts = {
 
 describe('status', () => {
   test('of the state alone: what is recorded, blocked with its commands, in flight and billed already', () => {
-    const view = statusOf({ ...facts, offline: 'asked for --offline' });
+    const view = statusOf({ ...facts, offline: 'as --offline asks' });
     expect(view.resources.map(({ key, standing }) => [key, standing])).toEqual([
       ['ips.web', 'unknown'],
       ['servers.a', 'unknown'],
@@ -80,8 +80,22 @@ describe('status', () => {
     expect(view.observed_at).toBe('1970-01-01T00:00:02.000Z');
   });
 
+  test('is never converged while a write is open, nor where drift is only reported', () => {
+    const summary = { operations: [], blocked: [], warnings: [], project: { id: 4711 }, cost: {} };
+    const calm = { ...facts, bindings: facts.bindings.slice(1, 2), intents: [], at: 2_000 };
+    const view = (more: object) => statusOf({ ...calm, plan: summary, ...more } as unknown as StatusFacts);
+    expect(view({}).converged).toBe(true);
+    const open = view({ intents: facts.intents.filter(({ phase }) => phase !== 'blocked') });
+    expect(open.converged).toBe(false);
+    expect(statusText(open, plainPaint)).toContain('A write is in flight: `vdcsync apply` settles it.');
+    expect(view({ intents: facts.intents }).converged).toBe(false);
+    const warnings = [{ code: 'drift', key: 'servers.a', message: '' }];
+    const drifting = view({ plan: { ...summary, warnings } });
+    expect(drifting).toMatchObject({ converged: false, resources: [{ standing: 'differs' }] });
+  });
+
   test('for a person ends with what to do', () => {
-    const text = statusText(statusOf({ ...facts, offline: 'asked for --offline' }), plainPaint);
+    const text = statusText(statusOf({ ...facts, offline: 'as --offline asks' }), plainPaint);
     expect(text).toContain('  servers.a  1             as recorded, protected\n');
     expect(text).toContain('create servers.c: accepted since 1970-01-01 00:00:00 UTC, task task-1');
     expect(text).toContain('        or vdcsync resolve servers.d --absent');

@@ -12,6 +12,7 @@ describe('cli: wrong usage', () => {
       ['plan', '--forma'],
       /unknown option '--forma'[\s\S]*--format/,
     ],
+    ['an unknown command keeps being one beside --help', ['foo', '--help'], /unknown command 'foo'/],
     ['an unknown format', ['plan', '--format', 'xml'], /text, json, markdown/],
     ['apply has no markdown', ['apply', '--format', 'markdown'], /text, json/],
     ['an argument too many', ['plan', 'extra'], /too many arguments/],
@@ -68,6 +69,20 @@ describe('cli: wrong usage', () => {
       expect(stderr).toMatch(/no terminal.*--yes/);
       expect(code).toBe(64);
     }
+  });
+
+  test('a spec on standard input leaves nobody to ask', async () => {
+    const call = { cwd: folderWith(), input: oneNetwork, terminal: true };
+    const { code, stderr } = await inProcess(['apply', '--emulator', '-f', '-'], call);
+    expect(stderr).toMatch(/standard input is the spec.*--yes/);
+    expect(code).toBe(64);
+  });
+
+  test('a flag that npm has taken is told', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const { code, stderr } = await inProcess(['plan'], { cwd, env: { npm_config_emulator: 'true' } });
+    expect(stderr).toContain('npm run -s vdcsync -- … --emulator');
+    expect(code).toBe(64);
   });
 
   test('LOG_LEVEL is one of the known', async () => {

@@ -66,8 +66,15 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
 }
 
 /** Said before anything is read or opened: a call that can never be approved does nothing at all. */
-function refuseUnasked({ yes }: ApplyFlags, io: Io, command: string): void {
-  if (yes === true || io.stdin.isTTY) return;
+function refuseUnasked({ yes, file = [] }: ApplyFlags, io: Io, command: string): void {
+  if (yes === true) return;
+  if (file.includes('-')) {
+    throw new ConfigError(
+      `${command} asks before it changes anything, and standard input is the spec: give --yes, or the spec as a file`,
+      true,
+    );
+  }
+  if (io.stdin.isTTY) return;
   throw new ConfigError(
     `${command} asks before it changes anything, and there is no terminal to ask at: give --yes, or look first with --dry-run`,
     true,

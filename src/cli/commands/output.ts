@@ -1,5 +1,5 @@
-import { writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
 import { reasonOf } from '../config.ts';
@@ -44,6 +44,8 @@ export function writeOut(path: string, text: string, io: Io): void {
   try {
     writeFileSync(resolve(io.cwd, path), text);
   } catch (error) {
-    throw new ConfigError(`${path} cannot be written: ${reasonOf(error)}`);
+    const folder = dirname(resolve(io.cwd, path));
+    const reason = existsSync(folder) ? reasonOf(error) : `there is no folder ${folder}`;
+    throw new ConfigError(`${path} cannot be written: ${reason}`);
   }
 }

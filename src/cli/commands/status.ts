@@ -12,12 +12,13 @@ import { type CommonFlags, isUrl, stateLocation } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { statusText } from '../render/status-text.ts';
 import { readSpec } from '../spec-source.ts';
-import { type StatusFacts, statusOf } from '../status.ts';
+import { type StatusFacts, type StatusView, statusOf } from '../status.ts';
 import { type Io, paintFor } from '../terminal.ts';
 
 export interface StatusFlags extends CommonFlags {
   readonly format?: 'text' | 'json';
   readonly offline?: boolean;
+  readonly detailedExitcode?: boolean;
 }
 
 /** What the live side says: a fresh plan where there is a file, and who has which address. */
@@ -44,7 +45,14 @@ export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
   io.stdout.write(
     flags.format === 'json' ? `${JSON.stringify(view, null, 2)}\n` : statusText(view, paintFor(io.stdout)),
   );
-  return exitCodes.done;
+  return flags.detailedExitcode === true ? detailed(view) : exitCodes.done;
+}
+
+/** For monitoring: only what was seen to be as the file says is 0. */
+function detailed({ converged, blocked }: StatusView): ExitCode {
+  if (blocked.length > 0) return exitCodes.blocked;
+  if (converged === null) return exitCodes.failed;
+  return converged ? exitCodes.done : exitCodes.changes;
 }
 
 interface Known {
@@ -88,7 +96,7 @@ async function lookLive(
   desired: Desired | undefined,
   recorded: number | null,
 ): Promise<Live | string> {
-  if (flags.offline === true) return 'asked for --offline';
+  if (flags.offline === true) return 'as --offline asks';
   if (flags.emulator !== true && !io.env.VDC_BASE_URL) return 'VDC_BASE_URL is not set';
   const projectId = desired?.projectId ?? recorded;
   if (projectId === null) return 'no project is known: there is neither a spec nor a state';

@@ -1,6 +1,6 @@
-import { parseKey } from '../../core/keys.ts';
-import type { Operation, Plan, Summary } from '../../core/plan.ts';
-import { counted } from './values.ts';
+import { type KindName, parseKey } from '../../core/keys.ts';
+import type { Operation, Plan, Summary, Warning } from '../../core/plan.ts';
+import { counted, span } from './values.ts';
 
 /** What a line of a plan stands for: `±` is a replacement, both halves of it. */
 export type Sign = '+' | '~' | '-' | '±' | '=';
@@ -43,12 +43,21 @@ function placeOf(key: string): { title: string; name: string } {
   return { title: key.slice(0, dot), name: key.slice(dot + 1) };
 }
 
+/** Warnings of what is not as the file says, although nothing is to be done about it. */
+export function tellsDifference({ code }: Warning): boolean {
+  return code === 'drift' || code === 'in_flight' || code.endsWith('_differs');
+}
+
 /** The plan in one line. */
 export function summaryLine(plan: Plan): string {
   const { summary, project } = plan;
   const nothing = plan.operations.length === 0 && plan.blocked.length === 0;
   if (nothing) {
     const managed = counted(summary.unchanged, 'resource');
+    const differing = plan.warnings.filter(tellsDifference).length;
+    if (differing > 0) {
+      return `Nothing to do, but project ${project.id} is not as the file says: ${counted(differing, 'warning')} above.`;
+    }
     return `Nothing to do: project ${project.id} is as the file says (${managed}).`;
   }
   const parts = (
@@ -80,11 +89,24 @@ export function costLines({ cost, effort, operations }: Plan): string[] {
     `Effort: ${counted(effort.writes, 'write')}, about ${counted(effort.reads, 'read')}` +
     (effort.seconds_at_least === 0
       ? ''
-      : `, at least ${effort.seconds_at_least} s for the request limits alone`);
+      : `, at least ${span(effort.seconds_at_least * 1000)} for the request limits alone`);
   return [
     ...known,
-    ...cost.unknown.map((text) => `Cost not known: ${text}`),
+    ...unknownCost(cost.unknown),
     ...cost.left_billed.map((text) => `Stays billed: ${text}`),
     ...(effort.writes === 0 ? [] : [effortText]),
   ];
+}
+
+const kindWords: Readonly<Partial<Record<KindName, string>>> = { ip: 'address', network_interface: 'card' };
+
+/** Counts by kind: one line each would drown the rest. The JSON names them all, with reasons. */
+function unknownCost(unknown: readonly string[]): string[] {
+  if (unknown.length === 0) return [];
+  const kinds = Map.groupBy(unknown, (text) => parseKey(text.slice(0, text.indexOf(': ')))?.kind);
+  const counts = [...kinds].map(([kind, { length }]) => {
+    const noun = kind === undefined ? 'resource' : (kindWords[kind] ?? kind.replaceAll('_', ' '));
+    return counted(length, noun, noun.endsWith('s') ? `${noun}es` : `${noun}s`);
+  });
+  return [`Cost not known of ${counts.join(', ')}: \`--prices\` takes what the catalogue does not tell`];
 }

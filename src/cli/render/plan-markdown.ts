@@ -36,7 +36,7 @@ export function planMarkdown(plan: Plan): string {
   const traffic = plan.operations.flatMap((operation) =>
     operation.traffic === undefined
       ? []
-      : [`- ${inline(operation.key)}: ${consequences(operation).map(escaped).join('; ')}`],
+      : [`- ${inline(operation.key)}: ${consequences(operation, plan).map(escaped).join('; ')}`],
   );
   return `${[
     title,

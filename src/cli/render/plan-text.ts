@@ -1,6 +1,6 @@
 import type { Blocked, Plan, Warning } from '../../core/plan.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
-import { consequences } from './consequences.ts';
+import { consequences, releasedAddress } from './consequences.ts';
 import { costLines, groupsOf, type PlanLine, type Sign, summaryLine } from './plan-groups.ts';
 import { changeLines, shown } from './values.ts';
 
@@ -17,7 +17,7 @@ const colours: Readonly<Record<Sign | ' ', Style | undefined>> = {
 export function planText(plan: Plan, paint: Paint): string {
   const groups = groupsOf(plan).flatMap(({ title, lines }) => [
     paint('bold', printable(title)),
-    ...lines.flatMap((line) => operationLines(line, paint)),
+    ...lines.flatMap((line) => operationLines(line, plan, paint)),
     '',
   ]);
   const header =
@@ -40,10 +40,11 @@ export function planText(plan: Plan, paint: Paint): string {
   ].join('\n');
 }
 
-function operationLines({ sign, operation, name }: PlanLine, paint: Paint): string[] {
+function operationLines({ sign, operation, name }: PlanLine, plan: Plan, paint: Paint): string[] {
   const { verb, changes, reason, target, replacement } = operation;
   const about = [
     ...(target === undefined || verb === 'create' ? [] : [shown(target)]),
+    ...[releasedAddress(operation) ?? []].flat(),
     ...(replacement === undefined ? [] : ['replaced']),
     ...(reason === undefined ? [] : [printable(reason)]),
   ];
@@ -54,7 +55,7 @@ function operationLines({ sign, operation, name }: PlanLine, paint: Paint): stri
     ...details.map(
       ({ mark, text }) => `      ${tint(mark, `${mark === ' ' ? '' : `${mark} `}${text}`, paint)}`,
     ),
-    ...consequences(operation).map((text) => `      ${paint('yellow', `→ ${printable(text)}`)}`),
+    ...consequences(operation, plan).map((text) => `      ${paint('yellow', `→ ${printable(text)}`)}`),
   ];
 }
 

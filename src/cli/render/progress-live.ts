@@ -1,16 +1,16 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../../core/clock.ts';
 import type { ProgressEvent, Step } from '../../core/progress.ts';
-import { type Io, paintFor, printable } from '../terminal.ts';
+import { type Io, paintFor } from '../terminal.ts';
 import { warningLine } from './plan-text.ts';
-import { endLine, type ProgressView, stepWords, subject } from './progress.ts';
+import { endLine, type ProgressView, stepText, stepWords, subject } from './progress.ts';
 import { span } from './values.ts';
 
 /** One operation in flight. Times are those of the run's clock, in ms. */
 interface Row {
   readonly since: number;
   readonly step: Step;
-  readonly detail: string;
+  readonly text: string;
   readonly untilMs?: number;
 }
 
@@ -36,15 +36,16 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
         return;
       case 'started': {
         const { verb, key } = event.operation;
-        rows.set(subject(verb, key), { since: event.at, step: 'queued', detail: '' });
+        rows.set(subject(verb, key), { since: event.at, step: 'queued', text: stepWords.queued });
         draw();
         return;
       }
       case 'progress': {
         const name = subject(event.verb, event.key);
-        const { step, detail, untilMs } = event;
+        const { step, untilMs } = event;
         const since = rows.get(name)?.since ?? event.at;
-        rows.set(name, { since, step, detail, ...(untilMs === undefined ? {} : { untilMs }) });
+        const text = stepText(event);
+        rows.set(name, { since, step, text, ...(untilMs === undefined ? {} : { untilMs }) });
         draw();
         return;
       }
@@ -82,12 +83,11 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
     if (rows.size === 0) halt();
   }
 
-  function rowText([name, { since, step, detail, untilMs }]: [string, Row]): string {
+  function rowText([name, { since, step, text: doing, untilMs }]: [string, Row]): string {
     const now = clock().now();
     const mark = step === 'queued' ? paint('dim', '·') : paint('cyan', spinner[frame % spinner.length] ?? '');
     const left = untilMs === undefined || untilMs <= now ? '' : `, ${span(untilMs - now)} left`;
-    const note = printable(detail);
-    const text = ` ${name}  ${stepWords[step]}${note === '' ? '' : `: ${note}`}${left}  ${span(Math.max(0, now - since))}`;
+    const text = ` ${name}  ${doing}${left}  ${span(Math.max(0, now - since))}`;
     // A line that wraps would be counted as one and erased as one.
     return `${mark}${[...stripVTControlCharacters(text)].slice(0, Math.max(10, (stderr.columns ?? 80) - 2)).join('')}`;
   }

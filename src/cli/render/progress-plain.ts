@@ -1,14 +1,14 @@
 import type { ProgressEvent } from '../../core/progress.ts';
-import { type Io, paintFor, printable } from '../terminal.ts';
+import { type Io, paintFor } from '../terminal.ts';
 import { warningLine } from './plan-text.ts';
-import { endLine, type ProgressView, stepWords, subject } from './progress.ts';
+import { endLine, type ProgressView, stepText, subject } from './progress.ts';
 import { span } from './values.ts';
 
-/** One line an event on standard error: for logs, pipes and CI. */
+/** What begins, waits and ends, a line each on standard error: for logs, pipes and CI. */
 export function plainProgress(io: Io): ProgressView {
   const paint = paintFor(io.stderr);
   const line = (text: string) => void io.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
-  /** The API's task is polled often; a step is told once. */
+  /** What was told last of each operation: that it was sent, then what it waits for. */
   const told = new Map<string, string>();
 
   function event(event: ProgressEvent): void {
@@ -18,12 +18,12 @@ export function plainProgress(io: Io): ProgressView {
         return;
       case 'progress': {
         const name = subject(event.verb, event.key);
-        const detail = printable(event.detail);
-        const text = `${stepWords[event.step]}${detail === '' ? '' : `: ${detail}`}`;
-        if (told.get(name) === text || event.step === 'queued') return;
+        if (event.step !== 'sent' && event.step !== 'waiting') return;
+        const text = event.step === 'sent' ? name : `${name}: ${stepText(event)}`;
+        if (told.get(name) === text) return;
         told.set(name, text);
         const left = event.untilMs === undefined ? '' : ` (${span(Math.max(0, event.untilMs - event.at))})`;
-        line(`  ${name}: ${text}${left}`);
+        line(`  ${text}${left}`);
         return;
       }
       case 'ended':

@@ -27,6 +27,12 @@ export const stepWords: Readonly<Record<Step, string>> = {
   waiting: 'waits',
 };
 
+/** What an operation is at. The key of a write belongs into the history. */
+export function stepText({ step, detail }: Extract<ProgressEvent, { type: 'progress' }>): string {
+  const note = step === 'sent' ? '' : printable(detail);
+  return `${stepWords[step]}${note === '' ? '' : `: ${note}`}`;
+}
+
 /** `create networks.backend` */
 export function subject(verb: Verb, key: ResourceKey): string {
   return `${verb} ${printable(key)}`;

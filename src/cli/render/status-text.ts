@@ -77,11 +77,14 @@ function section(title: string, lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : [title, ...lines, ''];
 }
 
+const inFlightText = 'A write is in flight: `vdcsync apply` settles it.';
+
 function verdict({ converged, blocked, in_flight: inFlight }: StatusView): string {
   if (converged === true) return 'Converged.';
+  if (converged === false && blocked.length === 0 && inFlight.length > 0) return inFlightText;
   if (converged === false) return 'Not converged: `vdcsync plan` shows what is to be done.';
   if (blocked.length > 0) return `${counted(blocked.length, 'thing')} blocked.`;
-  if (inFlight.length > 0) return 'Something is in flight: `vdcsync apply` settles it.';
+  if (inFlight.length > 0) return inFlightText;
   return 'Whether it has converged is known only with the file and the API.';
 }
 
