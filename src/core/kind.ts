@@ -244,8 +244,10 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   companions?(context: {
     readonly subject: Subject<Value>;
     readonly id: string;
+    readonly request: WriteRequest;
     readonly preimage: Json;
     readonly facts?: Json;
+    readonly world: World;
     readonly at: number;
   }): readonly Binding[];
 }

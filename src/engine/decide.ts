@@ -3,6 +3,7 @@ import { ConfigError } from '../core/errors.ts';
 import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Ip, ServerId } from '../core/resources.ts';
 import type { Binding, Intent, StateChange } from '../core/state.ts';
+import { draftOne } from '../plan/draft.ts';
 import { described } from '../plan/strangers.ts';
 import { boundBy, close } from './endings.ts';
 import type { EngineDeps, Resolution } from './engine.ts';
@@ -24,6 +25,7 @@ export async function adoptKey(
 ): Promise<string> {
   const run = await openRun(deps, gate, desired);
   const subject = run.world.subjects.get(key);
+  if (subject?.binding?.id === id && subject.desired === undefined) return knowAgain(run, subject.binding);
   if (subject?.desired === undefined) {
     const keys = desired.resources.map((each) => each.key).join(', ');
     throw new ConfigError(`The file has no ${key}. It has: ${keys}`, true);
@@ -50,6 +52,15 @@ export async function adoptKey(
   if (before === undefined) return `${key} is bound to ${id}.`;
   const theirs = before.kind === 'server' ? ` If that is meant: vdcsync ignore ${before.id}` : '';
   return `${key} is bound to ${id}.${stays(run, before)}${theirs}`;
+}
+
+/** What has left the file and looks otherwise now is the same all the same: a person says so. */
+async function knowAgain(run: Run, binding: Binding): Promise<string> {
+  const { key, kind, id } = binding;
+  const subject = run.world.subjects.get(key) ?? { key, kind };
+  const { identity } = bindingOf(run, subject, id);
+  await run.change([{ type: 'bind', binding: { ...binding, identity } }]);
+  return `${key} is ${id}, as it is now.`;
 }
 
 /** Says of servers (by id) and addresses (as text) that they are somebody else's. */
@@ -138,6 +149,9 @@ export async function resolveIntent(
   const run = await openRun(deps, gate, desired);
   await run.keepMoves();
   const intent = run.intents.get(key);
+  const bound = run.bindings.get(key);
+  if (intent === undefined && bound !== undefined && resolution.type === 'absent' && isAnother(run, key))
+    return goneAndUsedAgain(run, bound);
   if (intent === undefined) {
     const open = [...run.intents.keys()];
     const others = open.length === 0 ? 'Nothing is unsettled.' : `Unsettled: ${open.join(', ')}`;
@@ -152,6 +166,23 @@ export async function resolveIntent(
       await close(run, intent, 'abandoned', 'a person gave it up');
       return `${key}: the ${intent.verb} is given up; what it may have made is nobody's.`;
   }
+}
+
+function isAnother({ deps, world }: Run, key: ResourceKey): boolean {
+  const subject = world.subjects.get(key);
+  const verdict = subject && draftOne(deps.kinds, world, subject).diff.verdict;
+  return verdict?.verdict === 'blocked' && verdict.code === 'identity_changed';
+}
+
+/** What has the bound id is somebody else's now, and what was bound is gone. @assumption A17 */
+async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<string> {
+  await run.change(released(run, key, 'a person said that it is gone, and its id used again'));
+  const address = kind === 'ip' ? run.world.ip(id) : undefined;
+  await vouchFor(run, {
+    servers: kind === 'server' ? [Number(id)] : [],
+    addresses: address === undefined ? [] : [address],
+  });
+  return `${key}: taken as gone; ${kind.replaceAll('_', ' ')} ${id} is somebody else's, and left alone.`;
 }
 
 async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<string> {

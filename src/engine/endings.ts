@@ -80,7 +80,9 @@ export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): S
     protect: subject.desired?.protect ?? false,
     boundAt: at,
   };
-  const came = kind.companions?.({ subject, id, preimage: intent.preimage, facts: known, at }) ?? [];
+  const { request, preimage } = intent;
+  const came =
+    kind.companions?.({ subject, id, request, preimage, facts: known, world: run.world, at }) ?? [];
   // What another key stands for did not come with this one, whatever a short list made of it.
   const companions = came.filter(
     (each) =>

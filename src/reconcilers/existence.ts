@@ -70,9 +70,11 @@ function diffBound(
       desired === undefined ? 'delete' : 'update',
       'identity_changed',
       `${noun} ${binding.id} had ${field} ${value} when it was bound and now has ${live.identity[field] ?? 'none'}: it may be another resource`,
-      desired === undefined
-        ? `put its entry back; then ${adopt} (if it is the same), or write \`managed: false\` in it (to let it be)`
-        : adopt,
+      [
+        `${adopt} (if it is the same)`,
+        `vdcsync resolve ${key} --absent (if what was bound is gone, and this is somebody else's)`,
+        ...(desired === undefined ? [`vdcsync forget ${key} (to let it be)`] : []),
+      ].join(' | '),
     );
   }
   if (binding.tainted === undefined || desired === undefined) return undefined;

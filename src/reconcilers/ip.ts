@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Ip } from '../core/resources.ts';
+import type { Intent } from '../core/state.ts';
 import {
   blocked,
   diffExistence,
@@ -12,6 +13,7 @@ import {
   unchanged,
 } from './existence.ts';
 import { priceOfAddress } from './prices.ts';
+import { cutShortIps } from './whole-list.ts';
 
 /**
  * A public address, billed from the moment it is taken, attached or not.
@@ -124,7 +126,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     }
     if (intent.resourceId !== undefined) {
       const live = await read.findIp(Number(intent.resourceId));
-      return live === undefined
+      return live === undefined || isReplayOfAnother(intent, live)
         ? { verdict: 'not_done' }
         : { verdict: 'done', id: String(live.id), certain: true, facts: { address: live.address } };
     }
@@ -136,7 +138,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
       ({ id, server_id }) => server_id === null && !before.has(String(id)) && !ours.has(String(id)),
     );
     const [one, another] = fresh;
-    if (one === undefined) return { verdict: 'not_done' };
+    if (one === undefined) return (await cutShortIps(ips, before, ours, read)) ?? { verdict: 'not_done' };
     if (another === undefined) {
       return { verdict: 'done', id: String(one.id), certain: false, facts: { address: one.address } };
     }
@@ -158,6 +160,12 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     };
   },
 };
+
+/** The answer to an old write: its id may be somebody else's by now. @assumption A17 */
+function isReplayOfAnother({ facts }: Intent, live: Ip): boolean {
+  const told = member(facts, 'address');
+  return member(facts, 'replay') === true && typeof told === 'string' && told !== live.address;
+}
 
 /** An address that came with a server of ours: it goes when its server has gone. */
 function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: World): Diff {

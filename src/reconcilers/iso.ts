@@ -13,6 +13,7 @@ import {
   toNothing,
   unchanged,
 } from './existence.ts';
+import { cutShort } from './whole-list.ts';
 
 /** An image added by URL: the API fetches it, which may fail. */
 export interface IsoEntry {
@@ -135,7 +136,9 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     }
     if (intent.resourceId !== undefined) {
       const live = await read.findIso(intent.resourceId);
-      return live === undefined ? { verdict: 'not_done' } : judge(live, true);
+      const replay = member(intent.facts, 'replay') === true;
+      const another = replay && live?.name.trim() !== member(intent.request.body, 'name');
+      return live === undefined || another ? { verdict: 'not_done' } : judge(live, true);
     }
     const before = recordedIds(intent.preimage, 'isos');
     const name = member(intent.request.body, 'name');
@@ -145,7 +148,11 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       (each) => !before.has(each.id) && !ours.has(each.id) && each.name.trim() === name,
     );
     const [one, another] = matches;
-    if (one === undefined) return { verdict: 'not_done' };
+    if (one === undefined) {
+      const listed = isos.map(({ id }) => id);
+      const isThere = async (id: string) => (await read.findIso(id)) !== undefined;
+      return (await cutShort('ISOs', listed, [...before, ...ours], isThere)) ?? { verdict: 'not_done' };
+    }
     if (another === undefined) return judge(one, false);
     return {
       verdict: 'unclear',

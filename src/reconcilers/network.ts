@@ -5,6 +5,7 @@ import type { Network, NetworkId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { cidrPattern, cidrProblem, normalCidr } from './cidr.ts';
 import { blocked, diffExistence, fromNothing, idIn, recordedIds, toNothing } from './existence.ts';
+import { cutShort } from './whole-list.ts';
 
 /** A private network: created without an id in the answer, replaced when its cidr changes. */
 export interface NetworkEntry {
@@ -154,7 +155,13 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         normalCidr(each.cidr) === normalCidr(wanted.cidr),
     );
     const [match, another] = matches;
-    if (match === undefined) return { verdict: 'not_done' };
+    if (match === undefined) {
+      // No read by id tells more of what is bound, was listed and is no longer.
+      const listed = networks.map(({ id }) => id);
+      const expected = intent.phase === 'accepted' ? [] : [...before].filter((id) => ours.has(id));
+      const short = await cutShort('networks', listed, expected, async () => true);
+      return short ?? { verdict: 'not_done' };
+    }
     if (another !== undefined) {
       return {
         verdict: 'unclear',

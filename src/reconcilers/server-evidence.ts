@@ -1,8 +1,9 @@
 import type { Known } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
-import type { Ip, ServerId } from '../core/resources.ts';
+import type { Ip, Server, ServerId } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { member, recordedIds } from './existence.ts';
+import { cutShortIps } from './whole-list.ts';
 
 /** A server leaves a trace in the documented reads only by its public address; the profile may know a list. */
 export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: Known) {
@@ -18,6 +19,7 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
       return { verdict: 'not_done', strays: strayAddresses(intent, ips, known) } as const;
     // Its address is billed and has to be bound with it, so a list that does not show it yet is no end;
     // and where no task told of an end, neither is a server without its card. @assumption A28 @assumption A34
+    if (isReplayOfAnother(intent, addresses, await read.servers?.())) return { verdict: 'not_done' } as const;
     const carded = intent.taskId !== undefined || cards?.some((card) => card.public);
     return asksForAddress(intent) && (addresses.length === 0 || !carded)
       ? ({ verdict: 'pending', id: intent.resourceId } as const)
@@ -40,9 +42,25 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
   if (one !== undefined) {
     return { verdict: 'done', id: one, certain: false, facts: { addresses: addressesOf(one) } } as const;
   }
-  if (asksForAddress(intent) || listed !== undefined) return { verdict: 'not_done' } as const;
+  if (asksForAddress(intent) || listed !== undefined) {
+    const short = await cutShortIps(ips, recordedIds(intent.preimage, 'ips'), known('ip'), read);
+    return short ?? ({ verdict: 'not_done' } as const);
+  }
   const reason = 'a server without a public address leaves no trace in the documented reads';
   return { verdict: 'unclear', reason, candidates: [] } as const;
+}
+
+/** The answer to an old write: its id may be somebody else's by now. @assumption A17 */
+function isReplayOfAnother(
+  { facts, request, resourceId }: Intent,
+  held: readonly { readonly address: string }[],
+  listed: readonly Server[] | undefined,
+): boolean {
+  if (member(facts, 'replay') !== true) return false;
+  const told = member(facts, 'ipv4');
+  if (typeof told === 'string' && held.length > 0) return !held.some(({ address }) => address === told);
+  const shown = listed?.find(({ id }) => String(id) === resourceId);
+  return shown !== undefined && shown.name.trim() !== member(request.body, 'name');
 }
 
 function asksForAddress({ request }: Intent): boolean {

@@ -1,6 +1,6 @@
 import type { Json } from '../core/json.ts';
 import { childKey, topLevelKey } from '../core/keys.ts';
-import type { Accepted, ResourceKind, SeenServer, Subject } from '../core/kind.ts';
+import type { Accepted, Diff, ResourceKind, SeenServer, Subject } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
@@ -65,7 +65,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     const { desired } = subject;
     if (desired === undefined) return live === undefined ? unchanged : diffLeaving(subject, live, world);
     if (live === undefined) return diffCreate(subject, desired.value, world);
-    return diffLive(subject, desired.value, live, world);
+    return sureOfIdentity(subject, live, diffLive(subject, desired.value, live, world));
   },
 
   priceNow: (subject, observed, world) => (isAlive(observed) ? priceApplied(subject, world) : undefined),
@@ -107,9 +107,13 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
   accept(answer): Accepted {
     const id = idIn(answer.data) ?? (member(answer.data, 'server_id') as number | undefined)?.toString();
     const billable = member(answer.data, 'billable_ips');
+    const address = member(answer.data, 'ipv4');
     return {
       ...(id === undefined ? {} : { id }),
-      ...(Array.isArray(billable) ? { facts: { billable_ips: billable as Json[] } } : {}),
+      facts: {
+        ...(Array.isArray(billable) ? { billable_ips: billable as Json[] } : {}),
+        ...(typeof address === 'string' && address !== '' ? { ipv4: address } : {}),
+      },
     };
   },
 
@@ -131,8 +135,14 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     };
   },
 
-  /** The addresses that the server took and that no entry of the file names. */
-  companions({ subject, id, preimage, facts, at }) {
+  /**
+   * The address that the server took, unless an entry names it. Of `{reuse: true}` nobody can
+   * say whether it was allocated for it, or came free from somebody else just before.
+   */
+  companions({ subject, id, request, preimage, facts, world, at }) {
+    const reuses = member(member(request.body, 'public_ipv4'), 'reuse') === true;
+    const named = member(subject.desired?.value.public_ipv4, 'ip') !== undefined;
+    if (named || (reuses && !world.settings.exclusive)) return [];
     const before = recordedIds(preimage, 'ips');
     const taken = (member(facts, 'addresses') ?? []) as readonly {
       readonly id: number;
@@ -175,13 +185,21 @@ function isAlive(observed: ServerObserved | undefined): observed is ServerObserv
   return observed !== undefined && observed.id !== undefined;
 }
 
-/** An address it had and lost says nothing; another one in its place does. */
+/** An address it had and lost says nothing as long as it stays; another one in its place does. */
 function identityOf(
-  { binding }: Subject<ServerEntry>,
+  { binding, desired }: Subject<ServerEntry>,
   live: ServerObserved,
 ): Readonly<Record<string, string>> {
   const bound = binding?.identity.ipv4;
   if (bound === undefined) return {};
-  const addresses = live.addresses.map(({ address }) => address);
-  return { ipv4: addresses.length === 0 || addresses.includes(bound) ? bound : (addresses[0] ?? bound) };
+  const [first, ...others] = live.addresses.map(({ address }) => address);
+  if (first === undefined) return desired === undefined ? {} : { ipv4: bound };
+  return { ipv4: [first, ...others].includes(bound) ? bound : first };
+}
+
+/** What is deleted to be made anew has to be the same beyond doubt, as what is deleted for good. @assumption A17 */
+function sureOfIdentity(subject: Subject<ServerEntry>, live: ServerObserved, diff: Diff): Diff {
+  if (diff.verdict.verdict !== 'replace' || live.addresses.length > 0) return diff;
+  const { desired: _desired, ...leaving } = subject;
+  return diffExistence(leaving, 'server', { id: live.id ?? '', identity: identityOf(leaving, live) }) ?? diff;
 }

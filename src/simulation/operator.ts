@@ -38,12 +38,12 @@ async function answer(
   blocked: Blocked,
 ): Promise<SpecModel> {
   const { key, resolve } = blocked;
-  if (resolve.includes(`vdcsync resolve ${key} --`)) {
-    await settle(stage, controller, file, blocked);
+  if (blocked.code === 'identity_changed') {
+    await recognise(stage, controller, file, blocked);
     return file;
   }
-  if (blocked.code === 'identity_changed' && isAnother(stage, blocked.resolve)) {
-    stage.giveUp('a reused id: no command says "mine is gone"');
+  if (resolve.includes(`vdcsync resolve ${key} --`)) {
+    await settle(stage, controller, file, blocked);
     return file;
   }
   if (blocked.code === 'tainted') {
@@ -107,12 +107,28 @@ async function tellApart(
   );
 }
 
-/** Is what now has the id of ours not ours? @assumption A17 */
-function isAnother(stage: Stage, resolve: string): boolean {
-  const [, key = '', id] = /vdcsync adopt (\S+) (\S+)/.exec(resolve) ?? [];
-  return !stage.ledger
-    .executionsOf(key as ResourceKey)
-    .some((each) => each.id === id && stage.ledger.isLive(each));
+/** Is what has the bound id still the same, or somebody else's by now? @assumption A17 */
+async function recognise(
+  stage: Stage,
+  controller: Controller,
+  file: SpecModel,
+  { key, resolve }: Blocked,
+): Promise<void> {
+  const id = /vdcsync adopt \S+ (\S+)/.exec(resolve)?.[1] ?? '';
+  const store = await controller.box.open(stage.clock.now());
+  const binding = (await store.bindings()).find((each) => each.key === key);
+  await controller.box.release();
+  const birth =
+    binding !== undefined && isSort(binding.kind) ? stage.ledger.birthOf(binding.kind, id) : undefined;
+  if (binding === undefined || birth === undefined) return;
+  if (stage.ledger.birthBoundAs(binding)?.number === birth.number)
+    await command(stage, controller, file, `adopt ${key} ${id}`, (engine, desired) =>
+      engine.adopt(desired, key, id),
+    );
+  else
+    await command(stage, controller, file, `resolve ${key} --absent`, (engine, desired) =>
+      engine.resolve(desired, key, { type: 'absent' }),
+    );
 }
 
 /** `vdcsync resolve`, with the truth about the write. */

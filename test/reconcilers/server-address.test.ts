@@ -107,7 +107,7 @@ servers:
       'same',
       [
         ['servers.ai', 'address_not_as_declared'],
-        ['servers.ai.public_ipv4', 'address_not_as_declared'],
+        ['servers.ai', 'address_not_as_declared'],
       ],
     ],
   ] as const)('an address of a pool that does not serve the type (reuse takes: %s)', async (reusePool, told) => {

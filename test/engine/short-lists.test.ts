@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { type Rig, rig } from '../support/rig.ts';
+
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const base = 'settings: {exclusive: true}\nips:\n  a: {}\n  b: {}\n  c: {}\n';
+const iso = (name: string) => `  ${name}: {url: "https://mirror.example.com/${name}.iso"}\n`;
+
+const bought = ({ emulator }: Rig, kind: string) =>
+  emulator.world.executions.filter((each) => each.kind === kind).length;
+
+describe('engine: a list that ends early proves nothing', () => {
+  test.each([
+    ['an address', `${base}  d: {}\n`, 'allocate_ip', 'ip', 4],
+    [
+      'a server',
+      `${base}servers:\n  web: {${size}, public_ipv4: {new: true}}\n`,
+      'create_server',
+      'server',
+      1,
+    ],
+    ['an ISO', `${base}isos:\n${iso('x')}${iso('y')}${iso('z')}`, 'add_iso', 'iso', 3],
+  ])('%s behind a server error is asked about, not bought again', async (_what, spec, path, kind, most) => {
+    const played = rig();
+    await played.apply(base + (kind === 'iso' ? `isos:\n${iso('x')}${iso('y')}` : ''));
+    played.emulator.setReadings({ pageSize: 1 });
+    played.emulator.setFaults([faultRule({ path, nth: 1 }, { do: 'answer', status: 500, effect: 'done' })]);
+
+    const report = await played.apply(spec);
+
+    expect(report.blocked).toMatchObject([
+      { code: 'outcome_unknown', reason: expect.stringContaining('not whole') },
+    ]);
+    expect(bought(played, kind)).toBe(most);
+  });
+
+  test('nor does one of networks that lacks a bound one', async () => {
+    const played = rig();
+    const networks = (...names: string[]) =>
+      `settings: {exclusive: true}\nnetworks:\n${names.map((name, at) => `  ${name}: {cidr: 10.${at}.0.0/24}\n`).join('')}`;
+    await played.apply(networks('a'));
+    played.emulator.setFaults([
+      faultRule({ path: 'create_network', nth: 1 }, { do: 'answer', status: 500, effect: 'done' }),
+    ]);
+    void played.clock.sleep(5_000).then(() => {
+      played.emulator.setFaults([faultRule({ path: 'list_networks' }, { do: 'truncate_list', keep: 1 })]);
+    });
+
+    const report = await played.apply(networks('a', 'b'));
+
+    expect(bought(played, 'network')).toBe(2);
+    expect(report.blocked.map(({ code }) => code)).toContain('outcome_unknown');
+  });
+});
