@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { planMarkdown } from '../../src/cli/render/plan-markdown.ts';
+import { markdownLimit, planMarkdown } from '../../src/cli/render/plan-markdown.ts';
 import { planText } from '../../src/cli/render/plan-text.ts';
 import { liveProgress } from '../../src/cli/render/progress-live.ts';
 import { changeLines, shown, span } from '../../src/cli/render/values.ts';
@@ -86,6 +86,7 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
 
   test('in Markdown lets no text of others become markup', () => {
     const text = planMarkdown(plan);
+    expect(text).not.toContain('Cut to');
     expect(text).not.toContain('<b>');
     expect(text).not.toContain('<script>');
     expect(text).not.toContain('**bold**');
@@ -132,6 +133,31 @@ function terminal(rows: number, columns: number) {
   stderr.on('data', (data: Buffer) => written.push(data.toString()));
   return { io: { stderr, env: {} } as unknown as Io, written };
 }
+
+describe('cli/render/plan-markdown', () => {
+  test('of a plan too long for a comment says what it leaves out', () => {
+    const operations = Array.from({ length: 3_000 }, (_, at) => ({
+      id: `create:servers.s${at}`,
+      key: `servers.s${at}`,
+      kind: 'server',
+      verb: 'create',
+      changes: [{ path: 'name', from: null, to: `s${at}` }],
+      needs: [],
+      spend: 'adds',
+      risk: 'billed',
+    }));
+    const warnings = operations.map(({ key }) => ({ code: 'server_differs', key, message: 'it differs' }));
+    const text = planMarkdown({ ...plan, operations, warnings } as unknown as Plan);
+    expect(text.length).toBeLessThanOrEqual(markdownLimit);
+    expect(text.length).toBeGreaterThan(markdownLimit * 0.9);
+    expect(text).toMatch(
+      /^> \*\*Cut to 60000 characters\*\*: without \d+ of 3000 lines of “Warnings”, \d+ of 3000 groups of operations\. `vdcsync plan` shows all of it\.$/m,
+    );
+    expect(text).toContain('#### Cost and effort');
+    expect(text.match(/<details>/g)?.length).toBe(text.match(/<\/details>/g)?.length);
+    expect(text).toMatch(/<sub>Looked at .*<\/sub>\n$/);
+  });
+});
 
 describe('render: live progress', () => {
   const started = (name: string): ProgressEvent =>

@@ -5,7 +5,13 @@ import { costLines, groupsOf, type PlanLine, summaryLine } from './plan-groups.t
 import { warningLine } from './plan-text.ts';
 import { changeLines } from './values.ts';
 
-/** A plan for a comment on a merge request: the summary open, the details folded. */
+/** What a comment may hold on the strictest of the usual forges is 65,536 characters; the rest is for the caller's own words. */
+export const markdownLimit = 60_000;
+
+/**
+ * A plan for a comment on a merge request: the summary open, the details folded. What would pass
+ * `markdownLimit` is left out, details first, and counted in a note.
+ */
 export function planMarkdown(plan: Plan): string {
   const title = `### vdcsync: project ${plan.project.id} (${escaped(plan.project.name)}, ${escaped(plan.project.status)})`;
   const groups = groupsOf(plan).map(({ title: group, lines }) =>
@@ -20,8 +26,6 @@ export function planMarkdown(plan: Plan): string {
   );
   const warnings = plan.warnings.map((warning) => `- ${escaped(warningLine(warning, plainPaint))}`);
   const costs = costLines(plan).map((line) => `- ${escaped(line)}`);
-  const section = (heading: string, lines: readonly string[]) =>
-    lines.length === 0 ? [] : [`#### ${heading}\n\n${lines.join('\n')}`];
   const dangers = plan.operations
     .filter(
       ({ risk, replacement, verb }) =>
@@ -38,17 +42,59 @@ export function planMarkdown(plan: Plan): string {
       ? []
       : [`- ${inline(operation.key)}: ${consequences(operation, plan).map(escaped).join('; ')}`],
   );
-  return `${[
-    title,
-    `**${escaped(summaryLine(plan))}**`,
-    ...section('Deleted or replaced', dangers),
-    ...section('Traffic', traffic),
-    ...section('Blocked: needs a person', blocked),
-    ...section('Warnings', warnings),
-    ...section('Cost and effort', costs),
-    ...groups,
-    `<sub>Looked at ${escaped(plan.observed_at)}, ${inline(plan.digest)}</sub>`,
-  ].join('\n\n')}\n`;
+  const head = [title, `**${escaped(summaryLine(plan))}**`];
+  const foot = `<sub>Looked at ${escaped(plan.observed_at)}, ${inline(plan.digest)}</sub>`;
+  const page = new Page(markdownLimit - [...head, foot].join('\n\n').length - noteRoom);
+  // It is short, and nothing that is long shall push it out.
+  const money = page.section('Cost and effort', costs);
+  const body = [
+    ...page.section('Deleted or replaced', dangers),
+    ...page.section('Blocked: needs a person', blocked),
+    ...page.section('Traffic', traffic),
+    ...page.section('Warnings', warnings),
+    ...money,
+    ...page.take(groups, 'groups of operations'),
+  ];
+  return `${[...head, ...page.note(), ...body, foot].join('\n\n')}\n`;
+}
+
+const noteRoom = 500;
+
+/** Takes what there is room for, and remembers how much there was not. */
+class Page {
+  #room: number;
+  readonly #left: string[] = [];
+
+  constructor(room: number) {
+    this.#room = room;
+  }
+
+  section(heading: string, lines: readonly string[]): string[] {
+    if (lines.length === 0) return [];
+    const title = `#### ${heading}\n\n`;
+    this.#room -= title.length + 2;
+    const taken = this.take(lines, `lines of “${heading}”`);
+    return taken.length === 0 ? [] : [`${title}${taken.join('\n')}`];
+  }
+
+  take(parts: readonly string[], what: string): string[] {
+    const taken: string[] = [];
+    for (const part of parts) {
+      if (this.#room < part.length + 2) continue;
+      this.#room -= part.length + 2;
+      taken.push(part);
+    }
+    if (taken.length < parts.length)
+      this.#left.push(`${parts.length - taken.length} of ${parts.length} ${what}`);
+    return taken;
+  }
+
+  note(): string[] {
+    if (this.#left.length === 0) return [];
+    return [
+      `> **Cut to ${markdownLimit} characters**: without ${this.#left.join(', ')}. \`vdcsync plan\` shows all of it.`,
+    ];
+  }
 }
 
 /** A `diff` block colours by the first character of a line. */
