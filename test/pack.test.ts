@@ -47,6 +47,7 @@ describe('the package', () => {
       'dist/index.d.ts',
       'schemas/plan.schema.json',
       'examples/profile.yaml',
+      'man/vdcsync.1',
       'LICENSE',
     ])
       expect(packed).toContain(path);

@@ -57,3 +57,59 @@ export function exampleText(name: string): string {
   const width = Math.max(...own.map(([call]) => call.length));
   return `\nExamples:\n${own.map(([call, does]) => `  ${call.padEnd(width)}  ${does}`).join('\n')}`;
 }
+
+/** What is taken from the environment. Flags come before it. */
+export const environment: readonly (readonly [name: string, meaning: string])[] = [
+  ['VDC_BASE_URL', 'where the API is; ends in its version, such as /v1'],
+  ['VDC_TOKEN', 'the API token, or'],
+  ['VDC_TOKEN_FILE', 'a file that holds it (read again when it changes)'],
+  ['VDCSYNC_STATE', 'like --state'],
+  ['VDCSYNC_API_PROFILE', 'like --api-profile'],
+  ['VDCSYNC_PRICES', 'like --prices'],
+  ['VDCSYNC_HTTP_TOKEN', 'asked for by status, metrics and page of run (or …_FILE)'],
+  ['VDCSYNC_WEBHOOK_SECRET', 'of POST /hooks/FORGE; two, separated by a comma, while rotating (or …_FILE)'],
+  ['VDCSYNC_GIT_TOKEN', 'for --git-url over https (or …_FILE); more in docs/operating.md'],
+  ['VDCSYNC_NOTIFY_URL', 'where run tells changes, as JSON (or …_FILE); VDCSYNC_SLACK_URL for Slack'],
+  ['LOG_LEVEL', 'silent, fatal, error, warn, info (default), debug, trace'],
+  ['LOG_FORMAT', 'text, json'],
+  ['NO_COLOR', 'no colours'],
+];
+
+/** What the process ends with. */
+export const endings: readonly (readonly [code: number, meaning: string])[] = [
+  [0, 'done'],
+  [1, 'failed, or declined at the question'],
+  [2, 'with --detailed-exitcode: a plan has changes, a project has not converged'],
+  [3, 'blocked: something needs a person (plan and status: with --detailed-exitcode)'],
+  [64, 'wrong usage'],
+  [130, 'interrupted; the next run goes on'],
+];
+
+/** Files that are there without being named. */
+export const files: readonly (readonly [path: string, meaning: string])[] = [
+  ['vdcsync.yaml', 'the spec, where no -f names one; then vdcsync.yml, vdc.yaml, vdc.yml'],
+  ['.vdcsync/state.db', 'the state: which live resource a key stands for, and every write ever sent'],
+  ['.vdcsync/emulator.json', 'the world of --emulator; with the state deleted, it begins anew'],
+];
+
+/** The text below the list of commands. */
+export function programHelp(): string {
+  return [
+    '',
+    'Environment:',
+    ...rows(environment),
+    '',
+    'Exit codes:',
+    ...rows(endings.map(([code, meaning]) => [String(code), meaning])),
+    '',
+    'Files:',
+    ...rows(files),
+    '',
+    'Try it without an API:  vdcsync init --yes --emulator && vdcsync apply --emulator',
+  ].join('\n');
+}
+
+function rows(pairs: readonly (readonly [string, string])[]): string[] {
+  const width = Math.max(...pairs.map(([name]) => name.length));
+  return pairs.map(([name, meaning]) => `  ${name.padEnd(width)}  ${meaning}`);
+}

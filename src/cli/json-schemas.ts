@@ -3,6 +3,7 @@ import { projectSchemaText, schemaPath } from '../spec/generate-schema.ts';
 import { planSchema } from './plan-schema.ts';
 import { pricesSchema, profileSchema } from './profile.ts';
 
+import { manPage } from './reference/man.ts';
 import { cliPage, codesPage, specPage } from './reference/pages.ts';
 import {
   doctorSchema,
@@ -32,6 +33,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ['schemas/profile.schema.json', profileJsonSchema()],
     ['schemas/prices.schema.json', pricesJsonSchema()],
     ['docs/reference/cli.md', cliPage()],
+    ['man/vdcsync.1', manPage()],
     ['docs/reference/file.md', specPage()],
     ['docs/reference/codes.md', codesPage()],
     ...Object.entries(results).map(

@@ -13,7 +13,7 @@ import type { StatusFlags } from './commands/status.ts';
 import type { ValidateFlags } from './commands/validate.ts';
 import type { RunFlags } from './daemon-settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
-import { exampleText } from './help.ts';
+import { exampleText, programHelp } from './help.ts';
 import { planFormats } from './plan-formats.ts';
 import type { Io } from './terminal.ts';
 import { version } from './version.ts';
@@ -71,7 +71,7 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .exitOverride()
     .configureOutput(outputTo(io))
     .showHelpAfterError('(--help shows what there is)')
-    .addHelpText('after', environmentHelp);
+    .addHelpText('after', programHelp());
 
   withFile(command('validate', 'check the file offline; every error at once, as file:line:col: message'))
     .addOption(textOrJson())
@@ -349,23 +349,3 @@ function positiveNumber(text: string): number {
   if (text.trim() !== '' && Number.isFinite(value) && value > 0) return value;
   throw new InvalidArgumentError('It must be a number over 0.');
 }
-
-const environmentHelp = `
-Environment:
-  VDC_BASE_URL         where the API is; ends in its version, such as /v1
-  VDC_TOKEN            the API token, or
-  VDC_TOKEN_FILE       a file that holds it (read again when it changes)
-  VDCSYNC_STATE        like --state
-  VDCSYNC_API_PROFILE  like --api-profile
-  VDCSYNC_HTTP_TOKEN       asked for by status, metrics and page of run (or …_FILE)
-  VDCSYNC_WEBHOOK_SECRET   of POST /hooks/FORGE; two, separated by a comma, while rotating (or …_FILE)
-  VDCSYNC_GIT_TOKEN        for --git-url over https (or …_FILE); more in docs/operating.md
-  VDCSYNC_PRICES       like --prices
-  LOG_LEVEL            silent, fatal, error, warn, info, debug, trace
-  LOG_FORMAT           text, json
-  NO_COLOR             no colours
-
-Exit codes:
-  0 done  1 failed  2 plan has changes  3 blocked  64 wrong usage  130 interrupted
-
-Try it without an API:  vdcsync apply --emulator -f vdcsync.yaml`;

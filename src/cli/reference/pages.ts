@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander';
 import { projectJsonSchema } from '../../spec/json-schema.ts';
-import { exampleText } from '../help.ts';
+import { endings, environment, exampleText, files } from '../help.ts';
 import { createProgram } from '../program.ts';
 import type { Io } from '../terminal.ts';
 import { codes } from './codes.ts';
@@ -12,8 +12,20 @@ export function cliPage(): string {
   const program = createProgram({} as Io, () => undefined);
   const commands = program.commands.filter((each) => each.name() !== 'help');
   return page('The command line', [
-    'Exit codes: 0 done, 1 failed, 2 a plan with `--detailed-exitcode` has changes, 3 blocked, 64 wrong usage, 130 interrupted.',
+    `With no command it is \`vdcsync run\`. Each has \`--help\`; \`man vdcsync\` has all of it.`,
     ...commands.map(commandSection),
+    `## Environment\n\n${table(
+      ['variable', ''],
+      environment.map(([name, meaning]) => [`\`${name}\``, meaning]),
+    )}`,
+    `## Exit codes\n\n${table(
+      ['code', ''],
+      endings.map(([code, meaning]) => [String(code), meaning]),
+    )}`,
+    `## Files\n\n${table(
+      ['file', ''],
+      files.map(([path, meaning]) => [`\`${path}\``, meaning]),
+    )}`,
   ]);
 }
 
