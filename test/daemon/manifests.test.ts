@@ -1,0 +1,134 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Ajv } from 'ajv';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import addFormats from 'ajv-formats';
+import ts from 'typescript';
+import { describe, expect, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { folderWith } from '../cli/run.ts';
+import { program } from './support.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const example = (name: string) => readFileSync(join(root, 'examples', name), 'utf8');
+const store = createRequire(import.meta.url)
+  .resolve('schemastore/package.json')
+  .replace('package.json', 'schemas/json');
+
+/** What a published schema has against a document; nothing where it holds. */
+function complaints(schema: string, draft: 'draft-07' | '2019-09', document: unknown): string[] {
+  const options = { strict: false, allErrors: true, validateFormats: true };
+  const ajv = draft === 'draft-07' ? new Ajv(options) : new Ajv2019(options);
+  addFormats.default(ajv);
+  // Compose's durations are its own: 15s, 1m30s.
+  ajv.addFormat('duration', /^(\d+(\.\d+)?(us|ms|s|m|h))+$/);
+  const text = readFileSync(join(store, schema), 'utf8');
+  // Names of older drafts that refer to nothing.
+  const validate = ajv.compile(
+    JSON.parse(text, (key, value) => {
+      const isOld = key === '$schema' || (key === 'id' && typeof value === 'string');
+      return isOld ? undefined : value;
+    }),
+  );
+  validate(document);
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+}
+
+const schemas = {
+  compose: ['raw.githubusercontent.com/compose-spec/compose-spec/master/schema/compose-spec.json', '2019-09'],
+  github: ['github-workflow.json', 'draft-07'],
+  gitlab: [
+    'gitlab.com/gitlab-org/gitlab/-/raw/master/app/assets/javascripts/editor/schema/ci.json',
+    'draft-07',
+  ],
+} as const;
+
+describe('examples: against the schemas that their readers publish', () => {
+  test('compose', () => {
+    const compose = parse(example('compose/compose.yaml'));
+    expect(complaints(...schemas.compose, compose)).toEqual([]);
+    const { vdcsync } = compose.services;
+    const wrong = { ...compose, services: { vdcsync: { ...vdcsync, stop_grace: '15s' } } };
+    expect(complaints(...schemas.compose, wrong).join()).toContain('additional properties');
+  });
+
+  test('GitHub Actions', () => {
+    const workflow = parse(example('github-actions/vdcsync.yml'));
+    expect(complaints(...schemas.github, workflow)).toEqual([]);
+    const { plan, apply } = workflow.jobs;
+    const wrong = { ...workflow, jobs: { plan, apply: { ...apply, 'timeout-minute': 60 } } };
+    expect(complaints(...schemas.github, wrong)).not.toEqual([]);
+  });
+
+  test('GitLab CI', () => {
+    const pipeline = parse(example('gitlab-ci/.gitlab-ci.yml'));
+    expect(complaints(...schemas.gitlab, pipeline)).toEqual([]);
+    const wrong = { ...pipeline, apply: { ...pipeline.apply, resource_groups: 'vdcsync' } };
+    expect(complaints(...schemas.gitlab, wrong)).not.toEqual([]);
+  });
+
+  test.each(readdirSync(join(root, 'examples/kubernetes')))('Kubernetes: %s', (name) => {
+    const documents = parseAllDocuments(example(`kubernetes/${name}`)).map((each) => each.toJS());
+    expect(typeErrors(documents)).toEqual([]);
+    const wrong = JSON.parse(JSON.stringify(documents));
+    const deployment = wrong.find(({ kind }: { kind: string }) => kind === 'Deployment');
+    deployment.spec.replicas = 'two';
+    deployment.spec.template.spec.containers[0].liveness = {};
+    const found = typeErrors(wrong).join('\n');
+    expect(found).toMatch(/'string' is not assignable to type 'number'/);
+    expect(found).toMatch(/'"liveness"' does not exist in type 'Container'/);
+  }, 60_000);
+
+  test.runIf(existsSync('/usr/bin/systemd-analyze'))(
+    'systemd knows every directive of the unit',
+    async () => {
+      const verify = (unit: string) => {
+        const path = join(folderWith({ 'vdcsync.service': unit }), 'vdcsync.service');
+        return program('sh', ['-c', `systemd-analyze verify --man=no '${path}' 2>&1`], root);
+      };
+      const unit = example('systemd/vdcsync.service');
+      expect(await verify(unit)).toBe('');
+      expect(await verify(unit.replace('RestartSec=', 'RestartSecond='))).toMatch(
+        /Unknown key (name )?'RestartSecond'/,
+      );
+    },
+  );
+});
+
+const groups: Readonly<Record<string, string>> = {
+  v1: 'core/v1',
+  'apps/v1': 'apps/v1',
+  'networking.k8s.io/v1': 'networking/v1',
+  'policy/v1': 'policy/v1',
+};
+
+/**
+ * What Kubernetes' own types have against manifests: each becomes a literal of its kind's type,
+ * so that a field of a wrong type and one that does not exist are errors of the compiler.
+ */
+function typeErrors(documents: readonly { apiVersion: string; kind: string }[]): string[] {
+  const code = documents.map((document, index) => {
+    const type = `import('kubernetes-types/${groups[document.apiVersion]}').${document.kind}`;
+    return `export const manifest${index}: ${type} = ${JSON.stringify(document)};`;
+  });
+  const file = join(root, 'test/daemon/virtual-manifests.ts');
+  const options: ts.CompilerOptions = {
+    strict: true,
+    noEmit: true,
+    types: [],
+    module: ts.ModuleKind.NodeNext,
+    moduleResolution: ts.ModuleResolutionKind.NodeNext,
+  };
+  const host = ts.createCompilerHost(options);
+  const { getSourceFile, fileExists } = host;
+  host.fileExists = (name) => name === file || fileExists(name);
+  host.getSourceFile = (name, ...rest) =>
+    name === file
+      ? ts.createSourceFile(name, code.join('\n'), ts.ScriptTarget.ES2022)
+      : getSourceFile(name, ...rest);
+  return ts
+    .getPreEmitDiagnostics(ts.createProgram([file], options, host))
+    .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+}
