@@ -164,8 +164,22 @@ export async function resolveIntent(
       return absentOutcome(run, intent);
     case 'abandon':
       await close(run, intent, 'abandoned', 'a person gave it up');
-      return `${key}: the ${intent.verb} is given up; what it may have made is nobody's.`;
+      return `${key}: the ${intent.verb} is given up. ${leftBehind(run, intent)}`;
   }
+}
+
+/** What is known of what a write made is named, for nothing is bound to it. */
+function leftBehind({ world }: Run, { verb, kind, resourceId }: Intent): string {
+  if (verb !== 'create') return 'What it stands for stays bound, as it is.';
+  if (resourceId === undefined) return "What it may have made is nobody's, and is billed if it is there.";
+  const noun = kind === 'ip' ? 'address' : kind.replaceAll('_', ' ');
+  const name = kind === 'ip' ? world.ip(resourceId)?.address : resourceId;
+  const held = kind === 'server' ? world.ipsOf(resourceId).map(({ address }) => address) : [];
+  const what = [`${noun} ${name ?? resourceId}`, ...held.map((address) => `address ${address}`)].join(
+    ' and ',
+  );
+  const unseen = kind === 'server' && held.length === 0 ? ', which no plan will show' : '';
+  return `It made ${what}${unseen}: nobody's now, and billed as long as it is there.`;
 }
 
 function isAnother({ deps, world }: Run, key: ResourceKey): boolean {
@@ -230,12 +244,15 @@ function takenFrom(run: Run, { key, kind, id, parentId, identity }: Binding): St
 /** A person's word goes where reads tell nothing, and not against what they do tell. */
 async function absentOutcome(run: Run, intent: Intent): Promise<string> {
   const { key, verb, kind } = intent;
+  refuseTooSoon(run, intent);
   const read = run.cache.since(run.deps.clock.monotonic());
   const found = await run.kindOf(kind).evidence(intent, read, (each) => run.known(each, intent));
   if (verb === 'delete' && found.verdict !== 'done') {
     throw new ConfigError(`${key} is still there, so its deletion cannot be taken as done: use --abandon.`);
   }
-  if (verb !== 'delete' && found.verdict === 'done' && found.certain) {
+  const isThere =
+    found.verdict === 'pending' || found.verdict === 'failed' || (found.verdict === 'done' && found.certain);
+  if (verb !== 'delete' && isThere) {
     throw new ConfigError(`${key} is not absent: it is ${found.id}. Use --adopt ${found.id}.`);
   }
   const changes = verb === 'delete' ? released(run, key, 'a person said that it is gone') : [];
@@ -247,6 +264,17 @@ async function absentOutcome(run: Run, intent: Intent): Promise<string> {
       ? ''
       : ` But address ${left.join(', ')} came meanwhile, is free and is billed: release it, if it is nobody's.`;
   return `${key}: taken as absent; the next apply goes on from there.${billed}`;
+}
+
+/** A write that nobody has answered may take effect until its time-out and a while longer. */
+function refuseTooSoon({ deps }: Run, { key, ambiguous, phase, lastSentAt }: Intent): void {
+  if (!ambiguous && phase !== 'sending') return;
+  const age = deps.clock.now() - lastSentAt;
+  const rest = deps.requestTimeoutMs + 30_000 - age;
+  if (age < 0 || rest <= 0) return;
+  throw new ConfigError(
+    `${key} was sent ${Math.round(age / 1000)} s ago and may still take effect: say so again in ${Math.ceil(rest / 1000)} s.`,
+  );
 }
 
 /** What a server that came and went may have left: nothing would tell of it any more. */

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
+import type { Resolution } from '../../src/engine/engine.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
+
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
+const web = (more = '') => `${head}${more}servers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
+const key = 'servers.web' as ResourceKey;
+
+const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
+const resolve = (played: Rig, spec: string, resolution: Resolution) =>
+  played.clock.run(played.engine.resolve(load(spec), key, resolution));
+
+/** Accepted, and its task never ends. */
+async function stuck(): Promise<Rig> {
+  const played = rig();
+  await played.apply(head);
+  played.emulator.setFaults([
+    faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck', leaves: 'everything' }),
+  ]);
+  await played.apply(web());
+  played.emulator.setFaults([]);
+  played.restart();
+  return played;
+}
+
+describe('engine/decide: resolve --absent', () => {
+  test('is refused while the reads show what was made, ready or not', async () => {
+    const played = rig();
+    const addresses = 'ips:\n  a: {}\n';
+    await played.apply(head + addresses);
+    played.emulator.setReadings({ pageSize: 1 });
+    await played.apply(web(addresses));
+
+    await expect(resolve(played, web(addresses), { type: 'absent' })).rejects.toThrow('Use --adopt 2001');
+
+    played.emulator.setReadings({ pageSize: null });
+    await played.clock.run(played.engine.resolve(load(web(addresses)), key, { type: 'adopt', id: '2001' }));
+    expect((await played.apply(web(addresses))).outcome).toBe('converged');
+    expect(project(played).servers).toHaveLength(1);
+  });
+
+  test('is refused as long as the write may still be on its way', async () => {
+    const played = rig();
+    await played.apply(head);
+    played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, { do: 'late', ms: 20_000 })]);
+    const halt = new AbortController();
+    void played.clock.sleep(5_000).then(() => halt.abort(new Error('interrupted')));
+    await played.apply(web(), { halt: halt.signal }).catch(() => undefined);
+    played.restart();
+
+    await expect(resolve(played, web(), { type: 'absent' })).rejects.toThrow('may still take effect');
+
+    await played.clock.advance(120_000);
+    expect((await played.apply(web())).outcome).toBe('converged');
+    expect(project(played).servers).toHaveLength(1);
+  });
+});
+
+describe('engine/decide: resolve --abandon', () => {
+  test('names what it leaves billed; that stands in the plans from then on, and nothing is bought beside it', async () => {
+    const played = await stuck();
+    const [address] = project(played).ips.map((each) => each.address);
+
+    const said = await resolve(played, web(), { type: 'abandon' });
+    const report = await played.apply(web());
+
+    expect(said).toContain(`server 2001 and address ${address}`);
+    expect(report.plan.warnings.map(({ message }) => message).join()).toContain(`server 2001 (${address})`);
+    expect(report.blocked).toMatchObject([
+      {
+        key: 'servers.web',
+        code: 'unmanaged_resources',
+        resolve: expect.stringContaining('adopt servers.web 2001'),
+      },
+    ]);
+    expect(project(played).servers).toHaveLength(1);
+  });
+});
