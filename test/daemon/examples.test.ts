@@ -101,6 +101,15 @@ describe('examples: where the daemon runs', () => {
     expect(of('Service').spec.selector).toEqual(spec.template.metadata.labels);
   });
 
+  test('Kubernetes: a fleet has no volume that lasts, and a call that is right', async () => {
+    const [deployment] = parseAllDocuments(text('kubernetes/fleet.yaml')).map((each) => each.toJS());
+    const { containers, volumes } = deployment.spec.template.spec;
+    await checkArguments(containers[0].args);
+    checkVariables(text('kubernetes/fleet.yaml'));
+    expect(deployment.spec.replicas).toBeGreaterThan(1);
+    expect(volumes.some((each: object) => 'persistentVolumeClaim' in each)).toBe(false);
+  });
+
   test('systemd: its call and its time to end', async () => {
     const unit = text('systemd/vdcsync.service');
     const call = /^ExecStart=\/usr\/bin\/env vdcsync (.*)$/m.exec(unit)?.[1]?.split(' ') ?? [];

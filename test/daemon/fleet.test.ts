@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
-import { folderWith } from '../cli/run.ts';
+import { folderWith, inProcess } from '../cli/run.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { createRepository } from './git-server.ts';
 import { type DaemonOptions, emulate, type RunningDaemon, startDaemon, until } from './support.ts';
@@ -315,7 +315,51 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
       'one of them tells of each project',
     );
   }, 60_000);
+
+  test('docs/how-to/fleet.md: its files, its calls and what it shows', async () => {
+    const page = readFileSync(new URL('../../docs/how-to/fleet.md', import.meta.url), 'utf8');
+    const folder = folderWith(
+      Object.fromEntries(
+        [...page.matchAll(/```yaml\n# file: (\S+)\n([\s\S]*?)```/g)].map(([, name = '', body = '']) => [
+          name,
+          body,
+        ]),
+      ),
+    );
+    const api = await cloud();
+    const state = `${await database('documented')}?application_name=fleet`;
+    const env = {
+      VDCSYNC_STATE: state,
+      SHOP_TOKEN: api.emulator.tokens(4711).readWrite,
+      BLOG_TOKEN: api.emulator.tokens(4712).readWrite,
+    };
+    const [, call = ''] = /^vdcsync run (.*)$/m.exec(page) ?? [];
+    const one = await startDaemon(api, { folder, args: call.split(' '), env });
+    const fleet = await until(
+      () => fleetOf(one),
+      ({ projects }) => projects.length === 2 && projects.every(({ condition }) => condition === 'converged'),
+      'both projects are converged',
+    );
+    const [, shown = ''] = /```json\n([\s\S]*?)```/.exec(page) ?? [];
+    expect(shapeOf(fleet)).toEqual(shapeOf(JSON.parse(shown)));
+    const metrics = await (await fetch(`${one.url}/metrics`)).text();
+    for (const [name] of page.matchAll(/vdcsync_fleet_\w+/g)) expect(metrics).toContain(name);
+    const [, settle = ''] = /^vdcsync (resolve .*)$/m.exec(page) ?? [];
+    const args = settle.replace('"$VDCSYNC_STATE&state=4711"', `${state}&state=4711`).split(' ');
+    const { stderr } = await inProcess(args, {
+      cwd: folder,
+      env: { ...env, VDC_BASE_URL: api.baseUrl, VDCSYNC_API_PROFILE: 'profile.yaml' },
+    });
+    expect(stderr).toMatch(/servers\.web-1/);
+  }, 60_000);
 });
+
+/** The names in a value, without what stands under them. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf);
+  if (typeof value !== 'object' || value === null) return 'a value';
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, shapeOf(each)]));
+}
 
 /** Takes notifications. */
 async function receiver(): Promise<{
