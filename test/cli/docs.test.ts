@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -32,7 +32,10 @@ async function follow(page: string): Promise<number> {
   let commands = 0;
   for (const { language, lines } of blocksOf(page)) {
     const file = /^# file: (\S+)$/.exec(lines[0] ?? '')?.[1];
-    if (language === 'yaml' && file !== undefined) writeFileSync(join(cwd, file), lines.slice(1).join('\n'));
+    if (language === 'yaml' && file !== undefined) {
+      mkdirSync(dirname(join(cwd, file)), { recursive: true });
+      writeFileSync(join(cwd, file), lines.slice(1).join('\n'));
+    }
     if (language !== 'console') continue;
     for (const line of lines) {
       const [, command = '', , exit = '0'] = /^\$ (.*?)( +# exits (\d+))?$/.exec(line) ?? [];
