@@ -2,9 +2,9 @@ import * as z from 'zod';
 import { projectSchemaText, schemaPath } from '../spec/generate-schema.ts';
 import { planSchema } from './plan-schema.ts';
 import { pricesSchema, profileSchema } from './profile.ts';
-
+import { daemonStatusSchema } from './reference/daemon-status-schema.ts';
 import { manPage } from './reference/man.ts';
-import { cliPage, codesPage, specPage } from './reference/pages.ts';
+import { cliPage, codesPage, metricsPage, specPage } from './reference/pages.ts';
 import {
   doctorSchema,
   errorSchema,
@@ -23,6 +23,7 @@ const results = {
   validate: validationSchema,
   settled: settledSchema,
   error: errorSchema,
+  'daemon-status': daemonStatusSchema,
 };
 
 /** Every generated file: its path from the repository's root, and its text. */
@@ -36,11 +37,16 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ['man/vdcsync.1', manPage()],
     ['docs/reference/file.md', specPage()],
     ['docs/reference/codes.md', codesPage()],
+    ['docs/reference/metrics.md', metricsPage()],
     ...Object.entries(results).map(
       ([name, schema]) =>
         [
           `schemas/${name}.schema.json`,
-          rendered(name, `Result of vdcsync ${name}`, z.toJSONSchema(schema, { io: 'output' })),
+          rendered(
+            name,
+            name === 'daemon-status' ? 'GET /status of vdcsync run' : `Result of vdcsync ${name}`,
+            z.toJSONSchema(schema, { io: 'output' }),
+          ),
         ] as const,
     ),
   ]);

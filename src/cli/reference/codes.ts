@@ -72,6 +72,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   in_flight: ['a write of an earlier run is not settled', '`vdcsync apply` settles it'],
   iso_in_use: ['a drive holds the ISO', 'write `iso: null` in that server, and apply that first'],
   ip_in_use: ['the address is attached to a server that stays', 'delete the server first'],
+  profile_changed: [
+    'a write is unsettled, and the API profile would have it sent as another request now',
+    '`vdcsync resolve`, or put the profile back',
+  ],
   key_too_old: ['a write is unsettled, and its key too old to be sent again', '`vdcsync resolve`'],
   left_out: ['`--target` or `--exclude` leaves operations out', 'nothing: the next plan shows them'],
   max_deletions: [

@@ -1,4 +1,5 @@
 import type { Command, Option } from 'commander';
+import { describeMetrics } from '../../daemon/http/metrics.ts';
 import { projectJsonSchema } from '../../spec/json-schema.ts';
 import { endings, environment, exampleText, files } from '../help.ts';
 import { createProgram } from '../program.ts';
@@ -115,6 +116,32 @@ function kindOfValue({ type, enum: words, const: only, anyOf, items }: Schema): 
     .map((each) => names[each] ?? each)
     .join(' or ');
 }
+
+/** What `/metrics` of the daemon gives. */
+export function metricsPage(): string {
+  const list = describeMetrics().map(({ name, type, help, labels }) => [
+    `\`${name}\``,
+    type,
+    labels.map((label) => `\`${label}\``).join(' '),
+    help,
+  ]);
+  return page('Metrics', [
+    'What `GET /metrics` of `vdcsync run` gives, beside what the process itself tells (`vdcsync_process_…`, `vdcsync_nodejs_…`). `project` is the id of the project; counters begin anew with the process.',
+    table(['metric', 'type', 'labels', ''], list),
+    alerts,
+  ]);
+}
+
+const alerts = `## Alerts worth having
+
+\`\`\`
+vdcsync_blocked > 0                              # something needs a person
+vdcsync_drift_age_seconds > 3600                 # not as its file says for an hour
+vdcsync_spec_valid == 0                          # the newest spec is broken, the last good one is in force
+vdcsync_idle_addresses > 0                       # billed, and of no use
+increase(vdcsync_throttled_total[15m]) > 0       # somebody else uses the token, too
+time() - vdcsync_last_pass_timestamp_seconds > 1800
+\`\`\``;
 
 /** Every code of a blocked operation, a failure or a warning. */
 export function codesPage(): string {

@@ -11,11 +11,70 @@ import type { Delivery } from './webhooks.ts';
 const prefix = 'vdcsync_';
 const durationBuckets = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600];
 
+/** What is taken from the facts: its meaning, then its labels. */
+const gauges = {
+  fleet_works: ['1 while this replica works on the project, 0 where it was the last to do so', 'project'],
+  build_info: ['The running version', 'version'],
+  ready: ['Whether /readyz says so'],
+  source_up: ['Whether the source could be read the last time'],
+  source_read_timestamp_seconds: ['When the source was last read'],
+  commit_info: ['The commit that is in force', 'commit', 'ref'],
+  fleet_leader: ['Whether this replica reads the source'],
+  fleet_up: ['Whether the database that the fleet shares could be asked'],
+  condition: ['How the project stands: 1 for what applies', 'project', 'condition'],
+  converged: ['Whether the project is as its file says', 'project'],
+  spec_valid: ['Whether the newest spec can be used', 'project'],
+  blocked: ['Operations that need a person', 'project'],
+  in_flight: ['Operations that are being carried out', 'project'],
+  pending_operations: ['Operations that the last look asks for', 'project', 'verb'],
+  held_scopes: ['Classes of writes that the API refuses for now', 'project'],
+  last_pass_timestamp_seconds: ['When the last pass ended', 'project'],
+  drift_age_seconds: ['Since when the project has not been as its file says', 'project'],
+  oldest_read_age_seconds: ['Age of the oldest answer in use', 'project'],
+  open_writes: ['Writes whose end is not known yet', 'project'],
+  backed_off_keys: ['Keys that are left alone for a while after failures', 'project'],
+  budget_limit: ['Requests that one window allows', 'project', 'budget'],
+  budget_used: ['Requests in the last window', 'project', 'budget'],
+  billed_resources: ['Billed resources that are managed', 'project', 'kind'],
+  billed_addresses: ['Addresses in the project, all of them billed', 'project'],
+  idle_addresses: ['Addresses that are billed and attached to nothing', 'project'],
+  unmanaged_addresses: ['Addresses that no key stands for', 'project'],
+} as const satisfies Readonly<Record<string, readonly [help: string, ...labels: string[]]>>;
+type GaugeName = keyof typeof gauges;
+
+/** One metric as a reference has it. */
+export interface MetricDescription {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+/** Every metric of the daemon's own, by name; those of the process come from the library. */
+export function describeMetrics(): MetricDescription[] {
+  const counted = new Metrics('', { ofProcess: false }).registry.getMetricsAsArray().flatMap((metric) => {
+    const type = metric instanceof Histogram ? 'histogram' : 'counter';
+    const { name, help, labelNames } = metric as unknown as Named;
+    return metric instanceof Gauge ? [] : [{ name, type, help, labels: labelNames }];
+  });
+  const taken = Object.entries(gauges).map(([name, [help, ...labels]]) => {
+    return { name: `${prefix}${name}`, type: 'gauge', help, labels };
+  });
+  return [...counted, ...taken].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** What the library's types leave out. */
+interface Named {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+}
+
 /** Prometheus metrics: counted as things happen, or taken from the facts when somebody asks. */
 export class Metrics {
   readonly registry = new Registry();
   readonly #seen = new Map<number, RequestCounts>();
-  readonly #gauges = new Map<string, Gauge>();
+  readonly #gauges = new Map<GaugeName, Gauge>();
   readonly #passes = this.#counter('passes_total', 'Passes by how they ended', ['project', 'outcome']);
   readonly #operations = this.#counter('operations_total', 'Operations by kind, verb and outcome', [
     'project',
@@ -43,9 +102,9 @@ export class Metrics {
     'verb',
   ]);
 
-  constructor(version: string) {
-    collectDefaultMetrics({ register: this.registry, prefix });
-    this.#set('build_info', 'The running version', { version }, 1);
+  constructor(version: string, { ofProcess = true } = {}) {
+    if (ofProcess) collectDefaultMetrics({ register: this.registry, prefix });
+    this.#set('build_info', { version }, 1);
   }
 
   countPass(project: number, { outcome, startedAt, endedAt }: PassRecord): void {
@@ -73,19 +132,14 @@ export class Metrics {
   async render(daemon: Daemon): Promise<string> {
     for (const gauge of this.#gauges.values()) if (gauge !== this.#gauges.get('build_info')) gauge.reset();
     const source = daemon.desk.state();
-    this.#set('ready', 'Whether /readyz says so', {}, daemon.notReady().length === 0 ? 1 : 0);
-    this.#set(
-      'source_up',
-      'Whether the source could be read the last time',
-      {},
-      source.error === undefined ? 1 : 0,
-    );
+    this.#set('ready', {}, daemon.notReady().length === 0 ? 1 : 0);
+    this.#set('source_up', {}, source.error === undefined ? 1 : 0);
     if (source.readAt !== undefined) {
-      this.#set('source_read_timestamp_seconds', 'When the source was last read', {}, source.readAt / 1000);
+      this.#set('source_read_timestamp_seconds', {}, source.readAt / 1000);
     }
     if (source.commit !== undefined) {
       const { id: commit, ref } = source.commit;
-      this.#set('commit_info', 'The commit that is in force', { commit, ref }, 1);
+      this.#set('commit_info', { commit, ref }, 1);
     }
     const elsewhere = await this.#takeSeats(daemon);
     for (const project of daemon.projects()) {
@@ -98,56 +152,50 @@ export class Metrics {
   async #takeSeats({ fleet }: Daemon): Promise<ReadonlySet<number>> {
     if (fleet === undefined) return new Set();
     const { replica, board } = fleet;
-    this.#set('fleet_leader', 'Whether this replica reads the source', {}, fleet.leads() ? 1 : 0);
+    this.#set('fleet_leader', {}, fleet.leads() ? 1 : 0);
     const seats = await board.seats().catch(() => undefined);
     const up = seats === undefined ? 0 : 1;
-    this.#set('fleet_up', 'Whether the database that the fleet shares could be asked', {}, up);
+    this.#set('fleet_up', {}, up);
     if (seats === undefined) return new Set();
     for (const seat of seats.filter((each) => knower(each) === replica)) {
       const works = seat.worker === replica ? 1 : 0;
-      const help = '1 while this replica works on the project, 0 where it was the last to do so';
-      this.#set('fleet_works', help, { project: String(seat.project) }, works);
+      this.#set('fleet_works', { project: String(seat.project) }, works);
     }
     return new Set(seats.filter((each) => knower(each) !== replica).map(({ project }) => project));
   }
 
   #take(facts: ProjectFacts): void {
     const { id: project, known, plan } = facts;
-    const gauge = (name: string, help: string, value: number, labels: Record<string, string> = {}) =>
-      this.#set(name, help, { project: String(project), ...labels }, value);
+    const gauge = (name: GaugeName, value: number, labels: Record<string, string> = {}) =>
+      this.#set(name, { project: String(project), ...labels }, value);
     for (const condition of conditions) {
-      gauge(
-        'condition',
-        'How the project stands: 1 for what applies',
-        facts.condition === condition ? 1 : 0,
-        {
-          condition,
-        },
-      );
+      gauge('condition', facts.condition === condition ? 1 : 0, {
+        condition,
+      });
     }
-    gauge('converged', 'Whether the project is as its file says', facts.condition === 'converged' ? 1 : 0);
-    gauge('spec_valid', 'Whether the newest spec can be used', facts.problem.length === 0 ? 1 : 0);
-    gauge('blocked', 'Operations that need a person', plan?.blocked.length ?? 0);
-    gauge('in_flight', 'Operations that are being carried out', facts.inFlight.length);
+    gauge('converged', facts.condition === 'converged' ? 1 : 0);
+    gauge('spec_valid', facts.problem.length === 0 ? 1 : 0);
+    gauge('blocked', plan?.blocked.length ?? 0);
+    gauge('in_flight', facts.inFlight.length);
     for (const verb of ['create', 'update', 'delete', 'adopt'] as const) {
       const count = plan?.operations.filter((each) => each.verb === verb).length ?? 0;
-      gauge('pending_operations', 'Operations that the last look asks for', count, { verb });
+      gauge('pending_operations', count, { verb });
     }
-    gauge('held_scopes', 'Classes of writes that the API refuses for now', facts.holds.length);
+    gauge('held_scopes', facts.holds.length);
     if (facts.lastPass !== undefined) {
-      gauge('last_pass_timestamp_seconds', 'When the last pass ended', facts.lastPass.endedAt / 1000);
+      gauge('last_pass_timestamp_seconds', facts.lastPass.endedAt / 1000);
     }
     this.#takeBill(facts, gauge);
     if (known === undefined) return;
     const drift = facts.differsSince === undefined ? 0 : (known.now - facts.differsSince) / 1000;
-    gauge('drift_age_seconds', 'Since when the project has not been as its file says', drift);
-    gauge('oldest_read_age_seconds', 'Age of the oldest answer in use', known.oldestReadMs / 1000);
-    gauge('open_writes', 'Writes whose end is not known yet', known.intents.length);
-    gauge('backed_off_keys', 'Keys that are left alone for a while after failures', known.backOff.length);
+    gauge('drift_age_seconds', drift);
+    gauge('oldest_read_age_seconds', known.oldestReadMs / 1000);
+    gauge('open_writes', known.intents.length);
+    gauge('backed_off_keys', known.backOff.length);
     for (const budget of ['reads', 'writes'] as const) {
       const labels = { budget };
-      gauge('budget_limit', 'Requests that one window allows', known.limits[budget], labels);
-      gauge('budget_used', 'Requests in the last window', known.used[budget], labels);
+      gauge('budget_limit', known.limits[budget], labels);
+      gauge('budget_used', known.used[budget], labels);
     }
     this.#countRequests(project, known.counts);
   }
@@ -155,18 +203,18 @@ export class Metrics {
   /** What costs money: of the file, beside it, and what of it is of no use. */
   #takeBill(
     facts: ProjectFacts,
-    gauge: (name: string, help: string, value: number, labels?: Record<string, string>) => void,
+    gauge: (name: GaugeName, value: number, labels?: Record<string, string>) => void,
   ): void {
     const { known, world } = facts;
     for (const kind of ['server', 'ip'] as const) {
       const managed = known?.bindings.filter((each) => each.kind === kind).length ?? 0;
-      gauge('billed_resources', 'Billed resources that are managed', managed, { kind });
+      gauge('billed_resources', managed, { kind });
     }
     if (world === undefined) return;
-    gauge('billed_addresses', 'Addresses in the project, all of them billed', world.ips.length);
-    gauge('idle_addresses', 'Addresses that are billed and attached to nothing', idleAddresses(facts).length);
+    gauge('billed_addresses', world.ips.length);
+    gauge('idle_addresses', idleAddresses(facts).length);
     const strange = world.ips.filter(({ id }) => world.keyOf('ip', String(id)) === undefined);
-    gauge('unmanaged_addresses', 'Addresses that no key stands for', strange.length);
+    gauge('unmanaged_addresses', strange.length);
   }
 
   /** The client counts from its start; Prometheus wants sums that survive a reopened state. */
@@ -181,15 +229,11 @@ export class Metrics {
     this.#seen.set(project, now);
   }
 
-  #set(name: string, help: string, labels: Record<string, string>, value: number): void {
+  #set(name: GaugeName, labels: Record<string, string>, value: number): void {
     let gauge = this.#gauges.get(name);
     if (gauge === undefined) {
-      gauge = new Gauge({
-        name: `${prefix}${name}`,
-        help,
-        labelNames: Object.keys(labels),
-        registers: [this.registry],
-      });
+      const [help, ...labelNames] = gauges[name];
+      gauge = new Gauge({ name: `${prefix}${name}`, help, labelNames, registers: [this.registry] });
       this.#gauges.set(name, gauge);
     }
     gauge.set(labels, value);

@@ -1,0 +1,107 @@
+import * as z from 'zod';
+
+const text = z.string();
+const moment = z.iso.datetime();
+const maybe = moment.nullable();
+const count = z.number().min(0);
+
+const diagnostic = z.looseObject({ file: text, line: count, column: count, message: text });
+const commit = z.looseObject({ id: text, ref: text, subject: text, committed_at: maybe }).nullable();
+const blocked = z.looseObject({ key: text, verb: text, code: text, reason: text, resolve: text });
+const warning = z.looseObject({ code: text, key: text.nullable(), message: text });
+const budget = z.looseObject({ used: count, limit: count });
+
+const project = z.looseObject({
+  id: z.int(),
+  name: text.nullable(),
+  status: text.nullable(),
+  mode: z.enum(['correct', 'observe']),
+  condition: text.describe('How it stands, in a word: converged, converging, drifting, blocked, held, …'),
+  condition_since: maybe,
+  converged: z.boolean(),
+  error: text.nullable().describe('What the last pass died of.'),
+  waiting_for: text.nullable().describe('Who owns the state that is waited for.'),
+  spec: z.looseObject({
+    files: z.array(text),
+    digest: text.nullable(),
+    commit,
+    broken: z.array(diagnostic).describe('Why the newest spec cannot be used; empty where it can.'),
+    suspend: z.looseObject({ reason: text }).nullable(),
+    drift: text.nullable(),
+  }),
+  passing: z.boolean(),
+  passes: count,
+  last_pass: z
+    .looseObject({
+      triggers: z.array(text),
+      started_at: maybe,
+      ended_at: maybe,
+      outcome: text,
+      operations: count,
+      commit: text.nullable(),
+    })
+    .nullable(),
+  next_pass_at: maybe,
+  differs_since: maybe.describe('Since when the project has not been as the file says.'),
+  observed_at: maybe,
+  oldest_read_seconds: count,
+  summary: z.record(text, count).nullable(),
+  operations: z.array(z.looseObject({ id: text, key: text, verb: text })),
+  blocked: z.array(blocked),
+  drift: z.array(warning),
+  warnings: z.array(warning),
+  in_flight: z.array(z.looseObject({ key: text, verb: text, since: maybe, at: maybe, until: maybe })),
+  open_writes: z.array(
+    z.looseObject({
+      key: text,
+      verb: text,
+      phase: text,
+      since: maybe,
+      task_id: text.nullable(),
+      request_id: text.nullable(),
+    }),
+  ),
+  holds: z.array(z.looseObject({ scope: text, code: text, reason: text, since: maybe, probe_at: maybe })),
+  back_off: z.array(z.looseObject({ key: text, until: maybe })),
+  resources: z.array(
+    z.looseObject({
+      key: text,
+      kind: text,
+      id: text,
+      identity: z.record(text, text),
+      protect: z.boolean(),
+      tainted: text.nullable(),
+    }),
+  ),
+  idle: z
+    .array(z.looseObject({ id: text, address: text, key: text.nullable() }))
+    .describe('Addresses that are billed and attached to nothing.'),
+  left_billed: z.array(text),
+  requests: z
+    .looseObject({
+      window_seconds: count,
+      reads: budget,
+      writes: budget,
+      polls: count,
+      throttled: count,
+    })
+    .nullable(),
+});
+
+/** `GET /status` of the daemon. Fields only get added, so others may be there. */
+export const daemonStatusSchema = z.looseObject({
+  format_version: z.literal(1),
+  version: text,
+  at: moment,
+  ready: z.boolean(),
+  not_ready: z.array(text),
+  source: z.looseObject({
+    name: text,
+    read_at: maybe,
+    error: text.nullable(),
+    commit,
+    broken: z.array(diagnostic),
+  }),
+  fleet: z.looseObject({ replica: text, leads: z.boolean() }).optional(),
+  projects: z.array(project),
+});
