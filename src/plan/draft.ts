@@ -28,9 +28,12 @@ export function draftAll(
   const keysOf = (drafts: readonly Draft[]) => new Set(drafts.map(({ subject }) => subject.key));
   const renewed = keysOf(first.filter((draft) => isRenewed(draft) && !held.has(draft.subject.key)));
   const leaving = keysOf(first.filter((draft) => isLeaving(draft, world)));
+  const given = givenUp(first, world);
   const after = renewed.size === 0 ? world : withoutServers(world, kinds, renewed);
   return first.flatMap((draft) => {
     const { parent, key } = draft.subject;
+    const owner = given.get(parent ?? key);
+    if (owner !== undefined) return draft.subject.binding === undefined ? [] : [leftTo(owner, draft)];
     if (parent === undefined) return [draft];
     if (renewed.has(parent)) return [draftOne(kinds, after, after.subjects.get(key) ?? draft.subject)];
     const waits = held.has(parent) && world.subjects.get(parent)?.desired !== undefined;
@@ -38,6 +41,38 @@ export function draftAll(
       return [{ ...draft, diff: { verdict: { verdict: 'unchanged' } } }];
     return leaving.has(parent) && !draft.kind.outlivesParent ? [] : [draft];
   });
+}
+
+/** What has left the file, and another entry names without managing it, by key. */
+function givenUp(drafts: readonly Draft[], world: World): ReadonlyMap<ResourceKey, ResourceKey> {
+  const named = new Map(
+    drafts.flatMap(({ subject: { key, kind, desired } }) => {
+      const id = desired?.managed === false ? world.idOf(key) : undefined;
+      return id === undefined ? [] : [[`${kind} ${id}`, key] as const];
+    }),
+  );
+  return new Map(
+    drafts.flatMap(({ subject: { key, kind, desired, binding } }) => {
+      const owner = desired === undefined ? named.get(`${kind} ${binding?.id}`) : undefined;
+      return owner === undefined ? [] : [[key, owner] as const];
+    }),
+  );
+}
+
+function leftTo(owner: ResourceKey, draft: Draft): Draft {
+  const { key, kind, binding } = draft.subject;
+  const noun = kind.replaceAll('_', ' ');
+  const reason = `${key} is let go of: ${owner} names it, and says that it is not managed`;
+  const address = kind === 'ip' ? binding?.identity.address : undefined;
+  return {
+    ...draft,
+    diff: {
+      verdict: { verdict: 'release', gone: false, reason },
+      leftBilled: draft.kind.billed
+        ? [`${noun} ${address ?? binding?.id} stays billed: ${owner} is not managed`]
+        : [],
+    },
+  };
 }
 
 export function draftOne(kinds: ReadonlyMap<KindName, ResourceKind>, world: World, subject: Subject): Draft {
