@@ -185,13 +185,10 @@ async function embeddedService(
   io: Io,
   { mode, projectId }: SessionOptions,
 ): Promise<Service> {
-  const [embedded, { createEmulator }, { readWorldFile }, emulatorProfile] = await Promise.all([
-    import('./embedded.ts'),
-    import('../emulator/emulator.ts'),
-    import('../emulator/persistence.ts'),
-    import('../emulator/profile.ts'),
-  ]);
-  const { embeddedBaseUrl, embeddedSpeed, keptTransport, worldFile } = embedded;
+  const { embeddedBaseUrl, embeddedSpeed, keptTransport, worldFile } = await import('./embedded.ts');
+  const { createEmulator } = await import('../emulator/emulator.ts');
+  const { readWorldFile } = await import('../emulator/persistence.ts');
+  const { loadProfile } = await import('../emulator/profile.ts');
   const { profile, text } = profileOf(flags, io);
   const speed = profile.timeScale === 1 ? embeddedSpeed : profile.timeScale;
   const path = worldFile(stateLocation(flags, io));
@@ -207,7 +204,7 @@ async function embeddedService(
     seed: 'vdcsync',
     speed,
     projects: [{ id: projectId, name: 'emulated' }],
-    profile: emulatorProfile.loadProfile(text),
+    profile: loadProfile(text),
     ...(saved === null ? {} : { world: saved }),
   });
   const { readWrite } = emulator.tokens(projectId);
