@@ -1,4 +1,5 @@
 import { ConfigError } from '../core/errors.ts';
+import { digestOf } from '../core/json.ts';
 import type { AnsweredTask, WritePort, WriteRequest, WriteResult } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { TaskId } from '../core/resources.ts';
@@ -36,7 +37,16 @@ export function createWrites(pipeline: Pipeline, profile: ApiProfile): WritePort
     }
   }
 
-  return { room: (signal) => pipeline.room(signal), send, token: () => pipeline.token() };
+  function digest(request: WriteRequest): string {
+    try {
+      const { method, path, body } = buildWrite(request, profile);
+      return digestOf([method, path, body ?? null]);
+    } catch {
+      return '';
+    }
+  }
+
+  return { room: (signal) => pipeline.room(signal), send, token: () => pipeline.token(), digest };
 }
 
 function toCall(built: BuiltWrite, idempotencyKey: string, token: string | undefined): Call {

@@ -119,6 +119,8 @@ export interface WritePort {
   send(request: WriteRequest, idempotencyKey: string, token?: string): Promise<WriteResult>;
   /** Names the token that the next request will carry, without giving it away. */
   token(): string;
+  /** Digest of what `send` would send: equal digests, the same method, path and body. Empty where it cannot be sent. */
+  digest(request: WriteRequest): string;
 }
 
 /** How long a task of a sort takes, learnt from those that have ended. */

@@ -59,6 +59,8 @@ export interface Intent {
   readonly attempt: number;
   readonly idempotencyKey: string;
   readonly request: WriteRequest;
+  /** Digest of the request as it was sent, method and path included: the profile may say otherwise later. */
+  readonly sentAs?: string;
   /** Digest of the entry that asked for it: a refusal holds until that changes. */
   readonly basis: string;
   /** The reads that evidence is compared with. */
@@ -75,6 +77,8 @@ export interface Intent {
   /** Wall times in ms. */
   readonly createdAt: number;
   readonly firstSentAt: number;
+  /** By the API's own clock, which ours may part from later. @assumption A35 */
+  readonly firstSentApiAt?: number;
   readonly lastSentAt: number;
   /** Not before this: a wait the API or the table asked for. */
   readonly dueAt: number;

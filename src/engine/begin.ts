@@ -36,7 +36,7 @@ export async function beginIntent(
   request: WriteRequest,
   { world, preimage }: { readonly world: World; readonly preimage: Json },
 ): Promise<Intent> {
-  const { store, clock, random } = run.deps;
+  const { store, clock, random, writes } = run.deps;
   const kind = run.kindOf(operation.kind);
   const { subject } = contextOf(run, operation, world);
   const incarnation = await incarnationOf(run, operation.key, subject.parent);
@@ -61,6 +61,7 @@ export async function beginIntent(
       ...(kind.freshKeys ? { nonce: id } : {}),
     }),
     request,
+    sentAs: writes.digest(request),
     basis: digestOf(subject.desired?.value ?? null),
     preimage,
     ...(parentId === undefined ? {} : { parentId }),
@@ -69,6 +70,7 @@ export async function beginIntent(
     sends: 1,
     createdAt: now,
     firstSentAt: now,
+    firstSentApiAt: run.cache.since(0).apiNow(),
     lastSentAt: now,
     dueAt: now,
   };

@@ -35,10 +35,11 @@ const mostFailedTasks = 1;
 /** Creations in a row whose answer is an old one and that no read shows. */
 const mostReplayed = 3;
 
-/** Whether the key may go out again, as far as its age goes. The clock may have been set back past its first use. */
+/** Whether the key may go out again, as far as its age goes. Our clock may have been set back, past its first use or not. */
 export function keyIsFresh(run: Run, intent: Intent): boolean {
   const age = run.deps.clock.now() - intent.firstSentAt;
-  return age >= 0 && age < keyLifeMs;
+  const apiAge = run.cache.since(0).apiNow() - (intent.firstSentApiAt ?? Number.POSITIVE_INFINITY);
+  return age >= 0 && Math.max(age, apiAge) < keyLifeMs;
 }
 
 /** Evidence for a write whose answer never came, or does not tell. */
@@ -207,6 +208,8 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
   const harmless = intent.verb === 'delete' || run.kindOf(intent.kind).freshKeys;
   switch (evidence.verdict) {
     case 'done':
+      // Its task says that it is still there, and one look that misses it does not say otherwise.
+      if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));
       if (harmless) return settled(run, intent, evidence);
       return tainted(run, intent, evidence.id, `its task failed: ${failure}`);
     case 'pending':

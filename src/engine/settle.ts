@@ -112,13 +112,10 @@ async function resendNow(run: Run, intent: Intent): Promise<Progress> {
   }
   const token = await run.fence();
   if (clock.monotonic() - lookedAt > lookHoldsMs) return again(0);
-  if (!keyIsFresh(run, intent)) {
-    return intent.ambiguous
-      ? block(run, intent, 'key_too_old', 'its idempotency key is too old to be sent again')
-      : close(run, intent, 'refused', `its idempotency key is too old; ${intent.detail ?? ''}`, {
-          retryAfterMs: 0,
-        });
-  }
+  if (!keyIsFresh(run, intent))
+    return newKey(run, intent, 'key_too_old', 'its idempotency key is too old to be sent again');
+  if (intent.sentAs !== undefined && intent.sentAs !== writes.digest(intent.request))
+    return newKey(run, intent, 'profile_changed', 'the API profile would have it sent as another request');
   const sending = await run.update(intent, {
     phase: 'sending',
     sends: intent.sends + 1,
@@ -126,6 +123,12 @@ async function resendNow(run: Run, intent: Intent): Promise<Progress> {
     clear: ['notSeenAt'],
   });
   return send(run, sending, token);
+}
+
+/** Its key cannot be used again; another one can, where nothing may have come of this one. */
+function newKey(run: Run, intent: Intent, code: string, reason: string): Promise<Progress> {
+  if (intent.ambiguous) return block(run, intent, code, reason);
+  return close(run, intent, 'refused', `${reason}; ${intent.detail ?? ''}`, { retryAfterMs: 0 });
 }
 
 function spendOf(run: Run, { kind, verb }: Intent): Spend {

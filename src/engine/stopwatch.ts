@@ -7,7 +7,8 @@ export type Moment = 'sent' | 'not_seen' | 'accepted' | 'due';
  * Times what has to be a span and not a date: how long ago something was sent, or not
  * seen. The state knows wall times only, and a wall clock may jump; what this process saw
  * happen is timed on the monotonic clock. What an earlier one saw is taken from the state,
- * and never as being longer to come than `mostMs`.
+ * but never as being longer to come than `mostMs`, and where absence is concluded from it
+ * (`sent`, `not_seen`) never as longer ago than this stopwatch is old.
  */
 export interface Stopwatch {
   /** `inMs`: the moment is that far ahead. */
@@ -23,11 +24,18 @@ const mostMs = 20 * 60_000;
 
 export function createStopwatch(clock: Clock, timeScale: number): Stopwatch {
   const marks = new Map<string, number>();
+  const bornAt = clock.monotonic();
+
+  function sinceWall(moment: Moment, wallAt: number): number {
+    const ms = Math.max(0, clock.now() - wallAt);
+    return moment === 'sent' || moment === 'not_seen' ? Math.min(ms, clock.monotonic() - bornAt) : ms;
+  }
+
   return {
     mark: (intentId, moment, inMs = 0) => void marks.set(`${intentId} ${moment}`, clock.monotonic() + inMs),
     since(intentId, moment, wallAt) {
       const mark = marks.get(`${intentId} ${moment}`);
-      return mark === undefined ? Math.max(0, clock.now() - wallAt) : clock.monotonic() - mark;
+      return mark === undefined ? sinceWall(moment, wallAt) : clock.monotonic() - mark;
     },
     until(intentId, moment, wallAt) {
       const mark = marks.get(`${intentId} ${moment}`);

@@ -1,6 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/cli/profile.ts';
+import type { OperationTemplate } from '../../src/core/profile.ts';
 import type { HttpRequest, HttpResponse, Transport } from '../../src/core/transport.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
+import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import { expectInvariants } from '../support/invariants.ts';
 import { type Rig, rig } from '../support/rig.ts';
 
@@ -131,6 +135,136 @@ describe('engine: a GPU package without capacity', () => {
       expect(waits[index]).toBeLessThan(least * 1.1 + 0.5);
     }
     expect(rounds.length).toBeLessThan(105);
+    await expectInvariants(played);
+  });
+});
+
+/** The oldest a key was when it was sent once more, in hours. */
+function oldestResend(played: Rig): number {
+  const first = new Map<string | undefined, number>();
+  const ages = played.writes().map(({ key, at }) => {
+    if (!first.has(key)) first.set(key, at);
+    return (at - (first.get(key) ?? at)) / hour;
+  });
+  return Math.max(...ages);
+}
+
+describe('engine: the age of a key', () => {
+  const busy = faultRule(
+    { path: 'allocate_ip', nth: 1, times: 8 },
+    { do: 'answer', status: 409, code: 'busy' },
+  );
+  const ip = `${head}ips:\n  one: {}\n`;
+
+  test('is taken when its turn has come and there is room', async () => {
+    const played = rig();
+    played.emulator.setFaults([busy]);
+    await played.apply(ip);
+    await played.clock.run(played.clock.sleep(22.8 * hour - played.clock.monotonic()));
+    played.restart();
+    played.emulator.setFaults([
+      faultRule({ path: 'create_network', nth: 1 }, { do: 'answer', status: 429, retryAfter: 3600 }),
+    ]);
+    const halt = new AbortController();
+    const closed = played.apply(`${ip}networks:\n  n: {cidr: 10.20.0.0/24}\n`, { halt: halt.signal });
+    await played.clock.run(played.clock.sleep(30_000).then(() => halt.abort(new Error('killed'))));
+    await closed.catch(() => undefined);
+    played.restart();
+
+    const report = await played.apply(ip);
+
+    expect(report.outcome).toBe('converged');
+    expect(oldestResend(played)).toBeLessThan(23);
+    await expectInvariants(played);
+  });
+
+  test("is the API's own where our clock was set back", async () => {
+    const played = rig();
+    played.emulator.setFaults([busy]);
+    await played.apply(ip);
+    await played.clock.run(played.clock.sleep(30 * hour));
+    played.clock.jump(-10 * hour);
+    played.restart();
+
+    await played.apply(ip);
+
+    expect(oldestResend(played)).toBeLessThan(23);
+  });
+});
+
+describe('engine: absence', () => {
+  const server = `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}\n`;
+
+  test('is two looks a minute apart, also where the clock leaps at each of two restarts', async () => {
+    const played = rig({ emulator: { readings: { staleReadsMs: 55_000 } } });
+    await played.apply(head);
+    await played.clock.run(played.clock.sleep(2 * minute));
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'answer', status: 500, effect: 'done' }),
+    ]);
+    for (let kill = 0; kill < 2; kill++) {
+      const halt = new AbortController();
+      const run = played.apply(server, { halt: halt.signal }).catch(() => undefined);
+      await played.clock.run(played.clock.sleep(2_000).then(() => halt.abort(new Error('killed'))));
+      await run;
+      played.clock.jump(2 * hour);
+      played.restart();
+    }
+
+    const report = await played.apply(server);
+
+    expect(report.outcome).toBe('converged');
+    expect(played.emulator.world.executions.filter(({ kind }) => kind === 'server')).toHaveLength(1);
+    await expectInvariants(played);
+  });
+
+  test.each([
+    1, 2, 3, 4, 5, 6,
+  ])('of a network whose deletion failed is not believed of one short list (the %i.)', async (nth) => {
+    const played = rig();
+    await played.apply(`${head}networks:\n  backend: {cidr: 10.20.0.0/24}\n`);
+    played.emulator.mutate({ do: 'fail_next_task' });
+    played.emulator.setFaults([faultRule({ path: 'list_networks', nth }, { do: 'truncate_list', keep: 1 })]);
+
+    const report = await played.apply(head);
+
+    const alive = played.emulator.world.projects[0]?.networks.some(({ name }) => name === 'backend');
+    const bound = (await played.store.bindings()).length > 0;
+    expect(bound, JSON.stringify(report)).toBe(alive);
+    await expectInvariants(played);
+  });
+});
+
+describe('engine: an API profile that changes while a write waits', () => {
+  const server = (cores: number) =>
+    `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}\n`;
+
+  test('no key stands for two requests', async () => {
+    const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
+    const profile = loadProfile(text, 'profile.yaml');
+    const operations: Record<string, OperationTemplate> = { ...profile.operations };
+    const played = rig({
+      profile: { ...profile, operations },
+      emulator: { profile: loadEmulatorProfile(text) },
+    });
+    await played.apply(server(1));
+    played.emulator.setFaults([
+      faultRule(
+        { path: '/servers/*/resources', nth: 1, times: 12 },
+        { do: 'answer', status: 409, code: 'busy' },
+      ),
+    ]);
+    await played.apply(server(2));
+
+    operations.resize_server = {
+      method: 'POST',
+      path: '/servers/{server_id}/resize',
+      body: { cpu: '{cores}' },
+    };
+    played.restart();
+    await played.apply(server(2)).catch(() => undefined);
+
+    expect(played.writes().at(-1)?.path).toBe('/servers/2001/resize');
     await expectInvariants(played);
   });
 });

@@ -59,7 +59,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a key sent again after 23 h',
     file: evidence,
-    find: 'return age >= 0 && age < keyLifeMs;',
+    find: 'return age >= 0 && Math.max(age, apiAge) < keyLifeMs;',
     replace: 'return age >= 0 && age < 100 * keyLifeMs;',
   },
   {
@@ -179,20 +179,20 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'no hold after a 401',
     file: outcome,
-    find: "until: 'replan', hold: 'everything' };\n    case 402",
-    replace: "until: 'now' };\n    case 402",
+    find: "  401: 'everything',\n",
+    replace: '',
   },
   {
     name: 'no hold after a 402',
     file: outcome,
-    find: "return { do: 'refuse', code, reason, until: 'replan', hold: 'spending' };",
-    replace: "return { do: 'refuse', code, reason, until: 'replan' };",
+    find: "  402: 'spending',\n",
+    replace: '',
   },
   {
     name: 'no hold after a 403',
     file: outcome,
-    find: "return { do: 'refuse', code, reason, until: 'replan', hold: 'operation' };",
-    replace: "return { do: 'refuse', code, reason, until: 'now' };",
+    find: "  403: 'operation',\n",
+    replace: '',
   },
   {
     name: 'a lost resource is made again after one look',
@@ -203,8 +203,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'deleted after one look',
     file: evidence,
-    find: "if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));",
-    replace: "if (intent.verb === 'delete') return settled(run, intent, evidence);",
+    find: "two looks.\n      if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));",
+    replace: "two looks.\n      if (intent.verb === 'delete') return settled(run, intent, evidence);",
   },
   {
     name: 'the age of a backup by one clock alone',
