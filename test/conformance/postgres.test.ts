@@ -1,15 +1,78 @@
+import { expect } from 'vitest';
 import type { StateStore } from '../../src/core/state.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { stateConformance } from './state.ts';
-import type { StateHarness } from './state-checks.ts';
+import { type StateHarness, seen } from './state-checks.ts';
 import { stateEquivalence } from './state-equivalence.ts';
-import { sampleBinding, sampleIntent, web } from './state-samples.ts';
+import { backend, later, sampleBinding, sampleIntent, web } from './state-samples.ts';
 
 const server = postgresServer();
 
 stateConformance('postgres', postgresHarness('one'));
+stateConformance('postgres, beside states of other projects', neighbouredHarness());
 stateEquivalence('postgres', postgresHarness('any'), 40);
+
+/**
+ * In one database with two others that are owned and written at the same time and hold the
+ * same keys, ids, budgets and notes. They have to be afterwards what they were before.
+ */
+function neighbouredHarness(): Required<StateHarness> {
+  const harness = postgresHarness('between');
+  let neighbours: { readonly store: StateStore; readonly before: unknown }[] = [];
+  const settle = async (name: string, projectId: number) => {
+    const store = await openPostgresState(server.url(), { mode: 'write', now: 1, lineage: name, name });
+    await store.claimProject(projectId);
+    await store.change([{ type: 'release', key: web, gone: true, reason: 'an earlier one' }], 4);
+    await store.change([{ type: 'bind', binding: sampleBinding(web, { id: name }) }], 5);
+    // What the suite calls its own.
+    for (const id of ['a', 'b', 'c']) {
+      await store.beginIntent(sampleIntent(id, backend));
+      await store.closeIntent(id, 'done', 'of a neighbour', [], later);
+    }
+    await store.beginIntent(sampleIntent('d', web));
+    await store.recordUse('writes', 1_000);
+    for (const note of ['name', 'a', 'service']) await store.putNote(note, name);
+    neighbours.push({ store, before: await everything(store) });
+  };
+  const beside = async <T>(open: () => Promise<T>): Promise<T> => {
+    if (neighbours.length === 0) {
+      run += 1;
+      await settle(`before-${run}`, 4_701);
+      const opened = await open();
+      await settle(`behind-${run}`, 4_702);
+      return opened;
+    }
+    return open();
+  };
+  let run = 0;
+  return {
+    create: () => beside(harness.create),
+    reopen: harness.reopen,
+    readOnly: () => beside(harness.readOnly),
+    async cleanUp() {
+      await harness.cleanUp();
+      const left = neighbours;
+      neighbours = [];
+      for (const { store, before } of left) {
+        expect(await everything(store)).toEqual(before);
+        // It owns its state still.
+        await store.putNote('name', 'written');
+        await store.close();
+      }
+    },
+  };
+}
+
+async function everything(store: StateStore): Promise<unknown> {
+  return {
+    seen: await seen(store),
+    gone: await store.incarnation(web),
+    attempt: await store.lastAttempt(web, 'create', '0'),
+    uses: await store.recentUse('writes', 0),
+    notes: [await store.note('name'), await store.note('a'), await store.note('service')],
+  };
+}
 
 /** Every state has a name of its own in one database. */
 function postgresHarness(prefix: string): Required<StateHarness> {

@@ -7,6 +7,7 @@ import type { StateStore } from '../../src/core/state.ts';
 import { openState, shownLocation } from '../../src/state/open.ts';
 import type { Holder } from '../../src/state/owner-lock.ts';
 import { type OpenPostgresOptions, openPostgresState } from '../../src/state/postgres.ts';
+import { surveyPostgres } from '../../src/state/postgres-survey.ts';
 import { expectReplayed, seen } from '../conformance/state-checks.ts';
 import { sampleBinding, sampleIntent, web } from '../conformance/state-samples.ts';
 import { postgresServer } from '../support/postgres.ts';
@@ -90,6 +91,27 @@ describe('state/postgres: names', () => {
     expect(await shop.lastAttempt(web, 'create', '0')).toBe(0);
     expect(await lab.info()).toMatchObject({ lineage: 'other', projectId: 2, serial: 2 });
     expect(await shop.journal({ limit: 9 })).toHaveLength(1);
+  });
+
+  test('from outside one sees which projects there are, who owns each now, and a note', async () => {
+    const [url, other] = [newUrl(), newUrl()];
+    const [shop, lab] = [await open(url), await open(other)];
+    await open(newUrl());
+    await shop.claimProject(71);
+    await shop.putNote('daemon', { of: 'shop' });
+    await lab.claimProject(72);
+    const survey = async () =>
+      (await surveyPostgres(server.url(), 'daemon'))
+        .filter(({ projectId }) => projectId === 71 || projectId === 72)
+        .map(({ projectId, owner, note }) => [projectId, owner?.pid, note]);
+    expect(await survey()).toEqual([
+      [71, process.pid, { of: 'shop' }],
+      [72, process.pid, undefined],
+    ]);
+    await shop.close();
+    // As kill -9 leaves it: what the owner wrote down is still there, the lock is not.
+    await sql("INSERT INTO vdcsync.owners SELECT id, 1, 'gone', 1 FROM vdcsync.states WHERE project_id = 71");
+    expect((await survey())[0]).toEqual([71, undefined, { of: 'shop' }]);
   });
 
   test("the URL names the state, else the option does, else it is 'default'", async () => {
