@@ -307,8 +307,13 @@ function summarise(
     delete: plain('delete'),
     adopt: plain('adopt'),
     blocked: blocked.length,
-    unchanged: drafts.filter(({ subject }) => subject.desired !== undefined && !touched.has(subject.key))
-      .length,
+    // An address that comes with its server is no step of its own, and not there before that.
+    unchanged: drafts.filter(
+      ({ subject: { key, kind, parent, desired, binding } }) =>
+        desired !== undefined &&
+        !touched.has(key) &&
+        (binding !== undefined || kind !== 'ip' || parent === undefined),
+    ).length,
   };
 }
 

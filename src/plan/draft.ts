@@ -1,6 +1,6 @@
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
-import type { Operation, Traffic, Verb } from '../core/plan.ts';
+import type { Change, Operation, Traffic, Verb } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
 import { createWorld } from '../core/world.ts';
 
@@ -153,11 +153,16 @@ function reportDrift(draft: Draft, world: World): Draft {
   const lost = verdict.verdict === 'create' ? verdict.lost : undefined;
   const moved =
     verdict.verdict === 'update' && verdict.cause === 'drift'
-      ? verdict.changes.map(({ path }) => path).join(', ')
+      ? verdict.changes.map(difference).join(', ')
       : lost;
   if (moved === undefined) return draft;
   const warning = { code: 'drift', key: draft.subject.key, message: `differs from the file: ${moved}` };
   return { ...draft, diff: { verdict: { verdict: 'unchanged' }, warnings: [...warnings, warning] } };
+}
+
+function difference({ path, from, to }: Change): string {
+  const long = [from, to].some((value) => typeof value === 'object' && value !== null);
+  return long ? path : `${path} is ${JSON.stringify(from)}, not ${JSON.stringify(to)}`;
 }
 
 /** A server that goes, or that is gone and is not made again. */

@@ -1,0 +1,25 @@
+import { describe, expect, test } from 'vitest';
+import { sliders } from '../reconcilers/support.ts';
+import { rig } from '../support/rig.ts';
+
+const web = `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`;
+
+describe('plan: what is counted and told', () => {
+  test('an address that comes with its server is unchanged only once it is there', async () => {
+    const { apply, plan } = rig();
+
+    expect((await plan(web)).summary).toMatchObject({ create: 1, unchanged: 0 });
+    await apply(web);
+    expect((await plan(web)).summary).toMatchObject({ create: 0, unchanged: 2 });
+  });
+
+  test('drift that is only reported says what is and what should be', async () => {
+    const { apply, plan, emulator } = rig();
+    const spec = `settings: {drift: report}\n${web.replace('}}}', '}, firewall: {enabled: true, policy_in: drop, rules: []}}}')}`;
+    await apply(spec);
+    emulator.mutate({ do: 'set_firewall', server_id: 2001, policy_in: 'accept', rules: [] });
+
+    const [drift] = (await plan(spec)).warnings.filter(({ code }) => code === 'drift');
+    expect(drift?.message).toContain('policy_in is "accept", not "drop"');
+  });
+});
