@@ -7,6 +7,7 @@ import { openSession, type Session } from '../compose.ts';
 import type { CommonFlags } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { readPlan } from '../plan-file.ts';
+import { nothingManaged } from '../render/plan-groups.ts';
 import { planText } from '../render/plan-text.ts';
 import type { ProgressView } from '../render/progress.ts';
 import { jsonProgress } from '../render/progress-json.ts';
@@ -57,7 +58,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       ...(selection === undefined ? {} : { selection }),
       ...(saved === undefined ? {} : { saved }),
     } satisfies ApplyOptions);
-    return conclude(report, session, flags, io, view, signals);
+    return conclude(report, session, flags, io, view, signals, destroy);
   } finally {
     view.end();
     signals.dispose();
@@ -118,12 +119,17 @@ function conclude(
   io: Io,
   view: ProgressView,
   signals: Signals,
+  destroy: boolean,
 ): ExitCode {
   const code = exitCodeOf(report, signals);
   view.end();
   view.summary?.(report, code);
   if (flags.format === 'json') return code;
   const idle = report.outcome === 'converged' && report.results.length === 0;
+  if (idle && destroy && report.blocked.length === 0) {
+    io.stdout.write(`${nothingManaged(report.plan)}\n`);
+    return code;
+  }
   io.stdout.write(
     idle ? planText(report.plan, paintFor(io.stdout)) : reportText(report, paintFor(io.stdout), timeScale),
   );

@@ -3,6 +3,7 @@ import { openSession } from '../compose.ts';
 import type { CommonFlags } from '../config.ts';
 import { type ExitCode, exitCodes, Interrupted } from '../exit.ts';
 import type { PlanFormat } from '../plan-formats.ts';
+import { nothingManaged } from '../render/plan-groups.ts';
 import { type SelectionFlags, selectionOf } from '../selection.ts';
 import { untilSignal } from '../signals.ts';
 import { capped, readSpec } from '../spec-source.ts';
@@ -30,7 +31,9 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
     const selection = await selectionOf(flags, desired, session);
     const options = { destroy, ...(selection === undefined ? {} : { selection }) };
     const made = await Promise.race([session.engine.plan(desired, options), interrupted]);
-    putPlan(made, flags.format, flags.out, io);
+    const idle = made.operations.length + made.blocked.length === 0;
+    if (destroy && idle && (flags.format ?? 'text') === 'text') io.stdout.write(`${nothingManaged(made)}\n`);
+    else putPlan(made, flags.format, flags.out, io);
     return flags.detailedExitcode === true ? detailed(made) : exitCodes.done;
   } finally {
     done.abort();

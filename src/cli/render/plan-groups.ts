@@ -74,6 +74,11 @@ export function summaryLine(plan: Plan): string {
   return `Plan: ${parts.join(', ')}.`;
 }
 
+/** Of a `destroy` that finds nothing. */
+export function nothingManaged({ project }: Plan): string {
+  return `Nothing to delete: nothing in project ${project.id} is managed from this state.`;
+}
+
 /** Money and effort, a line each; nothing where there is nothing to say. */
 export function costLines({ cost, effort, operations }: Plan): string[] {
   if (operations.length === 0 && cost.left_billed.length === 0) return [];

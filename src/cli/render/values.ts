@@ -47,7 +47,26 @@ export function changeLines({ path, from, to }: Change, isNew: boolean): ChangeL
     ];
   }
   if (isNew) return [{ mark: ' ', text: `${path}: ${shown(to)}` }];
+  if (isMap(from) && isMap(to)) {
+    return differences(from, to).map((field) => {
+      const text = `${path}.${field}: ${shown(from[field])} → ${shown(to[field])}`;
+      return { mark: '~', text };
+    });
+  }
   return [{ mark: '~', text: `${path}: ${shown(from)} → ${shown(to)}` }];
+}
+
+/** Fields whose value moves, where both sides have fields. What only the live side has is nobody's wish. */
+function differences(
+  from: Readonly<Record<string, unknown>>,
+  to: Readonly<Record<string, unknown>>,
+): string[] {
+  const moved = Object.keys(to).filter((field) => shown(from[field]) !== shown(to[field]));
+  return moved.length === 0 ? Object.keys(to) : moved;
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function kept(text: string): ChangeLine {
