@@ -84,7 +84,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const request = httpRequest(options, call, token);
     const response = await sendOnce(request, slot, call.signal);
     try {
-      const answer = readAnswer(response);
+      const answer = readAnswer(withoutToken(response, token));
       const closing = answer.status === 429 ? limited(answer, budget) : undefined;
       slot.answered();
       options.apiClock.see(response);
@@ -209,6 +209,19 @@ function httpRequest(options: PipelineOptions, call: Call, token: string): HttpR
       ...(call.idempotencyKey === undefined ? {} : { 'idempotency-key': call.idempotencyKey }),
     },
     ...(call.body === undefined ? {} : { body: call.body }),
+  };
+}
+
+/** What the API repeats of the request that it got is passed on to reports, logs and the state: but the token is not. */
+function withoutToken({ status, headers, body }: HttpResponse, token: string): HttpResponse {
+  // Shorter ones are nobody's secret, and stand in any text by chance.
+  if (token.length < 8) return { status, headers, body };
+  const inJson = JSON.stringify(token).slice(1, -1);
+  const masked = (text: string) => text.replaceAll(token, '***').replaceAll(inJson, '***');
+  return {
+    status,
+    headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, masked(text)])),
+    body: masked(body),
   };
 }
 

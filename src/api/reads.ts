@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Clock } from '../core/clock.ts';
 import { ApiProblem } from '../core/errors.ts';
+import { fitsPath } from '../core/path-id.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { Random } from '../core/random.ts';
@@ -43,6 +44,8 @@ export interface ReadsOptions {
 /** A read is sent this often at most; then its last failure is the answer. */
 export const maxTries = 5;
 /** The first wait between two tries, and the longest, in ms; each is four times the last. */
+/** The longest wait that an answer to a read can ask for, in real ms: a read decides nothing by itself. */
+const mostRetryAfterMs = 600_000;
 const backOff = { firstMs: 1_000, longestMs: 60_000, factor: 4 } as const;
 
 export interface Reads extends ReadPort {
@@ -90,7 +93,10 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
   function waitMs(tries: number, retryAfterMs: number): number {
     const step = Math.min(backOff.longestMs, backOff.firstMs * backOff.factor ** (tries - 1));
     // `Retry-After` is real time; the clock here may run faster.
-    return Math.max(step * (0.5 + random.next() / 2), retryAfterMs * profile.timeScale);
+    return Math.max(
+      step * (0.5 + random.next() / 2),
+      Math.min(retryAfterMs, mostRetryAfterMs) * profile.timeScale,
+    );
   }
 
   /** `code`: the one 404 that means absence; without it every one of the API's own does. */
@@ -132,7 +138,7 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
     findIp: async (id) => find(read(`/ips/${pathSegment(id)}`, ipSchema)),
     networks: () => read('/networks', z.array(networkSchema)),
     isos: () => read('/isos', z.array(isoSchema)),
-    findIso: async (id) => find(read(`/isos/${pathSegment(id)}`, isoSchema)),
+    findIso: async (id) => find(read(`/isos/${asked(id)}`, isoSchema)),
     findNetworkInterfaces: async (server) =>
       ofServer(server, 'network-interfaces', z.array(networkInterfaceSchema)),
     findFirewall: async (server) => ofServer(server, 'firewall', firewallSchema),
@@ -141,7 +147,7 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
     serverTypes: () => read('/server-types', z.array(serverTypeSchema)),
     pricing: async (type) => ofType(type, 'pricing', pricingSchema),
     images: async (type) => ofType(type, 'images', z.array(imageEntrySchema)),
-    findTask: async (id, signal) => find(read(`/tasks/${pathSegment(id)}`, taskSchema, signal)),
+    findTask: async (id, signal) => find(read(`/tasks/${asked(id)}`, taskSchema, signal)),
     apiNow: () => options.apiClock.now(),
   };
 }
@@ -183,6 +189,12 @@ function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T
       return { error: new ApiProblem(status, null, answer.requestId, message), final: true };
     }
   }
+}
+
+/** An id that the API gave, and that no path can carry: what it stands for cannot be read. */
+function asked(id: string): string {
+  if (fitsPath(id)) return pathSegment(id);
+  throw new TransportError(`no path can carry the id ${JSON.stringify(id)}`, 'none', 'UNUSABLE_ID');
 }
 
 /** Complete, but not an answer of the API: as good as none. */

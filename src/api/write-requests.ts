@@ -1,4 +1,5 @@
 import { ConfigError } from '../core/errors.ts';
+import { fitsPath } from '../core/path-id.ts';
 import type { WriteName, WriteRequest } from '../core/ports.ts';
 import type { ApiProfile, OperationTemplate } from '../core/profile.ts';
 
@@ -150,8 +151,7 @@ function fillPath(template: string, { name, path }: WriteRequest): string {
 /** An id as one segment of a path, from which nothing can lead to another resource. */
 export function pathSegment(id: string | number | undefined): string {
   const text = String(id ?? '');
-  if (text === '' || text === '.' || text === '..')
-    throw new ConfigError(`"${text}" cannot be an id in a path.`);
+  if (!fitsPath(text)) throw new ConfigError(`${JSON.stringify(text)} cannot be an id in a path.`);
   return encodeURIComponent(text);
 }
 

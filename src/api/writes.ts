@@ -1,5 +1,6 @@
 import { ConfigError } from '../core/errors.ts';
 import { digestOf } from '../core/json.ts';
+import { fitsPath } from '../core/path-id.ts';
 import type { AnsweredTask, WritePort, WriteRequest, WriteResult } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { TaskId } from '../core/resources.ts';
@@ -116,5 +117,5 @@ function readTask(body: Record<string, unknown>, documented: boolean): AnsweredT
 function hasId(value: unknown): boolean {
   if (!isRecord(value)) return false;
   const { id } = value;
-  return Number.isSafeInteger(id) || (typeof id === 'string' && id !== '');
+  return Number.isSafeInteger(id) || (typeof id === 'string' && fitsPath(id));
 }

@@ -1,4 +1,5 @@
 import type { Evidence } from '../core/kind.ts';
+import { fitsPath } from '../core/path-id.ts';
 import type { TaskId } from '../core/resources.ts';
 import type { Intent, StateChange } from '../core/state.ts';
 import {
@@ -254,7 +255,10 @@ async function seek(run: Run, intent: Intent): Promise<Evidence | undefined> {
   const token = await run.fence();
   const read = run.cache.since(run.deps.clock.monotonic());
   const found = await run.kindOf(intent.kind).evidence(intent, read, (kind) => run.known(kind, intent));
-  return run.deps.writes.token() === token ? found : undefined;
+  if (run.deps.writes.token() !== token) return undefined;
+  if (!('id' in found) || fitsPath(found.id)) return found;
+  const reason = `what appeared since has the id ${JSON.stringify(found.id)}, which no path can carry`;
+  return { verdict: 'unclear', reason, candidates: [] };
 }
 
 function stuck(reason: string): Progress {

@@ -125,7 +125,7 @@ describe('src/api/reads', () => {
     const { client, clock, sent } = rig(() => problem(404, 'task_not_found'));
     await clock.run(client.reads('poll').findTask('../servers/1?x=#' as TaskId));
     expect(sent[0]?.url).toBe(`${baseUrl}/tasks/..%2Fservers%2F1%3Fx%3D%23`);
-    await expect(client.reads('poll').findTask('..' as TaskId)).rejects.toBeInstanceOf(ConfigError);
+    await expect(client.reads('poll').findTask('..' as TaskId)).rejects.toBeInstanceOf(TransportError);
     expect(sent).toHaveLength(1);
   });
 

@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest';
+import { expectInvariants } from '../support/invariants.ts';
+import { type Rig, rig } from '../support/rig.ts';
+
+const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
+
+/** Everything that is shown or kept of a run. */
+async function told({ store, events }: Rig, report: unknown): Promise<string> {
+  const open = await store.openIntents();
+  return JSON.stringify([
+    report,
+    events,
+    await store.journal({ limit: 1_000 }),
+    open,
+    await store.bindings(),
+  ]);
+}
+
+describe('engine: an answer that repeats the token', () => {
+  test('is passed on without it', async () => {
+    const played = rig({
+      wrap: (inner) => ({
+        close: () => inner.close(),
+        async send(request, options) {
+          if (request.method === 'GET') return inner.send(request, options);
+          const detail = `unexpected header: ${request.headers.authorization}`;
+          return {
+            status: 422,
+            headers: {
+              'x-request-id': `req ${request.headers.authorization}`,
+              'content-type': 'application/problem+json',
+            },
+            body: JSON.stringify({ status: 422, code: 'invalid_request', detail }),
+          };
+        },
+      }),
+    });
+
+    const report = await played.apply(`${head}ips:\n  one: {}\n`);
+
+    const all = await told(played, report);
+    expect(all).toContain('unexpected header: Bearer ***');
+    expect(all).not.toContain(played.emulator.tokens().readWrite);
+  });
+});
+
+describe('engine: an id that no path can carry', () => {
+  const spec = `${head}isos:\n  rescue: {url: "https://mirror.example.com/rescue.iso"}\nips:\n  one: {}\n`;
+
+  test.each([
+    ['in the answer alone', '..', /\/isos$/],
+    ['half of a character', 'uiso-\ud800', /\/isos$/],
+    ['in the list as well', '..', /\/isos/],
+    ['half of a character, in the list as well', 'uiso-\ud800', /\/isos/],
+  ])('%s: the rest goes on, and a command settles it', async (name, id, where) => {
+    const everywhere = name.includes('list');
+    const played = rig({
+      wrap: (inner) => ({
+        close: () => inner.close(),
+        async send(request, options) {
+          const answer = await inner.send(request, options);
+          if (!where.test(request.url) || (request.method === 'GET' && !everywhere)) return answer;
+          return { ...answer, body: answer.body.replaceAll('"uiso-1"', JSON.stringify(id)) };
+        },
+      }),
+    });
+
+    const report = await played.apply(spec);
+
+    expect(report.results.find(({ key }) => key === 'ips.one')?.outcome).toBe('done');
+    const asked = report.blocked.find(({ key }) => key === 'isos.rescue');
+    if (everywhere)
+      expect(asked).toMatchObject({ code: 'outcome_unknown', resolve: expect.stringContaining('--absent') });
+    else expect(report.outcome).toBe('converged');
+    expect(played.writes().filter(({ path }) => path === '/isos')).toHaveLength(1);
+    await expectInvariants(played);
+  });
+});
+
+describe('engine: a read that is told to wait for days', () => {
+  test('waits ten minutes', async () => {
+    let refused = false;
+    const played = rig({
+      wrap: (inner) => ({
+        close: () => inner.close(),
+        async send(request, options) {
+          const answer = await inner.send(request, options);
+          if (refused || !request.url.endsWith('/ips')) return answer;
+          refused = true;
+          return {
+            status: 503,
+            headers: {
+              'x-request-id': 'req_1',
+              'content-type': 'application/problem+json',
+              'retry-after': '86400',
+            },
+            body: JSON.stringify({ status: 503, code: 'unavailable', title: 'later' }),
+          };
+        },
+      }),
+    });
+
+    await played.plan(`${head}ips:\n  one: {}\n`);
+
+    expect(played.clock.monotonic()).toBe(600_000);
+  });
+});
