@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { createProgram } from '../../src/cli/program.ts';
+import type { Io } from '../../src/cli/terminal.ts';
 import { folderWith, inProcess } from './run.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -18,6 +20,15 @@ describe('the README', () => {
     expect(applied.code).toBe(0);
     const again = await inProcess(['plan', '--emulator'], { cwd });
     expect(readme).toContain(`$ vdcsync plan --emulator\n${again.stdout}`);
+    const [, ...destroy] = /\$ vdcsync (destroy .*)/.exec(readme)?.[1]?.split(' ') ?? [];
+    const typed = { cwd, terminal: true, input: 'emulated\n' };
+    expect((await inProcess(['destroy', ...destroy], typed)).code).toBe(0);
+  });
+
+  test('lists every command', () => {
+    const table = readme.split('## Commands')[1]?.split('\n## ')[0];
+    const { commands } = createProgram({} as Io, () => undefined);
+    for (const name of commands.map((each) => each.name())) expect(table).toContain(`\`${name}\``);
   });
 
   test('links to what exists', () => {
