@@ -1,0 +1,20 @@
+import { existsSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { median, soak } from '../../bench/soaking.ts';
+
+describe.runIf(existsSync('/proc/self/status'))('daemon: twenty hours of life, faster', () => {
+  test('through faults, edits and drift nothing piles up, and it ends with what the file names', async () => {
+    const { samples, converged, exitCode, warnings } = await soak({ passes: 240, speed: 3_000, servers: 3 });
+    const third = Math.floor(samples.length / 3);
+    const [early, late] = [samples.slice(third, 2 * third), samples.slice(2 * third)];
+    for (const name of ['handles', 'files'] as const) {
+      expect(median(late, name), name).toBeLessThanOrEqual(median(early, name) + 3);
+    }
+    // Room for a collector that takes its time; a week's figures are `npm run soak`'s.
+    for (const name of ['rssMb', 'heapMb'] as const) {
+      expect(median(late, name), name).toBeLessThan(median(early, name) * 1.5 + 50);
+    }
+    expect(warnings).toBe('');
+    expect([converged, exitCode]).toEqual([true, 0]);
+  }, 240_000);
+});
