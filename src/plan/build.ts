@@ -215,7 +215,8 @@ function blockedIntent(intent: Intent, world: World, taken: Blocked | undefined)
   const reason = [intent.blocked.reason, ...(taken === undefined ? [] : [taken.reason])].join('; ');
   const position = world.subjects.get(intent.key)?.desired?.position;
   const where = position === undefined ? 'the file' : `${position.file}:${position.line}:${position.column}`;
-  const adoptable = intent.verb === 'create' ? (candidates.length > 0 ? candidates : ['ID']) : [];
+  // What was seen then may be another's, and its own may have come to be seen since.
+  const adoptable = intent.verb === 'create' ? [...candidates, 'ID'] : [];
   // A deletion has no entry to be corrected; where its resource is still there it is given up, and asked for anew.
   const file = until === 'file' && intent.verb !== 'delete';
   const commands = [

@@ -34,6 +34,12 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
       ...named.map(({ id }) => String(id)),
     ]),
   ].filter((id) => !before.has(id) && !known('server').has(id));
+  if (!asksForAddress(intent) && listed === undefined) {
+    // What has come may be it, or somebody else's beside one that is not to be seen. @assumption A22
+    const came = strangers.length === 0 ? '' : `${strangers.join(', ')} appeared since, but `;
+    const reason = `${came}a server without a public address leaves no trace in the documented reads`;
+    return { verdict: 'unclear', reason, candidates: strangers } as const;
+  }
   const [one, another] = strangers;
   if (another !== undefined) {
     const reason = `${strangers.length} servers have come since: ${strangers.join(', ')}`;
@@ -42,12 +48,8 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
   if (one !== undefined) {
     return { verdict: 'done', id: one, certain: false, facts: { addresses: addressesOf(one) } } as const;
   }
-  if (asksForAddress(intent) || listed !== undefined) {
-    const short = await cutShortIps(ips, recordedIds(intent.preimage, 'ips'), known('ip'), read);
-    return short ?? ({ verdict: 'not_done' } as const);
-  }
-  const reason = 'a server without a public address leaves no trace in the documented reads';
-  return { verdict: 'unclear', reason, candidates: [] } as const;
+  const short = await cutShortIps(ips, recordedIds(intent.preimage, 'ips'), known('ip'), read);
+  return short ?? ({ verdict: 'not_done' } as const);
 }
 
 /** The answer to an old write: its id may be somebody else's by now. @assumption A17 */

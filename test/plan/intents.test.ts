@@ -34,7 +34,7 @@ describe('plan: writes that are not settled', () => {
       'servers.web.network_interfaces.a': 'dependency_blocked',
     });
     expect(plan.blocked[0]?.resolve).toBe(
-      'vdcsync resolve networks.a --adopt 41 | vdcsync resolve networks.a --adopt 42 | vdcsync resolve networks.a --absent',
+      'vdcsync resolve networks.a --adopt 41 | vdcsync resolve networks.a --adopt 42 | vdcsync resolve networks.a --adopt ID | vdcsync resolve networks.a --absent',
     );
   });
 
