@@ -9,8 +9,10 @@ import type { ApplyReport, ProgressEvent, RequestCounts } from '../core/progress
 import type { Random } from '../core/random.ts';
 import type { StateStore } from '../core/state.ts';
 import type { Selection } from '../plan/selection.ts';
+import { adoptKey } from './adopt-key.ts';
 import { apply } from './apply.ts';
-import { adoptKey, forgetKey, ignoreStrangers, resolveIntent } from './decide.ts';
+import { resolveIntent } from './decide.ts';
+import { forgetKey, ignoreStrangers } from './disown.ts';
 import { planOnce } from './look.ts';
 import type { ReadCache } from './read-cache.ts';
 import type { Hold } from './run.ts';

@@ -59,6 +59,36 @@ describe('engine/decide: resolve --absent', () => {
   });
 });
 
+describe('engine/adopt-key', () => {
+  test('says where entry and server do not fit, and how to take it back', async () => {
+    const played = rig();
+    const spec = `${head}ips:\n  www: {}\nservers:\n  a: {${size}, public_ipv4: {ip: www}}\n  b: {${size}}\n`;
+    await played.apply(spec);
+    await played.store.change(
+      (await played.store.bindings()).map((each) => ({
+        type: 'release',
+        key: each.key,
+        gone: false,
+        reason: '',
+      })),
+      played.clock.now(),
+    );
+    played.restart();
+    const adopt = (name: string, id: string) =>
+      played.clock.run(played.engine.adopt(load(spec), name as ResourceKey, id));
+    const idOf = (name: string) => String(project(played).servers.find((each) => each.name === name)?.id);
+
+    await adopt('ips.www', '5001');
+    expect(await adopt('servers.a', idOf('b'))).toContain(
+      'says `public_ipv4: {ip: www}`, and it holds no address',
+    );
+    expect(await adopt('servers.a', idOf('a'))).not.toContain('But');
+    await adopt('servers.b', idOf('b'));
+    expect((await played.apply(spec)).outcome).toBe('converged');
+    expect(project(played).servers).toHaveLength(2);
+  });
+});
+
 describe('engine/decide: resolve --abandon', () => {
   test('names what it leaves billed; that stands in the plans from then on, and nothing is bought beside it', async () => {
     const played = await stuck();

@@ -1,0 +1,160 @@
+import type { Desired } from '../core/desired.ts';
+import { ConfigError } from '../core/errors.ts';
+import { type KindName, type ResourceKey, topLevelKey } from '../core/keys.ts';
+import type { Subject } from '../core/kind.ts';
+import type { Binding, StateChange } from '../core/state.ts';
+import { stays } from './disown.ts';
+import type { EngineDeps } from './engine.ts';
+import { openRun } from './look.ts';
+import { bindingOf } from './operate.ts';
+import { letGo, released } from './release.ts';
+import type { Run } from './run.ts';
+import { survey } from './survey.ts';
+import type { WriteGate } from './write-gate.ts';
+
+/** Binds a key of the file to a live resource, whoever made it. */
+export async function adoptKey(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  key: ResourceKey,
+  id: string,
+): Promise<string> {
+  const run = await openRun(deps, gate, desired);
+  const subject = run.world.subjects.get(key);
+  if (subject?.binding?.id === id && subject.desired === undefined && run.world.isThere(key))
+    return knowAgain(run, subject.binding);
+  if (subject?.desired === undefined) {
+    const keys = desired.resources.map((each) => each.key).join(', ');
+    throw new ConfigError(`The file has no ${key}. It has: ${keys}`, true);
+  }
+  const open = run.intents.get(key);
+  if (open !== undefined) {
+    throw new ConfigError(
+      `${key} has an unsettled ${open.verb}: use \`vdcsync resolve ${key} --adopt ${id}\`.`,
+    );
+  }
+  refuseMalformed(subject.kind, id);
+  if (!(await isLive(run, key, id))) {
+    throw new ConfigError(`The project has no ${subject.kind.replaceAll('_', ' ')} ${id}.`);
+  }
+  await deps.store.claimProject(desired.projectId);
+  await run.keepMoves();
+  const binding = bindingOf(run, subject, id);
+  const before = subject.binding?.id === id ? undefined : subject.binding;
+  await run.change([
+    ...takenFrom(run, binding),
+    ...(before === undefined ? [] : letGo(run, key, `bound to ${id} instead`)),
+    { type: 'bind', binding },
+  ]);
+  const doubts = misfits(run, subject, id);
+  const theirs = before?.kind === 'server' ? ` If that is meant: vdcsync ignore ${before.id}` : '';
+  return [
+    `${key} is bound to ${id}.`,
+    ...(doubts.length === 0
+      ? []
+      : [` But ${doubts.join('; ')}. If it is the wrong one, adopt the right one instead.`]),
+    ...(before === undefined ? [] : [stays(run, before), theirs]),
+  ].join('');
+}
+
+/** What has left the file and looks otherwise now is the same all the same: a person says so. */
+async function knowAgain(run: Run, binding: Binding): Promise<string> {
+  const { key, kind, id } = binding;
+  const subject = run.world.subjects.get(key) ?? { key, kind };
+  const { identity } = bindingOf(run, subject, id);
+  await run.change([{ type: 'bind', binding: { ...binding, identity } }]);
+  return `${key} is ${id}, as it is now.`;
+}
+
+/** What the entry says otherwise of the server that it is to stand for. */
+function misfits({ world }: Run, { kind, desired }: Subject, id: string): readonly string[] {
+  if (kind !== 'server') return [];
+  const { public_ipv4: wanted, name } = (desired?.value ?? {}) as {
+    readonly name?: string;
+    readonly public_ipv4?: { readonly ip?: string };
+  };
+  const held = world.ipsOf(id);
+  const holds = `holds ${held.length === 0 ? 'no address' : held.map(({ address }) => address).join(', ')}`;
+  const named = wanted?.ip === undefined ? undefined : world.idOf(topLevelKey('ips', wanted.ip));
+  const lacks =
+    wanted?.ip === undefined ? held.length === 0 : !held.some((each) => String(each.id) === named);
+  const shown = world.servers?.find((each) => String(each.id) === id);
+  return [
+    ...(wanted !== undefined && lacks
+      ? [`its entry says \`public_ipv4: ${said(wanted)}\`, and it ${holds}`]
+      : []),
+    ...(wanted === undefined && held.length > 0
+      ? [`its entry asks for no address, and it ${holds}, billed`]
+      : []),
+    ...(shown !== undefined && shown.name.trim() !== name
+      ? [`it is named "${shown.name}" in the project`]
+      : []),
+  ];
+}
+
+function said(entry: object): string {
+  return `{${Object.entries(entry)
+    .map(([field, value]) => `${field}: ${value}`)
+    .join(', ')}}`;
+}
+
+/**
+ * A resource has one key. Another one that is bound to its id either is the same resource,
+ * and keeps it, or was one that is gone and whose id was used again. @assumption A17
+ */
+export function takenFrom(run: Run, { key, kind, id, parentId, identity }: Binding): StateChange[] {
+  const owner = [...run.bindings.values()].find(
+    (each) =>
+      each.kind === kind &&
+      each.id === id &&
+      each.key !== key &&
+      (kind === 'ip' || each.parentId === parentId),
+  );
+  if (owner === undefined) return [];
+  const differs = Object.entries(owner.identity).some(
+    ([field, value]) => identity[field] !== undefined && identity[field] !== value,
+  );
+  if (!differs) throw new ConfigError(`${id} is bound to ${owner.key} already.`);
+  return released(run, owner.key, `its id ${id} is another resource's now`);
+}
+
+/** Looks as if the key were bound to the id already. */
+async function isLive(run: Run, key: ResourceKey, id: string): Promise<boolean> {
+  const subject = run.world.subjects.get(key);
+  if (subject === undefined) return false;
+  const parentId = subject.parent === undefined ? undefined : run.world.idOf(subject.parent);
+  const supposed: Binding = {
+    key,
+    kind: subject.kind,
+    id,
+    ...(parentId === undefined ? {} : { parentId }),
+    identity: {},
+    applied: null,
+    protect: false,
+    keep: false,
+    boundAt: 0,
+  };
+  const read = run.cache.since(run.deps.clock.monotonic());
+  const world = await survey({
+    desired: run.desired,
+    bindings: new Map([...run.bindings, [key, supposed]]),
+    kinds: run.deps.kinds,
+    profile: run.deps.profile,
+    read,
+    catalogueRead: read,
+  });
+  return (world.observed.get(key) as { readonly id?: string } | undefined)?.id === id;
+}
+
+/** @source API §2: integers are identifiers unless stated otherwise */
+export function refuseMalformed(kind: KindName, id: string): void {
+  const form =
+    kind === 'iso' ? /^uiso-\d{1,10}$/ : ['server', 'ip', 'network'].includes(kind) ? /^\d+$/ : /./;
+  if (form.test(id)) return;
+  const like = kind === 'iso' ? 'uiso-12' : '2001';
+  throw new ConfigError(
+    `"${id}" is no id of ${kind === 'ip' || kind === 'iso' ? 'an' : 'a'} ${kind}: it looks like ${like}.`,
+    true,
+  );
+}

@@ -1,0 +1,87 @@
+import type { Desired } from '../core/desired.ts';
+import { ConfigError } from '../core/errors.ts';
+import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
+import type { ServerId } from '../core/resources.ts';
+import type { Binding } from '../core/state.ts';
+import { described } from '../plan/strangers.ts';
+import type { EngineDeps } from './engine.ts';
+import { openRun } from './look.ts';
+import { letGo } from './release.ts';
+import type { Run } from './run.ts';
+import { vouchFor } from './strangers.ts';
+import type { WriteGate } from './write-gate.ts';
+
+/** Says of servers (by id) and addresses (as text) that they are somebody else's. */
+export async function ignoreStrangers(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  names: readonly string[],
+): Promise<string> {
+  const run = await openRun(deps, gate, desired);
+  const { world } = run;
+  const servers = names.filter((name) => !name.includes('.')).map((name) => Number(name) as ServerId);
+  for (const id of servers) refuseOurs(run, 'server', `server ${id}`, await isServer(run, id), String(id));
+  const addresses = names
+    .filter((name) => name.includes('.'))
+    .flatMap((name) => {
+      const live = world.ips.find(({ address }) => address === name);
+      refuseOurs(run, 'ip', `address ${name}`, live !== undefined, String(live?.id));
+      return live ?? [];
+    });
+  await deps.store.claimProject(desired.projectId);
+  await vouchFor(run, { servers, addresses });
+  const held = servers.flatMap((id) => world.ipsOf(String(id)));
+  const what = described({ servers, addresses: [...addresses, ...held] });
+  return `${what} ${names.length === 1 ? 'is' : 'are'} somebody else's: left alone, and in nobody's way.`;
+}
+
+function refuseOurs(run: Run, kind: KindName, noun: string, there: boolean, id: string): void {
+  if (!there) throw new ConfigError(`The project has no ${noun}.`);
+  const key = run.world.keyOf(kind, id);
+  if (key !== undefined) throw new ConfigError(`${noun} is ${key}: \`vdcsync forget ${key}\` lets go of it.`);
+}
+
+async function isServer({ world, cache, deps }: Run, id: ServerId): Promise<boolean> {
+  if (world.ipsOf(String(id)).length > 0 || world.servers?.some((each) => each.id === id)) return true;
+  const read = cache.since(deps.clock.monotonic());
+  return (await read.findNetworkInterfaces(id)) !== undefined;
+}
+
+/** Lets go of what a key stands for, which stays as it is. */
+export async function forgetKey(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  key: ResourceKey,
+): Promise<string> {
+  const run = await openRun(deps, gate, desired);
+  const binding = run.bindings.get(key);
+  if (binding === undefined) throw new ConfigError(`The state binds nothing to ${key}.`, true);
+  const open = [...run.intents.values()].find((each) => each.key === key || each.key.startsWith(`${key}.`));
+  if (open !== undefined)
+    throw new ConfigError(`${open.key} has an unsettled ${open.verb}: settle that first.`);
+  const { parent, kind, id } = { ...takeApart(key), ...binding };
+  if (parent === undefined && run.world.subjects.get(key)?.desired !== undefined)
+    throw new ConfigError(
+      `${key} is in the file, and would be made anew: take it out first, or write \`managed: false\` and \`id: ${id}\` in it.`,
+    );
+  await run.keepMoves();
+  await run.change(letGo(run, key, 'a person let go of it'));
+  const address = kind === 'ip' ? run.world.ip(id) : undefined;
+  await vouchFor(run, {
+    servers: kind === 'server' ? [Number(id)] : [],
+    addresses: address === undefined ? [] : [address],
+  });
+  return `${key} stands for nothing any more.${stays(run, binding)}`;
+}
+
+/** What is let go of goes on being billed where it is still there. */
+export function stays({ world, kindOf }: Run, { kind, id }: Binding): string {
+  const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
+  const name = kind === 'ip' ? world.ip(id)?.address : id;
+  const noun = kind === 'ip' ? 'address' : kind.replaceAll('_', ' ');
+  const what = [`${noun} ${name ?? id}`, ...(held.length === 0 ? [] : [`address ${held.join(', ')}`])];
+  const billed = kindOf(kind).billed ? ', and is billed as long as it is there' : '';
+  return ` What it stood for is nobody's now${billed}: ${what.join(' with ')}.`;
+}
