@@ -132,6 +132,7 @@ async function worldOf(desired: Desired, servers: number, bound: boolean): Promi
       rules: [{ direction: 'in', action: 'accept', enabled: true, protocol: 'tcp', destination_port: '22' }],
     }),
     apiNow: () => 0,
+    now: () => 0,
   };
   const port = read as ReadPort;
   if (bound)

@@ -149,6 +149,7 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
     images: async (type) => ofType(type, 'images', z.array(imageEntrySchema)),
     findTask: async (id, signal) => find(read(`/tasks/${asked(id)}`, taskSchema, signal)),
     apiNow: () => options.apiClock.now(),
+    now: () => clock.now(),
   };
 }
 

@@ -48,6 +48,8 @@ export interface World {
   readonly observed: ReadonlyMap<ResourceKey, unknown>;
   /** The API's clock, ms since the epoch. */
   readonly apiNow: number;
+  /** Our own clock, wall ms: what this state's own moments are reckoned by. */
+  readonly now: number;
   /** The live id that a key stands for, where there is one; whether it is still there is another question. */
   idOf(key: ResourceKey): string | undefined;
   /** Whether it was seen, and is of use: nothing can be put into or onto what a failed write left. */

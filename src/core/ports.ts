@@ -47,6 +47,8 @@ export interface ReadPort {
   readonly findServer?: (id: ServerId) => Promise<Server | undefined>;
   /** The API's clock, from the last answer's `Date` header. @assumption A35 */
   apiNow(): number;
+  /** Our own clock, wall ms. */
+  now(): number;
 }
 
 /** Every write that the API documents with its payload, and those that a profile may enable. @source API §4 */

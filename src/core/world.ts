@@ -15,6 +15,7 @@ export type WorldParts = Pick<
   | 'subjects'
   | 'observed'
   | 'apiNow'
+  | 'now'
 >;
 
 /**

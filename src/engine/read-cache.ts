@@ -94,6 +94,7 @@ export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => st
       images: (id) => shared(`images ${id}`, time, (port) => port.images(id)),
       findTask: (id) => read.findTask(id),
       apiNow: () => read.apiNow(),
+      now: () => read.now(),
     }),
     forgetLists() {
       for (const name of entries.keys()) {

@@ -67,9 +67,9 @@ type Parts = Pick<World, 'project' | 'ips' | 'networks' | 'servers' | 'catalogue
 export function worldOf({ desired, profile, read }: SurveyInput, parts: Parts): World {
   const { project, ips, networks, servers, catalogue, subjects, observed } = parts;
   const { settings } = desired;
-  const apiNow = read.apiNow();
+  const [apiNow, now] = [read.apiNow(), read.now()];
   return createWorld({
-    ...{ project, ips, networks, catalogue, subjects, observed, settings, profile, apiNow },
+    ...{ project, ips, networks, catalogue, subjects, observed, settings, profile, apiNow, now },
     ...(servers === undefined ? {} : { servers }),
   });
 }

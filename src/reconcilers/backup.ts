@@ -163,20 +163,28 @@ function diffNewest(
   if (observed === undefined) return { verdict: { verdict: 'create', changes: [wanted] }, price };
   const last = newest(observed.backups);
   const doubt = inDoubt(observed.backups, desired.value.max_age, world.apiNow);
-  const ageMs = last === undefined ? undefined : ageOf(last, binding, world.apiNow);
+  const ageMs = last === undefined ? undefined : world.apiNow - takenAt(last);
   if (ageMs !== undefined && ageMs <= desired.value.max_age) return unchanged;
   if (doubt !== undefined) return { ...unchanged, warnings: [{ ...doubt, key }] };
+  if (isYoung(observed.backups, binding, desired.value.max_age, world.now)) return unchanged;
   const newestAt = { path: 'newest', from: last?.created_at ?? null, to: 'now' };
   return { verdict: { verdict: 'create', changes: [newestAt] }, price };
 }
 
 /**
- * Without a `Date` header both clocks may be a day apart, and a backup just taken would look
- * old in every pass: one of ours is no older than the time since it was bound. @assumption A35
+ * The last one of ours, while it is there, is no older than the time since it was bound, by
+ * the clock that took the time then: what the API stamps, or says of its own time, may be
+ * anything, and would have a backup bought in every pass. @assumption A35
  */
-function ageOf(last: Backup, binding: Binding | undefined, apiNow: number): number {
-  const ageMs = apiNow - takenAt(last);
-  return binding?.id === last.id ? Math.min(ageMs, Math.max(0, apiNow - binding.boundAt)) : ageMs;
+function isYoung(
+  backups: readonly Backup[],
+  binding: Binding | undefined,
+  maxAgeMs: number,
+  now: number,
+): boolean {
+  if (binding === undefined || !backups.some(({ id }) => id === binding.id)) return false;
+  const ageMs = now - binding.boundAt;
+  return ageMs >= 0 && ageMs <= maxAgeMs;
 }
 
 function newest(backups: readonly Backup[]): Backup | undefined {

@@ -47,6 +47,7 @@ export function worldOf(
     subjects: new Map(subjects.map((subject) => [subject.key, subject])),
     observed: new Map(),
     apiNow: Date.UTC(2026, 0, 1),
+    now: Date.UTC(2026, 0, 1),
     ...parts,
   });
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { documentedProfile } from '../../src/core/profile.ts';
 import type { ServerId } from '../../src/core/resources.ts';
+import type { HttpResponse } from '../../src/core/transport.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { loadProfile } from '../../src/emulator/profile.ts';
 import { backup } from '../../src/reconcilers/backup.ts';
@@ -35,6 +36,42 @@ describe('reconcilers/backup', () => {
     expect(report.outcome).toBe('converged');
     const taken = report.results.filter(({ key }) => key === 'servers.web.backup');
     expect(taken.map(({ outcome }) => outcome)).toEqual(['done', 'done']);
+  });
+
+  const day = 86_400_000;
+  const stamped = (body: string) =>
+    body.includes('"size_bytes"')
+      ? body.replace(/"created_at":"[^"]*"/g, '"created_at":"2020-01-01T00:00:00Z"')
+      : body;
+  const dated = ({ date = '' }: Record<string, string>, hours: number) =>
+    new Date(Date.parse(date) + hours * 3_600_000).toUTCString();
+
+  test.each([
+    ['a right date', (answer: HttpResponse) => answer],
+    [
+      'a date two days ahead',
+      (answer) => ({ ...answer, headers: { ...answer.headers, date: dated(answer.headers, 48) } }),
+    ],
+    ['one moment for all of them', (answer) => ({ ...answer, body: stamped(answer.body) })],
+  ] satisfies [
+    string,
+    (answer: HttpResponse) => HttpResponse,
+  ][])('with %s is taken once a day, through a week of passes', async (_name, change) => {
+    const { apply, clock, emulator, restart } = rig({
+      wrap: (inner) => ({
+        close: () => inner.close(),
+        send: async (request, options) => change(await inner.send(request, options)),
+      }),
+    });
+    for (let hours = 0; hours < 7 * 24; hours += 6) {
+      await apply(daily);
+      await clock.advance(hours * 3_600_000 + 6 * 3_600_000 - clock.monotonic());
+      restart();
+    }
+
+    expect(projectOf(emulator).backups.length).toBeGreaterThanOrEqual(6);
+    expect(projectOf(emulator).backups.length).toBeLessThanOrEqual(7);
+    expect(clock.monotonic()).toBe(7 * day);
   });
 
   test.each([
