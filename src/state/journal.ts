@@ -8,6 +8,7 @@ import type {
   JournalEntry,
   StateChange,
 } from '../core/state.ts';
+import { checkBegin } from './refusals.ts';
 
 /**
  * What each change writes into the journal. A line holds all that is needed to make the
@@ -57,6 +58,13 @@ export function changeEntry(change: StateChange, at: number, intent?: Intent): J
     case 'next_incarnation':
       return line(change.key, 'note', { incarnation: 'next' });
   }
+}
+
+/** The intent as it is recorded at its beginning: a copy, in any phase but the last. */
+export function begun(intent: Intent): Intent {
+  checkBegin(intent);
+  validTime(intent.createdAt, `The intent ${intent.id}`);
+  return throughJson(intent, `The intent ${intent.id}`);
 }
 
 /** The intent after its end. */

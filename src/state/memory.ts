@@ -13,6 +13,7 @@ import type {
   StateStore,
 } from '../core/state.ts';
 import {
+  begun,
   begunEntry,
   changeEntry,
   closedEntry,
@@ -22,7 +23,6 @@ import {
   validTime,
 } from './journal.ts';
 import {
-  checkBegin,
   checkPatch,
   refuseClosedStore,
   refuseOtherProject,
@@ -98,13 +98,11 @@ class MemoryState implements StateStore {
 
   async beginIntent(intent: Intent): Promise<void> {
     this.checkWritable();
-    checkBegin(intent);
-    validTime(intent.createdAt, `The intent ${intent.id}`);
+    const copy = deepFreeze(begun(intent));
     if (this.byId.has(intent.id)) refuseUsedId(intent.id);
     const open = this.openIntentOf(intent.key);
     if (open !== undefined) refuseSecondIntent(open, intent);
     const line = frozen(begunEntry(intent), `The intent ${intent.id}`);
-    const copy = frozen(intent, `The intent ${intent.id}`);
     this.byId.set(copy.id, copy);
     this.openByKey.set(copy.key, copy.id);
     this.append([line]);

@@ -115,13 +115,14 @@ function holderFile(path: string): string {
   return `${path}.owner`;
 }
 
-function heldBy(path: string, holder: Holder | undefined): string {
+/** Why a state cannot be owned now, and what to do. `label`: the state, as it may be shown. */
+export function heldBy(label: string, holder: Holder | undefined): string {
   const who =
     holder === undefined
       ? 'another process'
       : `process ${holder.pid} on ${holder.host} since ${new Date(holder.since).toISOString()}`;
   return (
-    `The state ${path} is in use by ${who}. Wait until it has ended, or stop it; ` +
+    `The state ${label} is in use by ${who}. Wait until it has ended, or stop it; ` +
     'the lock is freed when it ends. Reading (`vdcsync plan`, `vdcsync status`) is possible meanwhile.'
   );
 }

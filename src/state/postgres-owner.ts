@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { pid } from 'node:process';
 import { StateError } from '../core/errors.ts';
-import type { Holder, OwnerLockOptions } from './owner-lock.ts';
+import { type Holder, heldBy, type OwnerLockOptions } from './owner-lock.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { lockClass } from './postgres-migrations.ts';
 
@@ -70,15 +70,4 @@ async function readHolder(connection: PostgresConnection, stateId: number): Prom
     stateId,
   );
   return row && { pid: Number(row.pid), host: String(row.host), since: Number(row.since) };
-}
-
-function heldBy(label: string, holder: Holder | undefined): string {
-  const who =
-    holder === undefined
-      ? 'another process'
-      : `process ${holder.pid} on ${holder.host} since ${new Date(holder.since).toISOString()}`;
-  return (
-    `The state ${label} is in use by ${who}. Wait until it has ended, or stop it; ` +
-    'the lock is freed when it ends. Reading (`vdcsync plan`, `vdcsync status`) is possible meanwhile.'
-  );
 }

@@ -13,6 +13,7 @@ import type {
   StateStore,
 } from '../core/state.ts';
 import {
+  begun,
   begunEntry,
   changeEntry,
   closedEntry,
@@ -25,7 +26,6 @@ import type { PostgresConnection } from './postgres-connection.ts';
 import type { PostgresWriter } from './postgres-writer.ts';
 import type { Row } from './queries.ts';
 import {
-  checkBegin,
   checkPatch,
   refuseClosedStore,
   refuseOtherProject,
@@ -34,6 +34,7 @@ import {
   refuseUsedId,
   stillOpen,
 } from './refusals.ts';
+import { bodyOf, infoOf, journalEntryOf, noteOf } from './rows.ts';
 
 export interface PostgresStoreDeps {
   readonly connection: PostgresConnection;
@@ -78,7 +79,7 @@ export class PostgresStore implements StateStore {
 
   async bindings(): Promise<readonly Binding[]> {
     const sql = 'SELECT body FROM vdcsync.bindings WHERE state_id = $1 ORDER BY key';
-    return (await this.reading(() => this.run(sql))).map(body<Binding>);
+    return (await this.reading(() => this.run(sql))).map(bodyOf<Binding>);
   }
 
   async incarnation(key: ResourceKey): Promise<number> {
@@ -96,16 +97,14 @@ export class PostgresStore implements StateStore {
 
   async beginIntent(intent: Intent): Promise<void> {
     this.writer();
-    checkBegin(intent);
-    validTime(intent.createdAt, `The intent ${intent.id}`);
-    const copy = throughJson(intent, `The intent ${intent.id}`);
+    const copy = begun(intent);
     await this.writing(async () => {
       if ((await this.find(copy.id)) !== undefined) refuseUsedId(copy.id);
       const [open] = await this.run(
         `SELECT body FROM vdcsync.intents WHERE state_id = $1 AND key = $2 AND phase <> 'closed'`,
         copy.key,
       );
-      if (open !== undefined) refuseSecondIntent(body<Intent>(open), copy);
+      if (open !== undefined) refuseSecondIntent(bodyOf<Intent>(open), copy);
       const { id, key, verb, incarnation, attempt, phase } = copy;
       await this.run(
         `INSERT INTO vdcsync.intents (state_id, id, key, verb, incarnation, attempt, phase, body)
@@ -151,7 +150,7 @@ export class PostgresStore implements StateStore {
 
   async openIntents(): Promise<readonly Intent[]> {
     const sql = `SELECT body FROM vdcsync.intents WHERE state_id = $1 AND phase <> 'closed' ORDER BY seq`;
-    return (await this.reading(() => this.run(sql))).map(body<Intent>);
+    return (await this.reading(() => this.run(sql))).map(bodyOf<Intent>);
   }
 
   async lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number> {
@@ -162,7 +161,7 @@ export class PostgresStore implements StateStore {
 
   async intents(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly Intent[]> {
     const rows = await this.newest('SELECT body FROM vdcsync.intents', filter);
-    return rows.map(body<Intent>);
+    return rows.map(bodyOf<Intent>);
   }
 
   async journal(filter: {
@@ -170,7 +169,7 @@ export class PostgresStore implements StateStore {
     readonly limit: number;
   }): Promise<readonly JournalEntry[]> {
     const rows = await this.newest('SELECT at, key, event, intent_id, data FROM vdcsync.journal', filter);
-    return rows.toReversed().map(journalEntry);
+    return rows.toReversed().map(journalEntryOf);
   }
 
   /** Forgets what the last `recentUse` did not ask for: a read must not write, and this does anyway. */
@@ -200,7 +199,7 @@ export class PostgresStore implements StateStore {
   async note(name: string): Promise<Json | undefined> {
     const sql = 'SELECT value FROM vdcsync.notes WHERE state_id = $1 AND name = $2';
     const [row] = await this.reading(() => this.run(sql, name));
-    return row === undefined ? undefined : (JSON.parse(String(row.value)) as Json);
+    return noteOf(row);
   }
 
   async putNote(name: string, value: Json): Promise<void> {
@@ -232,12 +231,7 @@ export class PostgresStore implements StateStore {
   private async head(): Promise<StateInfo> {
     const sql = 'SELECT lineage, serial, created_at, project_id FROM vdcsync.states WHERE id = $1';
     const [row = {}] = await this.run(sql);
-    return {
-      lineage: String(row.lineage),
-      serial: Number(row.serial),
-      createdAt: Number(row.created_at),
-      projectId: row.project_id === null ? null : Number(row.project_id),
-    };
+    return infoOf(row);
   }
 
   private newest(select: string, filter: { readonly key?: ResourceKey; readonly limit: number }) {
@@ -291,7 +285,7 @@ export class PostgresStore implements StateStore {
 
   private async find(id: string): Promise<Intent | undefined> {
     const rows = await this.run('SELECT body FROM vdcsync.intents WHERE state_id = $1 AND id = $2', id);
-    return rows.map(body<Intent>)[0];
+    return rows.map(bodyOf<Intent>)[0];
   }
 
   /** One statement about this state: `$1` is its id. */
@@ -315,18 +309,4 @@ export class PostgresStore implements StateStore {
     if (this.closed) refuseClosedStore();
     return this.deps.writer ?? refuseReadOnly();
   }
-}
-
-function body<T>(row: Row): T {
-  return JSON.parse(String(row.body)) as T;
-}
-
-function journalEntry({ at, key, event, intent_id: intentId, data }: Row): JournalEntry {
-  return {
-    at: Number(at),
-    key: String(key) as ResourceKey,
-    event: String(event) as JournalEntry['event'],
-    ...(intentId === null ? {} : { intentId: String(intentId) }),
-    data: JSON.parse(String(data)) as Json,
-  };
 }

@@ -4,6 +4,7 @@ import { PostgresConnection } from './postgres-connection.ts';
 import { lockClass, schemaVersion } from './postgres-migrations.ts';
 import { parsePostgresUrl } from './postgres-url.ts';
 import type { Row } from './queries.ts';
+import { noteOf } from './rows.ts';
 
 /** One of the states in a database, from outside. */
 export interface SurveyedState {
@@ -48,6 +49,6 @@ function surveyed({ name, project_id: projectId, pid, host, since, value }: Row)
     name: String(name),
     projectId: Number(projectId),
     owner: pid === null ? undefined : { pid: Number(pid), host: String(host), since: Number(since) },
-    note: value === null ? undefined : (JSON.parse(String(value)) as Json),
+    note: noteOf(value === null ? undefined : { value }),
   };
 }

@@ -13,6 +13,7 @@ import type {
   StateStore,
 } from '../core/state.ts';
 import {
+  begun,
   begunEntry,
   changeEntry,
   closedEntry,
@@ -23,7 +24,6 @@ import {
 } from './journal.ts';
 import type { Queries, Row } from './queries.ts';
 import {
-  checkBegin,
   checkPatch,
   refuseClosedStore,
   refuseOtherProject,
@@ -32,6 +32,7 @@ import {
   refuseUsedId,
   stillOpen,
 } from './refusals.ts';
+import { bodyOf, infoOf, journalEntryOf, noteOf } from './rows.ts';
 import type { SqliteWriter } from './sqlite-writer.ts';
 
 export interface SqliteStoreDeps {
@@ -70,7 +71,7 @@ export class SqliteStore implements StateStore {
   }
 
   async bindings(): Promise<readonly Binding[]> {
-    return this.rows('SELECT body FROM bindings ORDER BY key').map(body<Binding>);
+    return this.rows('SELECT body FROM bindings ORDER BY key').map(bodyOf<Binding>);
   }
 
   async incarnation(key: ResourceKey): Promise<number> {
@@ -87,12 +88,10 @@ export class SqliteStore implements StateStore {
 
   async beginIntent(intent: Intent): Promise<void> {
     const writer = this.writer();
-    checkBegin(intent);
-    validTime(intent.createdAt, `The intent ${intent.id}`);
-    const copy = throughJson(intent, `The intent ${intent.id}`);
+    const copy = begun(intent);
     if (this.find(copy.id) !== undefined) refuseUsedId(copy.id);
     const [open] = this.rows(`SELECT body FROM intents WHERE key = ? AND phase <> 'closed'`, copy.key);
-    if (open !== undefined) refuseSecondIntent(body<Intent>(open), copy);
+    if (open !== undefined) refuseSecondIntent(bodyOf<Intent>(open), copy);
     writer.transaction(() => {
       writer.run('INSERT INTO intents (id, body) VALUES (?, ?)', copy.id, JSON.stringify(copy));
       this.append(writer, begunEntry(copy));
@@ -131,7 +130,7 @@ export class SqliteStore implements StateStore {
   }
 
   async openIntents(): Promise<readonly Intent[]> {
-    return this.rows(`SELECT body FROM intents WHERE phase <> 'closed' ORDER BY seq`).map(body<Intent>);
+    return this.rows(`SELECT body FROM intents WHERE phase <> 'closed' ORDER BY seq`).map(bodyOf<Intent>);
   }
 
   async lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number> {
@@ -149,7 +148,7 @@ export class SqliteStore implements StateStore {
             filter.key,
             limitOf(filter.limit),
           );
-    return rows.map(body<Intent>);
+    return rows.map(bodyOf<Intent>);
   }
 
   async journal(filter: {
@@ -161,7 +160,7 @@ export class SqliteStore implements StateStore {
       filter.key === undefined
         ? this.rows(`${columns} ORDER BY seq DESC LIMIT ?`, limitOf(filter.limit))
         : this.rows(`${columns} WHERE key = ? ORDER BY seq DESC LIMIT ?`, filter.key, limitOf(filter.limit));
-    return rows.toReversed().map(journalEntry);
+    return rows.toReversed().map(journalEntryOf);
   }
 
   /** Forgets what the last `recentUse` did not ask for: a read must not write, and this does anyway. */
@@ -183,7 +182,7 @@ export class SqliteStore implements StateStore {
 
   async note(name: string): Promise<Json | undefined> {
     const [row] = this.rows('SELECT value FROM notes WHERE name = ?', name);
-    return row === undefined ? undefined : (JSON.parse(String(row.value)) as Json);
+    return noteOf(row);
   }
 
   async putNote(name: string, value: Json): Promise<void> {
@@ -206,12 +205,7 @@ export class SqliteStore implements StateStore {
 
   private head(): StateInfo {
     const [row = {}] = this.rows('SELECT lineage, serial, created_at, project_id FROM meta');
-    return {
-      lineage: String(row.lineage),
-      serial: Number(row.serial),
-      createdAt: Number(row.created_at),
-      projectId: row.project_id === null ? null : Number(row.project_id),
-    };
+    return infoOf(row);
   }
 
   private apply(writer: SqliteWriter, changes: readonly StateChange[], at: number, intent?: Intent): void {
@@ -241,7 +235,7 @@ export class SqliteStore implements StateStore {
   }
 
   private find(id: string): Intent | undefined {
-    return this.rows('SELECT body FROM intents WHERE id = ?', id).map(body<Intent>)[0];
+    return this.rows('SELECT body FROM intents WHERE id = ?', id).map(bodyOf<Intent>)[0];
   }
 
   private rows(sql: string, ...values: (string | number)[]): readonly Row[] {
@@ -253,20 +247,6 @@ export class SqliteStore implements StateStore {
     if (this.closed) refuseClosedStore();
     return this.deps.writer ?? refuseReadOnly();
   }
-}
-
-function body<T>(row: Row): T {
-  return JSON.parse(String(row.body)) as T;
-}
-
-function journalEntry({ at, key, event, intent_id: intentId, data }: Row): JournalEntry {
-  return {
-    at: Number(at),
-    key: String(key) as ResourceKey,
-    event: String(event) as JournalEntry['event'],
-    ...(intentId === null ? {} : { intentId: String(intentId) }),
-    data: JSON.parse(String(data)) as Json,
-  };
 }
 
 /** SQL's "no limit" is -1; Infinity is no integer to it. */
