@@ -69,6 +69,8 @@ export function conditionOf({ plan, error, observing, holds }: Standing): Condit
   if (holds.length > 0 && plan.operations.length + plan.blocked.length > 0) return 'held';
   if (plan.blocked.length > 0) return 'blocked';
   if (plan.warnings.some(({ code }) => code === 'drift')) return 'drifting';
+  // A write under way is no operation of the plan any more, and not yet done.
+  if (plan.warnings.some(({ code }) => code === 'in_flight')) return 'converging';
   if (plan.operations.length === 0) return 'converged';
   if (observing) return 'drifting';
   return 'converging';

@@ -198,6 +198,7 @@ describe('cli: saved plans', () => {
       { cwd },
     );
     expect(moved.code).toBe(1);
+    expect(moved.stderr).toContain('and now differs in networks.backend');
     const { code } = await inProcess(['apply', '--emulator', '--yes', '--plan', 'plan.json'], { cwd });
     expect(code).toBe(0);
     const again = await inProcess(['apply', '--emulator', '--yes', '--plan', 'plan.json'], { cwd });

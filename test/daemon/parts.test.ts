@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { Desired } from '../../src/core/desired.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import type { Operation } from '../../src/core/plan.ts';
+import type { Operation, Plan } from '../../src/core/plan.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
 import type { OperationResult } from '../../src/core/progress.ts';
 import { KeyBackOff } from '../../src/daemon/back-off.ts';
+import { conditionOf } from '../../src/daemon/condition.ts';
 import { whyEphemeral } from '../../src/daemon/ephemeral.ts';
 import { Holds } from '../../src/daemon/holds.ts';
 import { isLoopback, parseListen } from '../../src/daemon/http/listen.ts';
@@ -18,6 +19,17 @@ import { virtualClock } from '../support/virtual-clock.ts';
 
 const even = { next: () => 0 };
 const minute = 60_000;
+
+describe('daemon: how a project stands', () => {
+  test('it has not converged while a write is under way, though nothing is left to ask for', () => {
+    const plan = (warnings: readonly object[]) =>
+      ({ operations: [], blocked: [], warnings }) as unknown as Plan;
+    const standing = { error: undefined, observing: false, holds: [] };
+    expect(conditionOf({ ...standing, plan: plan([]) })).toBe('converged');
+    const open = plan([{ code: 'in_flight', key: 'isos.big', message: '' }]);
+    expect(conditionOf({ ...standing, plan: open })).toBe('converging');
+  });
+});
 
 describe('daemon: back-off by key', () => {
   const key = 'networks.backend' as ResourceKey;
