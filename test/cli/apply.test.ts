@@ -45,6 +45,17 @@ describe('cli: apply', () => {
     });
   });
 
+  test('--format json tells at the end what stays billed', async () => {
+    const kept = shop.replace('{ ip: web }', '{ new: true }\n    keep_ip: true');
+    const empty = 'version: 1\nproject: { id: 4711 }\nsettings: { prune: true, max_deletions: 9 }\n';
+    const cwd = folderWith({ 'vdcsync.yaml': kept, 'empty.yaml': empty });
+    await inProcess(['apply', '--emulator', '--yes'], { cwd });
+    const call = ['apply', '--emulator', '--yes', '-f', 'empty.yaml', '--format', 'json'];
+    const { stdout } = await inProcess(call, { cwd });
+    const summary = lines(stdout).at(-1) as { readonly left_billed: readonly string[] };
+    expect(summary.left_billed.join()).toContain('stays billed: keep_ip');
+  });
+
   test('what is blocked is told with the command that resolves it, and the exit code is 3', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': shop, 'empty.yaml': 'version: 1\nproject: { id: 4711 }\n' });
     await inProcess(['apply', '--emulator', '--yes'], { cwd });

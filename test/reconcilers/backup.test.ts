@@ -162,7 +162,7 @@ describe('reconcilers/backup_policy', () => {
     const planned = await plan(policy);
     const report = await apply(policy);
 
-    expect(idsOf(planned)).toContain('update:servers.web.backup_policy');
+    expect(idsOf(planned)).toContain('create:servers.web.backup_policy');
     expect(report.outcome).toBe('converged');
     expect(projectOf(emulator).servers[0]?.policy).toMatchObject({ enabled: true, hour: 3, keep: 7 });
     expect(idsOf(await plan(policy.replace('[sun, mon]', '[mon, sun]')))).toEqual([]);

@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import { PlanStaleError } from '../../src/core/errors.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { rig } from '../support/rig.ts';
+
+const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
+const server = (more: string) =>
+  `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, ${more}}\n`;
+
+describe('engine: a saved plan', () => {
+  const spec = `${head}ips:\n  one: {}\n  two: {}\n`;
+
+  test.each([
+    ['none of its operations', () => []],
+    ['one of them left out', <T>(operations: readonly T[]) => operations.slice(1)],
+    [
+      'one of them changed',
+      <T>(operations: readonly T[]) => operations.map((each) => ({ ...each, risk: 'safe' as const })),
+    ],
+  ])('with %s is not carried out, though its digest fits', async (_name, edit) => {
+    const played = rig();
+    const plan = await played.plan(spec);
+
+    const refused = played.apply(spec, { saved: { ...plan, operations: edit(plan.operations) } });
+
+    await expect(refused).rejects.toBeInstanceOf(PlanStaleError);
+    expect(played.writes()).toEqual([]);
+    expect((await played.apply(spec, { saved: plan })).outcome).toBe('converged');
+  });
+});
+
+describe('engine: one run', () => {
+  test('takes one backup of a server, however soon the next one is due', async () => {
+    const played = rig();
+
+    await played.apply(server('backup: {max_age: 1m}'));
+
+    expect(played.writes().filter(({ path }) => path.endsWith('/backups'))).toHaveLength(1);
+  });
+
+  test("tries a failed download once more, and tells the API's own reason", async () => {
+    const played = rig();
+    const spec = `${head}isos:\n  bad: {url: "https://nowhere.invalid/fail.iso"}\n`;
+    await played.apply(spec);
+    const before = played.writes().length;
+
+    const report = await played.apply(spec);
+
+    expect(
+      played
+        .writes()
+        .slice(before)
+        .map(({ method }) => method),
+    ).toEqual(['DELETE', 'POST']);
+    expect(report.outcome).toBe('blocked');
+    expect(report.blocked).toMatchObject([
+      { key: 'isos.bad', code: 'tainted', reason: 'the host name cannot be resolved' },
+    ]);
+  });
+
+  test('tells at its end what it leaves billed', async () => {
+    const played = rig();
+    await played.apply(server('keep_ip: true, backup: {max_age: 24h}'));
+
+    const report = await played.apply(head);
+
+    const left = report.plan.cost.left_billed.join('\n');
+    expect(report.outcome).toBe('converged');
+    expect(left).toContain('stays billed: keep_ip');
+    expect(left).toContain('1 backup of servers.web');
+  });
+
+  test.each([402, 403, 422])('tells the request id of a %i, and keeps it', async (status) => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule({ path: 'allocate_ip', nth: 1, times: 9 }, { do: 'answer', status, code: 'odd' }),
+    ]);
+
+    const { results } = await played.apply(`${head}ips:\n  one: {}\n`);
+
+    const [kept] = await played.store.intents({ limit: 1 });
+    expect(results[0]?.requestId).toMatch(/^req_/);
+    expect(kept?.requestId).toBe(results[0]?.requestId);
+  });
+});
