@@ -1,50 +1,23 @@
-import type { TaskEnd, WriteName, WritePort, WriteResult } from '../core/ports.ts';
+import type { TaskEnd, WritePort, WriteResult } from '../core/ports.ts';
 import type { Readings } from '../emulator/readings.ts';
 import { readingValues } from '../emulator/readings.ts';
 import type { Running } from './controller.ts';
+import { operations, operationsWith } from './operations.ts';
 
-/** Writes that the document shows whole, and so every run may send. */
-export const operations = [
-  'allocate_ip',
-  'release_ip',
-  'add_iso',
-  'delete_iso',
-  'create_network',
-  'delete_network',
-  'create_server',
-  'delete_server',
-  'add_network_interface',
-  'put_firewall',
-  'take_backup',
-] as const satisfies readonly WriteName[];
-
-/** Operations whose answer the document shows with a task. @source API §4 */
-const withTask: readonly string[] = [
-  'add_iso',
-  'create_network',
-  'delete_network',
-  'create_server',
-  'delete_server',
-  'add_network_interface',
-];
-const everything: readonly string[] = operations;
+/** Operations that are answered with a task. @source API §4 */
+const withTask = operationsWith(({ task }) => task);
+const everything = operations;
 /** What an old key can make again: deletions that took effect are never sent again. */
-const creations: readonly string[] = [
-  'allocate_ip',
-  'add_iso',
-  'create_network',
-  'create_server',
-  'add_network_interface',
-  'take_backup',
-];
+const creations = operationsWith(({ creates }) => creates);
+/** Answered with a task or without, as a reading has it. */
+const eitherWay: readonly string[] = ['add_iso', 'create_network', 'delete_network'];
 
 /** Rows of the outcome table, each with the operations that it applies to. */
 export const rows = {
   '2xx with task': withTask,
-  '2xx, task null or none': everything.filter(
-    (each) => !['create_server', 'delete_server', 'add_network_interface'].includes(each),
-  ),
-  '2xx without the task field': withTask,
+  '2xx, task null or none': everything.filter((each) => !withTask.includes(each) || eitherWay.includes(each)),
+  // Of what only a profile opens nobody has promised a task.
+  '2xx without the task field': operationsWith(({ task, profile }) => task && !profile),
   // A card or a backup that is there satisfies the file, whoever made it, so that its key is not used again.
   'replayed 2xx': creations.slice(0, 4),
   'refused before sending': everything,
@@ -60,7 +33,7 @@ export const rows = {
   '403': everything,
   '404': everything,
   '429': everything,
-  '429 replayed': everything.filter((each) => each !== 'put_firewall'),
+  '429 replayed': operationsWith(({ freshKeys }) => !freshKeys),
   '401': everything,
   'malformed 2xx': everything,
   '3xx': everything,

@@ -2,7 +2,8 @@ import { type FaultAction, type FaultRule, faultRule } from '../emulator/faults.
 import { type Readings, readingValues } from '../emulator/readings.ts';
 import { type Chance, chance } from './chance.ts';
 import { drillCount, drillOf } from './drill.ts';
-import { readFaults, writeFaults, writeNames } from './fault-kinds.ts';
+import { readFaults, writeFaults } from './fault-kinds.ts';
+import { writeNames } from './operations.ts';
 import type { Happening, Incident, SpecModel, Story } from './story.ts';
 
 const minute = 60_000;
@@ -33,7 +34,29 @@ export function drawStory(seed: number): Story {
     pausesMs: Array.from({ length: 4 }, () =>
       dice.pick([minute, 3 * minute, 10 * minute, 90 * minute, 25 * hour]),
     ),
+    ...(seed % 16 === 15
+      ? { profile: true, specs: specs.map((spec) => withProfile(dice.fork(), spec)) }
+      : {}),
   };
+}
+
+/** Some of what only a profile opens. */
+function withProfile(dice: Chance, spec: SpecModel): SpecModel {
+  const iso = Object.keys(spec.isos)[0] ?? null;
+  const servers = Object.entries(spec.servers).map(([name, server]) => {
+    const backup = server.backup as object | undefined;
+    const more = {
+      ...(dice.happens(0.6) ? { iso: dice.happens(0.7) ? iso : null } : {}),
+      ...(backup === undefined ? {} : { backup: { ...backup, keep: dice.between(1, 2) } }),
+      ...(dice.happens(0.3)
+        ? { backup_policy: { enabled: true, days: ['mon'], hour: dice.between(1, 5), minute: 0, keep: 4 } }
+        : {}),
+    };
+    return [name, { ...server, ...more }] as const;
+  });
+  const [taken] = Object.keys(spec.servers);
+  const images = taken !== undefined && dice.happens(0.3) ? { golden: { server: taken } } : {};
+  return { ...spec, servers: Object.fromEntries(servers), server_images: images };
 }
 
 /** Half of them at their default, so that both sides of each meet both sides of the others. */

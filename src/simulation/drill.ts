@@ -1,33 +1,15 @@
 import { type FaultRule, faultRule } from '../emulator/faults.ts';
-import { type Coverage, operations } from './coverage.ts';
-import { subjects, writeFaults } from './fault-kinds.ts';
+import type { Coverage } from './coverage.ts';
+import { profiledSubjects, subjects, writeFaults } from './fault-kinds.ts';
+import { operationsWith, writes } from './operations.ts';
 import type { Happening, Incident, SpecModel, Story } from './story.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
-type Write = (typeof operations)[number];
-
-/** Where each write shows itself: the file that needs it, the emulator's name for it, and its boundary. */
-export const writes: Readonly<Record<Write, { subject: string; name: string; path: string }>> = {
-  allocate_ip: { subject: 'ip', name: 'allocate_ip', path: 'POST /ips' },
-  release_ip: { subject: 'ip', name: 'release_ip', path: 'DELETE /ips/{id}' },
-  add_iso: { subject: 'iso', name: 'add_iso', path: 'POST /isos' },
-  delete_iso: { subject: 'iso', name: 'delete_iso', path: 'DELETE /isos/{id}' },
-  create_network: { subject: 'network', name: 'create_network', path: 'POST /networks' },
-  delete_network: { subject: 'network', name: 'delete_network', path: 'DELETE /networks/{id}' },
-  create_server: { subject: 'server', name: 'create_server', path: 'POST /servers' },
-  delete_server: { subject: 'server', name: 'delete_server', path: 'DELETE /servers/{id}' },
-  add_network_interface: {
-    subject: 'parts',
-    name: 'add_network_interface',
-    path: 'POST /servers/{id}/network-interfaces',
-  },
-  put_firewall: { subject: 'parts', name: 'replace_firewall', path: 'PUT /servers/{id}/firewall' },
-  take_backup: { subject: 'parts', name: 'take_backup', path: 'POST /servers/{id}/backups' },
-};
+type Write = keyof typeof writes;
 
 type Drill = Pick<Story, 'specs' | 'faults' | 'incidents' | 'pausesMs'> &
-  Partial<Pick<Story, 'state' | 'readings'>>;
+  Partial<Pick<Story, 'state' | 'readings' | 'profile'>>;
 
 /** The server first, so that the state that is put back knows it. */
 const partByPart: readonly SpecModel[] = (subjects.parts ?? []).flatMap((spec) => {
@@ -41,7 +23,7 @@ const partByPart: readonly SpecModel[] = (subjects.parts ?? []).flatMap((spec) =
  * One story for each thing that can go wrong with each write, so that every row of the
  * outcome table is met in a few hundred seeds and not by luck.
  */
-const ofWrites: readonly Drill[] = operations.flatMap((write) => [
+const drillsOf = (write: Write): readonly Drill[] => [
   ...Object.entries(writeFaults).map(([what, action]) =>
     drill(
       write,
@@ -81,7 +63,7 @@ const ofWrites: readonly Drill[] = operations.flatMap((write) => [
   ),
   drill(write, [], [{ at: { boundary: 'closeIntent:after', nth: 1 }, what: { do: 'lose_state' } }]),
   drill(write, [], [{ at: { boundary: `${writes[write].path}:after`, nth: 1 }, what: { do: 'lose_state' } }]),
-]);
+];
 
 /** What takes more than one write, or more than one fault. */
 const further: readonly Drill[] = [
@@ -144,17 +126,23 @@ const further: readonly Drill[] = [
     pausesMs: [minute],
   },
 ];
-const drills: readonly Drill[] = [...ofWrites, ...Array.from({ length: 5 }, () => further).flat()];
+const documented: readonly Drill[] = [
+  ...operationsWith(({ profile }) => !profile).flatMap(drillsOf),
+  ...Array.from({ length: 5 }, () => further).flat(),
+];
+const opened: readonly Drill[] = operationsWith(({ profile }) => profile).flatMap(drillsOf);
 
 /** Spreads the writes over the numbers; a prime that is no factor of how many there are. */
 const stride = 167;
 
 /** After so many numbers they come round again. */
-export const drillCount = drills.length;
+export const drillCount = documented.length + opened.length;
 
-/** The drill of that number. */
+/** The drill of that number: first what the document shows, then what a profile opens. */
 export function drillOf(number: number): Drill {
-  return drills[(number * stride) % drills.length] as Drill;
+  const place = (number - 1) % drillCount;
+  const [list, at] = place < documented.length ? [documented, place + 1] : [opened, place];
+  return list[(at * stride) % list.length] as Drill;
 }
 
 function drill(
@@ -163,7 +151,10 @@ function drill(
   incidents: readonly Incident[],
   subject: string = writes[write].subject,
 ): Drill {
-  return { specs: subjects[subject] ?? [], faults, incidents, pausesMs: [minute, 10 * minute] };
+  const specs = subjects[subject] ?? profiledSubjects[subject] ?? [];
+  // A second backup is due the day after.
+  const pausesMs = subject === 'backups' ? [25 * hour] : [minute, 10 * minute];
+  return { specs, faults, incidents, pausesMs, ...(subject in profiledSubjects ? { profile: true } : {}) };
 }
 
 function crash(boundary: string, nth = 1): Incident {

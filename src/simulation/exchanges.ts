@@ -19,7 +19,9 @@ export function isConclusive({ headers, body }: HttpResponse): boolean {
 
 /** The names of the boundaries that a request crosses. */
 export function boundariesOf(request: HttpRequest): readonly string[] {
-  const path = new URL(request.url).pathname.slice(3).replace(/\/(\d+|uiso-\d+|task-\w+)(?=\/|$)/g, '/{id}');
+  const path = new URL(request.url).pathname
+    .slice(3)
+    .replace(/\/(\d+|uiso-\d+|task-\w+|net\d+|\d{4}-\d\d-[^/]+)(?=\/|$)/g, '/{id}');
   return [request.method === 'GET' ? 'read' : 'write', `${request.method} ${path}`];
 }
 

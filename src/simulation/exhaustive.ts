@@ -1,9 +1,11 @@
 import { faultRule } from '../emulator/faults.ts';
-import { readFaults, subjects, writeFaults, writeNames } from './fault-kinds.ts';
+import { profiledSubjects, readFaults, subjects, writeFaults } from './fault-kinds.ts';
+import { operationsWith, writeNames, writes } from './operations.ts';
 import { play } from './scenario.ts';
 import type { Happening, Incident, SpecModel, Story } from './story.ts';
 
 const minute = 60_000;
+const hour = 60 * minute;
 /** What a process can meet at any boundary. */
 const sudden: Readonly<Record<string, Happening>> = {
   crash: { do: 'crash' },
@@ -21,7 +23,16 @@ export interface Case {
 
 /** Builds it up, takes it away again, and strikes nowhere yet. */
 function base(specs: readonly SpecModel[], incidents: readonly Incident[]): Story {
-  return { seed: 1, state: 'memory', readings: {}, specs, faults: [], incidents, pausesMs: [minute] };
+  const profiled = Object.values(profiledSubjects).includes(specs);
+  const profile = profiled ? ({ profile: true } as const) : {};
+  const pausesMs = specs === profiledSubjects.backups ? [25 * hour] : [minute];
+  return { seed: 1, state: 'memory', readings: {}, ...profile, specs, faults: [], incidents, pausesMs };
+}
+
+/** Where faults can strike in a file. */
+function writesIn(subject: string): readonly string[] {
+  if (subject in subjects) return writeNames;
+  return operationsWith((write) => write.subject === subject).map((name) => writes[name].name);
 }
 
 /** The file is emptied once the first run has nothing left to do. */
@@ -35,7 +46,7 @@ const late: Incident = { at: { boundary: '*', nth: 1_000_000 }, what: { do: 'cra
 
 /** Every single fault at every boundary, and on every write and read. */
 export async function* singleFaults(): AsyncGenerator<Case> {
-  for (const [subject, specs] of Object.entries(subjects)) {
+  for (const [subject, specs] of Object.entries({ ...subjects, ...profiledSubjects })) {
     const count = await boundariesOf(specs);
     for (const [what, happening] of Object.entries(sudden)) {
       for (let nth = 1; nth <= count; nth++) {
@@ -44,7 +55,7 @@ export async function* singleFaults(): AsyncGenerator<Case> {
       }
     }
     for (const [what, action] of Object.entries(writeFaults)) {
-      for (const path of writeNames) {
+      for (const path of writesIn(subject)) {
         const faults = [faultRule({ path, nth: 1 }, action)];
         yield { name: `${subject}: ${what} on ${path}`, story: { ...base(specs, []), faults } };
       }

@@ -1,21 +1,6 @@
 import type { FaultAction } from '../emulator/faults.ts';
 import type { SpecModel } from './story.ts';
 
-/** Operations by the name that the emulator gives them. */
-export const writeNames = [
-  'allocate_ip',
-  'release_ip',
-  'add_iso',
-  'delete_iso',
-  'create_network',
-  'delete_network',
-  'create_server',
-  'delete_server',
-  'add_network_interface',
-  'replace_firewall',
-  'take_backup',
-] as const;
-
 /** Every way in which an exchange of a write can go wrong, by name. */
 export const writeFaults: Readonly<Record<string, FaultAction>> = {
   'reset before': { do: 'reset' },
@@ -140,4 +125,29 @@ export const subjects: Readonly<Record<string, readonly SpecModel[]>> = {
     },
     empty,
   ],
+};
+
+const web = { ...server, public_ipv4: { new: true } };
+const withServer = (more: Readonly<Record<string, unknown>>, beside: Partial<SpecModel> = {}): SpecModel => ({
+  ...empty,
+  ...beside,
+  servers: { web: { ...web, ...more } },
+});
+const isos = { rescue: { url: 'https://mirror.example.com/a.iso' } };
+const networks = { a: { cidr: '10.20.0.0/24' }, b: { cidr: '10.21.0.0/24' } };
+const policy = (hour: number) => ({ enabled: true, days: ['mon'], hour, minute: 0, keep: 4 });
+const rotating = withServer({ backup: { max_age: '24h', keep: 1 } });
+
+/** The same for what only a profile opens. */
+export const profiledSubjects: Readonly<Record<string, readonly SpecModel[]>> = {
+  drive: [withServer({ iso: 'rescue' }, { isos }), withServer({ iso: null }, { isos }), empty],
+  backups: [rotating, rotating, rotating, empty],
+  image: [withServer({}, { server_images: { golden: { server: 'web' } } }), empty],
+  cards: [
+    withServer({ network_interfaces: ['a', 'b'] }, { networks }),
+    withServer({ network_interfaces: ['a'] }, { networks }),
+    empty,
+  ],
+  policy: [withServer({ backup_policy: policy(3) }), withServer({ backup_policy: policy(5) }), empty],
+  sizes: [withServer({}), withServer({ cores: 4 }), empty],
 };

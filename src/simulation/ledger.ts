@@ -115,7 +115,8 @@ export function createLedger(emulator: Emulator, projectId: number): Ledger {
       return birth !== undefined && madeBirths.get(execution) === birth.number;
     },
     letGo(key, id) {
-      for (const each of ledger.executionsOf(key)) if (id === undefined || each.id === id) excused.add(each);
+      for (const each of ledger.executionsOf(key))
+        if (id === undefined || each.id === id || each.kind === 'image') excused.add(each);
       const intent = [...writes.values()].find((each) => each.key === key);
       const birth =
         intent !== undefined && id !== undefined && isSort(intent.kind)

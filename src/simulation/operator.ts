@@ -182,7 +182,8 @@ function truth(stage: Stage, intent: Intent): Resolution {
   if (gone) return { type: 'absent' };
   const refused =
     intent.blocked?.until === 'file' && ledger.executionsUnder(intent.idempotencyKey).length === 0;
-  if (refused) return { type: 'absent' };
+  // What is written as a whole is the same, however often.
+  if (refused || intent.verb === 'update') return { type: 'absent' };
   const made =
     ledger.executionsUnder(intent.idempotencyKey).find((each) => ledger.isLive(each)) ??
     ledger.executionsOf(intent.key).findLast((each) => intent.kind !== 'backup' && ledger.isLive(each));
@@ -246,6 +247,16 @@ function edit(stage: Stage, file: SpecModel, { key, code, resolve }: Blocked): S
   }
   if (resolve.includes('`enabled: false`')) {
     return withEntry({ firewall: { ...(section[name]?.firewall as object), enabled: false } });
+  }
+  const holder = /write `iso: null` in servers\.(\S+),/.exec(resolve)?.[1];
+  if (holder !== undefined) {
+    stage.trace.add('op', `edits servers.${holder}: iso: null`);
+    return { ...file, servers: { ...file.servers, [holder]: { ...file.servers[holder], iso: null } } };
+  }
+  if (code === 'server_type_not_supported') {
+    stage.trace.add('op', `removes ${key}`);
+    const { [name]: _image, ...others } = section;
+    return { ...file, [collection]: others };
   }
   if (resolve.includes('use {reuse: true}')) return withEntry({ public_ipv4: { reuse: true } });
   if (resolve.includes('name another address')) return withEntry({ public_ipv4: { new: true } });

@@ -155,7 +155,9 @@ function checkWanted(
       return;
     }
     case 'server_image':
-      if (binding !== undefined && !project.images.some(({ id }) => id === binding.id)) missing();
+      // Where the answer had no id, it goes by its name. @assumption A51
+      if (binding !== undefined && !project.images.some(({ id, name }) => [id, name].includes(binding.id)))
+        missing();
       return;
     case 'backup_policy':
       return;

@@ -1,4 +1,4 @@
-import type { ResourceKey } from '../core/keys.ts';
+import { childKey, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Intent, StateChange } from '../core/state.ts';
 import type { HttpRequest } from '../core/transport.ts';
 import type { Emulator } from '../emulator/options.ts';
@@ -106,14 +106,32 @@ export function createRules(deps: RulesDeps): Rules {
 
   function checkHolds(running: Running, intent: Intent): void {
     const { holds } = running;
-    const spends = intent.verb === 'create' && ['server', 'ip', 'backup'].includes(intent.kind);
+    const spends =
+      intent.verb === 'create' && ['server', 'ip', 'backup', 'server_image'].includes(intent.kind);
     if (holds.everything) fail('I7', `${intent.request.name} after a 401, 405 or 415 in the same run`);
     if (holds.names.has(intent.request.name)) fail('I7', `${intent.request.name} after its 403`);
     if (holds.spendingUntil > elapsed() && spends) fail('I7', `${intent.request.name} after a 402`);
     if (running.dry) fail('I7', 'a write in a dry run');
   }
 
+  /** Of backups only this file's own go, and never one of the newest that are to be kept. */
+  function checkRotation(running: Running, { key, request }: Intent): void {
+    const [, name = ''] = key.split('.');
+    const wish = childKey(topLevelKey('servers', name), 'backup');
+    const server = `${request.path.server_id}/`;
+    const own = ledger.executionsOf(wish).filter((each) => each.id?.startsWith(server));
+    const id = `${server}${request.path.id}`;
+    const taken = own.find((each) => each.id === id);
+    if (taken === undefined) fail('I8', `backup ${id} is deleted, and was not taken by this file`);
+    if (taken === undefined || !ledger.isLive(taken)) return;
+    const { value } = running.desired.resources.find((each) => each.key === wish) ?? {};
+    const { keep = Number.POSITIVE_INFINITY } = (value ?? {}) as { readonly keep?: number };
+    if (own.filter((each) => ledger.isLive(each) && (each.id ?? '') > id).length < keep)
+      fail('I8', `backup ${id} is deleted, and is one of the newest ${keep}`);
+  }
+
   function checkDeletion(running: Running, intent: Intent): void {
+    if (intent.verb === 'delete' && intent.kind === 'backup') checkRotation(running, intent);
     if (intent.verb !== 'delete' || !isSort(intent.kind)) return;
     const id = String(intent.request.path.id);
     const birth = ledger.birthOf(intent.kind, id);
@@ -181,7 +199,9 @@ export function createRules(deps: RulesDeps): Rules {
     );
     const [first] = same;
     const other = ledger.writes.get(first?.idempotencyKey ?? '');
-    const parted = other?.incarnation !== intent.incarnation || other.attempt !== intent.attempt;
+    // Once the service has forgotten a key, nothing tells one machine of what the other bought under it.
+    const forgotten = first !== undefined && execution.atMs - first.atMs >= 24 * hour;
+    const parted = forgotten || other?.incarnation !== intent.incarnation || other.attempt !== intent.attempt;
     if (first !== undefined && intent.kind === 'network' && listsAreCut()) {
       deps.giveUp('a list that is cut off, of what can only be seen in it');
     } else if (first !== undefined && parted && deps.machines() > 1) {

@@ -186,6 +186,8 @@ const meant = new Set([
   'immutable',
   'address_in_use',
   'address_not_the_only_free_one',
+  'iso_in_use',
+  'server_type_not_supported',
   'dependency_blocked',
 ]);
 

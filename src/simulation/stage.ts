@@ -1,7 +1,7 @@
 import { readOnlyMemory } from '../api/budget.ts';
 import { type Client, createClient } from '../api/client.ts';
 import type { Desired } from '../core/desired.ts';
-import { documentedProfile } from '../core/profile.ts';
+import { type ApiProfile, documentedProfile } from '../core/profile.ts';
 import { type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
 import { createEmulator } from '../emulator/emulator.ts';
 import type { Emulator } from '../emulator/options.ts';
@@ -15,6 +15,7 @@ import { mirrorOf, watchedStore } from './durable.ts';
 import { boundariesOf, describe, isConclusive, isEndedTask } from './exchanges.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { createMortal } from './mortal.ts';
+import { clientProfile, serviceProfile } from './operations.ts';
 import { createRules, type Rules } from './rules.ts';
 import { memoryBox, sqliteBox } from './state-box.ts';
 import { type SpecModel, type Story, specText } from './story.ts';
@@ -86,6 +87,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
     ],
     readings: story.readings,
     faults: story.faults,
+    ...(story.profile === true ? { profile: serviceProfile } : {}),
   });
   const ledger = createLedger(emulator, projectId);
   const trace = createTrace(() => clock.monotonic());
@@ -274,7 +276,10 @@ export function createStage(story: Story, coverage: Coverage): Stage {
       starts.set(process, clock.monotonic());
       return {
         running: process,
-        engine: engineOf(process, transport(process), dice.fork(), coverage, trace, leftBilled),
+        engine: engineOf(process, transport(process), {
+          ...{ random: dice.fork(), coverage, trace, leftBilled },
+          profile: story.profile === true ? clientProfile : documentedProfile,
+        }),
       };
     },
 
@@ -295,10 +300,19 @@ export function createStage(story: Story, coverage: Coverage): Stage {
 function engineOf(
   process: Running,
   transport: Transport,
-  random: Chance,
-  coverage: Coverage,
-  trace: Trace,
-  leftBilled: Set<string>,
+  {
+    random,
+    coverage,
+    trace,
+    leftBilled,
+    profile,
+  }: {
+    readonly random: Chance;
+    readonly coverage: Coverage;
+    readonly trace: Trace;
+    readonly leftBilled: Set<string>;
+    readonly profile: ApiProfile;
+  },
 ): Engine {
   const { mortal, store, controller, dry } = process;
   const client: Client = createClient({
@@ -307,7 +321,7 @@ function engineOf(
     transport,
     clock: mortal.clock,
     random,
-    profile: documentedProfile,
+    profile,
     uses: dry ? readOnlyMemory(store) : store,
     logger: {
       debug: () => {},
@@ -330,7 +344,7 @@ function engineOf(
     clock: mortal.clock,
     random,
     kinds,
-    profile: documentedProfile,
+    profile,
     requestTimeoutMs: client.timeoutMs,
     onEvent: (event) => {
       if (event.type === 'planned') for (const each of event.plan.cost.left_billed) leftBilled.add(each);

@@ -27,6 +27,7 @@ export interface SpecModel {
   readonly ips: Entries;
   readonly isos: Entries;
   readonly servers: Entries;
+  readonly server_images?: Entries;
 }
 
 export type Entries = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
