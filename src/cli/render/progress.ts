@@ -51,7 +51,7 @@ export function endLine(result: OperationResult, paint: Paint): string {
   const after = tail === '' ? '' : ` ${tail}`;
   switch (outcome) {
     case 'done':
-      return `${paint('green', '✓')} ${name} ${paint('dim', `in ${span(durationMs)}${after}`)}`;
+      return `${paint('green', '✓')} ${name} ${paint('dim', `in ${span(durationMs)}${tail === '' ? '' : `, ${tail}`}`)}`;
     case 'blocked':
       return `${paint('yellow', '!')} ${name} blocked${after}`;
     case 'failed':
