@@ -119,7 +119,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'prune is ignored',
     file: guards,
-    find: 'if (world.settings.prune || destroy) return undefined;',
+    find: 'if (world.settings.prune || destroy || diff.verdict.byFile) return undefined;',
     replace: 'return undefined;',
   },
   {
@@ -127,6 +127,12 @@ export const plantedBugs: readonly Planted[] = [
     file: guards,
     find: "if (isNone(strangers) || world.settings.unmanaged === 'ignore') return undefined;\n  const { key, kind }",
     replace: 'return undefined;\n  const { key, kind }',
+  },
+  {
+    name: 'what comes later without its doing is taken as known',
+    file: 'engine/strangers.ts',
+    find: '  if (isNone(found)) return { ...found, since };',
+    replace: "  if (isNone(found) || since !== 'new') return { servers: [], addresses: [], since };",
   },
   {
     name: 'a 429 is a refusal',
