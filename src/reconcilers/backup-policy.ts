@@ -5,6 +5,7 @@ import type { Diff, ResourceKind } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
 import type { BackupPolicy, ServerId } from '../core/resources.ts';
 import { fromNothing, unchanged } from './existence.ts';
+import { observeInside, serverOf } from './inside-server.ts';
 
 /** A server's backup schedule: compared and reported; written only where the profile knows how. */
 export interface BackupPolicyEntry {
@@ -42,17 +43,11 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
   check: () => [],
   references: () => [],
 
-  async observe(read, subjects, idOf) {
-    const seen = await Promise.all(
-      subjects.map(async ({ key, parent, desired }) => {
-        const server = parent === undefined ? undefined : idOf(parent);
-        if (server === undefined || desired === undefined) return undefined;
-        const live = await read.findBackupPolicy(Number(server) as ServerId);
-        return live && ([key, { id: server, live }] as const);
-      }),
-    );
-    return new Map(seen.filter((each) => each !== undefined));
-  },
+  observe: (read, subjects, idOf) =>
+    observeInside(subjects, idOf, async (server, { desired }) => {
+      const live = desired && (await read.findBackupPolicy(server));
+      return live && { id: String(server), live };
+    }),
 
   diff({ desired, key, binding }, observed, world): Diff {
     if (desired === undefined) return unchanged;
@@ -79,7 +74,7 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
 
   write: ({ subject, observed, world }) => ({
     name: 'update_backup_policy',
-    path: { server_id: Number(subject.parent && world.idOf(subject.parent)) },
+    path: { server_id: serverOf(subject, world) },
     body: Object.fromEntries(
       fields.map((field) => [field, subject.desired?.value[field] ?? observed?.live[field]]),
     ) as Json,

@@ -9,6 +9,7 @@ import { takenAt } from './backup-age.ts';
 import { copyOf, diffCopy, isCopy, keptWarnings } from './backup-copies.ts';
 import { idIn, recordedIds, unchanged } from './existence.ts';
 import { packageOf } from './gpu-package.ts';
+import { observeInside, serverOf } from './inside-server.ts';
 
 /**
  * Taken when the newest available backup is older than `max_age`. Each is billed and a
@@ -63,20 +64,15 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
         ],
   references: () => [],
 
-  async observe(read, subjects, idOf) {
-    const seen = await Promise.all(
-      subjects.map(async (subject) => {
-        const { key, parent, desired, binding } = subject;
-        const server = parent === undefined ? undefined : idOf(parent);
-        const copy = isCopy(subject);
-        if (server === undefined || (desired === undefined && !copy)) return undefined;
-        const backups = await read.findBackups(Number(server) as ServerId);
-        const own = copy ? backups?.find(({ id }) => id === binding?.id) : newest(backups ?? []);
-        return backups && ([key, { id: own?.id, backups }] as const);
-      }),
-    );
-    return new Map(seen.filter((each) => each !== undefined));
-  },
+  observe: (read, subjects, idOf) =>
+    observeInside(subjects, idOf, async (server, subject) => {
+      const { desired, binding } = subject;
+      const copy = isCopy(subject);
+      if (desired === undefined && !copy) return undefined;
+      const backups = await read.findBackups(server);
+      const own = copy ? backups?.find(({ id }) => id === binding?.id) : newest(backups ?? []);
+      return backups && { id: own?.id, backups };
+    }),
 
   diff(subject, observed, world): Diff {
     if (isCopy(subject)) return diffCopy(subject, observed, world);
@@ -95,7 +91,7 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
   },
 
   write({ subject, operation, world }) {
-    const server_id = Number(subject.parent && world.idOf(subject.parent));
+    const server_id = serverOf(subject, world);
     return operation.verb === 'delete'
       ? { name: 'delete_backup', path: { server_id, id: operation.target ?? '' } }
       : { name: 'take_backup', path: { server_id } };
@@ -103,8 +99,7 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
 
   async preimage({ subject, operation, observed, world }, read) {
     if (operation.verb === 'delete') return null;
-    const server = Number(subject.parent && world.idOf(subject.parent)) as ServerId;
-    const policy = await read.findBackupPolicy(server);
+    const policy = await read.findBackupPolicy(serverOf(subject, world));
     return {
       backups: (observed?.backups ?? []).map(({ id }) => id),
       policy: (policy as unknown as Json) ?? null,

@@ -6,6 +6,7 @@ import type { ReadPort } from '../core/ports.ts';
 import type { ServerId } from '../core/resources.ts';
 import { contentOf, type DriveEntry, type DriveObserved, drivesWith, isoWanted } from './drive-content.ts';
 import { member, unchanged } from './existence.ts';
+import { observeInside, serverOf } from './inside-server.ts';
 
 const isoId = /^uiso-\d{1,10}$/;
 
@@ -34,16 +35,11 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
   check: () => [],
   references: ({ iso }) => (iso === null || isoId.test(iso) ? [] : [{ path: [], key: iso as ResourceKey }]),
 
-  async observe(read, subjects, idOf) {
-    const seen = await Promise.all(
-      subjects.map(async ({ key, parent }) => {
-        const id = parent === undefined ? undefined : idOf(parent);
-        if (id === undefined) return undefined;
-        return [key, { id, shown: await readContent(read, Number(id) as ServerId) }] as const;
-      }),
-    );
-    return new Map(seen.filter((each) => each !== undefined));
-  },
+  observe: (read, subjects, idOf) =>
+    observeInside(subjects, idOf, async (server) => ({
+      id: String(server),
+      shown: await readContent(read, server),
+    })),
 
   diff(subject, observed, world): Diff {
     const { desired, binding, key } = subject;
@@ -67,7 +63,7 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
   sequence: (operations, world) => ejectionsFirst(operations, world),
 
   write({ subject, world }) {
-    const path = { server_id: Number(subject.parent && world.idOf(subject.parent)) };
+    const path = { server_id: serverOf(subject, world) };
     const wanted = subject.desired && isoWanted(subject.desired.value, world);
     if (wanted === undefined) throw new Error(`${subject.key} is not in the file`);
     return wanted === null

@@ -8,6 +8,7 @@ import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
 import { blocked, fromNothing, member, unchanged } from './existence.ts';
 import { firewallDoubts } from './firewall-doubts.ts';
 import { type Filter, locksOut, shadowedRules, trafficOf } from './firewall-traffic.ts';
+import { observeInside, serverOf } from './inside-server.ts';
 
 /**
  * A server's firewall, replaced as a whole. Declared fields are compared, rules in their
@@ -81,20 +82,13 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
   doubts: firewallDoubts,
   references: () => [],
 
-  async observe(read, subjects, idOf) {
-    const seen = await Promise.all(
-      subjects.map(async ({ key, parent, desired }) => {
-        const server = parent === undefined ? undefined : idOf(parent);
-        if (server === undefined || desired === undefined) return undefined;
-        const id = Number(server) as ServerId;
-        const live = await read.findFirewall(id);
-        if (live === undefined) return undefined;
-        const cards = desired.value.enabled === true ? ((await read.findNetworkInterfaces(id)) ?? []) : [];
-        return [key, { id: server, live, publicCard: cards.some((card) => card.public) }] as const;
-      }),
-    );
-    return new Map(seen.filter((each) => each !== undefined));
-  },
+  observe: (read, subjects, idOf) =>
+    observeInside(subjects, idOf, async (server, { desired }) => {
+      const live = desired && (await read.findFirewall(server));
+      if (desired === undefined || live === undefined) return undefined;
+      const cards = desired.value.enabled === true ? ((await read.findNetworkInterfaces(server)) ?? []) : [];
+      return { id: String(server), live, publicCard: cards.some((card) => card.public) };
+    }),
 
   diff(subject, observed, world) {
     const { desired, binding } = subject;
@@ -131,7 +125,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     const entry = subject.desired?.value ?? {};
     return {
       name: 'put_firewall',
-      path: { server_id: Number(subject.parent && world.idOf(subject.parent)) },
+      path: { server_id: serverOf(subject, world) },
       body: {
         enabled: entry.enabled ?? observed?.live.enabled ?? false,
         policy_in: entry.policy_in ?? observed?.live.policy_in ?? 'drop',

@@ -4,6 +4,7 @@ import { topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { NetworkInterface, ServerId } from '../core/resources.ts';
 import { fromNothing, idIn, member, recordedIds, toNothing, unchanged } from './existence.ts';
+import { observeInside, serverOf } from './inside-server.ts';
 import { priceOfCard } from './prices.ts';
 
 /**
@@ -40,18 +41,12 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
   check: () => [],
   references: ({ network }) => [{ path: [], key: network }],
 
-  async observe(read, subjects, idOf) {
-    const seen = await Promise.all(
-      subjects.map(async ({ key, parent, binding }) => {
-        const server = parent === undefined ? undefined : idOf(parent);
-        if (server === undefined) return undefined;
-        const cards = await read.findNetworkInterfaces(Number(server) as ServerId);
-        const live = cards?.find(({ id }) => id === binding?.id);
-        return cards && ([key, { id: live?.id, cards }] as const);
-      }),
-    );
-    return new Map(seen.filter((each) => each !== undefined));
-  },
+  observe: (read, subjects, idOf) =>
+    observeInside(subjects, idOf, async (server, { binding }) => {
+      const cards = await read.findNetworkInterfaces(server);
+      const live = cards?.find(({ id }) => id === binding?.id);
+      return cards && { id: live?.id, cards };
+    }),
 
   diff(subject, observed, world) {
     const { binding, desired } = subject;
@@ -88,7 +83,7 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
   },
 
   write({ subject, world, operation }) {
-    const server_id = Number(subject.parent && world.idOf(subject.parent));
+    const server_id = serverOf(subject, world);
     if (operation.verb === 'delete') {
       return { name: 'remove_network_interface', path: { server_id, id: operation.target ?? '' } };
     }
