@@ -36,8 +36,9 @@ export async function main(args: readonly string[], io: Io): Promise<ExitCode> {
 
 /** Without its `--help`, a word that is no command is told as such, instead of what there is otherwise. */
 function known(args: readonly string[], program: Command): readonly string[] {
-  const [first = ''] = args;
+  const [first = '', ...rest] = args;
   const names = ['help', ...program.commands.map((each) => each.name())];
+  if (first === 'help' && rest[0] !== undefined && !names.includes(rest[0])) return rest;
   if (first.startsWith('-') || names.includes(first)) return args;
   return args.filter((each) => each !== '--help' && each !== '-h');
 }

@@ -17,6 +17,10 @@ describe('cli: apply', () => {
     expect(first.stdout).toContain('Plan: 5 to create.');
     expect(first.stdout).toMatch(/Converged: 5 operations done in .*; 5 writes, \d+ reads \(\d+ polls\)/);
     expect(first.stdout).toMatch(/servers\.web-1\.firewall: its server stood open for/);
+    const lines = first.stderr.trimEnd().split('\n');
+    expect(lines.filter((line) => line.startsWith('✓ create '))).toHaveLength(5);
+    expect(lines.filter((line) => line.startsWith('  create '))).toHaveLength(5);
+    expect(first.stderr).not.toMatch(/vdcsync-[\w-]{20}|task-/);
     expect(first.stderr).toMatch(/✓ create servers\.web-1 in/);
     const second = await inProcess(['apply', '--emulator', '--yes'], { cwd });
     expect(second).toEqual({

@@ -12,6 +12,7 @@ describe('cli: wrong usage', () => {
       ['plan', '--forma'],
       /unknown option '--forma'[\s\S]*--format/,
     ],
+    ['an unknown command keeps being one behind help', ['help', 'foo'], /^error: unknown command 'foo'/],
     ['an unknown command keeps being one beside --help', ['foo', '--help'], /unknown command 'foo'/],
     ['an unknown format', ['plan', '--format', 'xml'], /text, json, markdown/],
     ['apply has no markdown', ['apply', '--format', 'markdown'], /text, json/],

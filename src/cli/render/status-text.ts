@@ -82,7 +82,7 @@ const inFlightText = 'A write is in flight: `vdcsync apply` settles it.';
 function verdict({ converged, blocked, in_flight: inFlight }: StatusView): string {
   if (converged === true) return 'Converged.';
   if (converged === false && blocked.length === 0 && inFlight.length > 0) return inFlightText;
-  if (converged === false) return 'Not converged: `vdcsync plan` shows what is to be done.';
+  if (converged === false) return 'Not converged: `vdcsync plan` shows what differs.';
   if (blocked.length > 0) return `${counted(blocked.length, 'thing')} blocked.`;
   if (inFlight.length > 0) return inFlightText;
   return 'Whether it has converged is known only with the file and the API.';
