@@ -93,11 +93,17 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
 
   priceNow: (_subject, observed, world) => (observed?.live === undefined ? undefined : priceOfAddress(world)),
 
-  /** The address leaves its server inside the task that deletes that. @source API §3.2 @assumption A33 */
-  heldBy({ key }, world) {
+  /**
+   * The address leaves its server inside the task that deletes that; and as long as the server
+   * that it came with is there, it is not to go alone. @source API §3.2 @assumption A33
+   */
+  heldBy({ key, parent, binding }, world) {
     const server = world.ip(world.idOf(key) ?? '')?.server_id ?? null;
     const holder = server === null ? undefined : world.keyOf('server', String(server));
-    return holder === undefined ? [] : [holder];
+    const own = parent === undefined ? undefined : world.subjects.get(parent);
+    const stands =
+      own?.binding !== undefined && own.binding.id === binding?.parentId && world.isThere(own.key);
+    return [...new Set([...(holder === undefined ? [] : [holder]), ...(stands ? [own.key] : [])])];
   },
 
   write: ({ subject, operation }) => {
