@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process';
+import { describe, expect, test } from 'vitest';
+import { folderWith, mainFile, oneNetwork } from './run.ts';
+
+const hook = `import { registerHooks } from 'node:module';
+const loaded = [];
+registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context); } });
+process.on('exit', () => process.stderr.write(loaded.join('\\n')));`;
+
+/** The packages and rooms of the source that a call loads. */
+function loadedBy(args: readonly string[]): ReadonlySet<string> {
+  const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    ['--import', `data:text/javascript,${encodeURIComponent(hook)}`, mainFile, ...args],
+    { cwd, encoding: 'utf8', env: { PATH: process.env.PATH ?? '' } },
+  );
+  expect(status).toBe(0);
+  return new Set(
+    [...stderr.matchAll(/node_modules\/([a-z-]+)\/|\/src\/([a-z]+)\//g)].map(
+      ([, name, room]) => name ?? `src/${room}`,
+    ),
+  );
+}
+
+describe('cli: start-up loads what a call needs', () => {
+  test('--help: neither the file, nor the API, nor the emulator', () => {
+    expect([...loadedBy(['--help'])].sort()).toEqual(['commander', 'src/cli', 'src/core']);
+  });
+
+  test('validate: no API, no log, no state, no emulator', () => {
+    const loaded = loadedBy(['validate']);
+    expect([...loaded]).toContain('zod');
+    const apart = [
+      'undici',
+      'pino',
+      'hono',
+      'src/api',
+      'src/emulator',
+      'src/engine',
+      'src/state',
+      'src/daemon',
+    ];
+    expect(apart.filter((each) => loaded.has(each))).toEqual([]);
+  });
+
+  test('plan --emulator: neither HTTP client nor server nor database', () => {
+    const loaded = loadedBy(['plan', '--emulator']);
+    expect(['undici', 'hono', 'pg', 'src/daemon'].filter((each) => loaded.has(each))).toEqual([]);
+  });
+});
