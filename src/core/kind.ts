@@ -56,6 +56,7 @@ export interface World {
   isThere(key: ResourceKey): boolean;
   /** The key that stands for a live id. Cards and what else has no id of its own are not found. */
   keyOf(kind: KindName, id: string): ResourceKey | undefined;
+  subjectsOf(kind: KindName): readonly Subject[];
   /** What is inside a server. */
   childrenOf(server: ResourceKey): readonly Subject[];
   /** Servers of this file with a card in the network, by its live id. */

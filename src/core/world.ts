@@ -36,6 +36,7 @@ export function createWorld(parts: WorldParts): World {
       ),
     ),
   );
+  const subjectsByKind = once(() => grouped([...subjects.values()].map((each) => [each.kind, each])));
   const idOf = (key: ResourceKey) => {
     const subject = subjects.get(key);
     return subject?.binding?.id ?? subject?.desired?.id ?? seenId(observed.get(key));
@@ -65,6 +66,7 @@ export function createWorld(parts: WorldParts): World {
     isThere: (key) =>
       subjects.get(key)?.binding?.tainted === undefined && seenId(observed.get(key)) !== undefined,
     keyOf: (kind, id) => keysById().get(`${kind} ${id}`),
+    subjectsOf: (kind) => subjectsByKind().get(kind) ?? [],
     childrenOf: (key) => childrenByParent().get(key) ?? [],
     serversIn: (network) => serversByNetwork().get(network) ?? [],
     ip: (id) => ipsById().get(id),

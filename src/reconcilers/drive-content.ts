@@ -35,9 +35,7 @@ export function contentOf({ key, parent, binding }: Subject, world: World): stri
 
 /** The drives of this file's servers that are known to hold the ISO. */
 export function drivesWith(iso: string, world: World): readonly Subject[] {
-  return [...world.subjects.values()].filter(
-    (subject) => subject.kind === 'drive' && contentOf(subject, world) === iso,
-  );
+  return world.subjectsOf('drive').filter((subject) => contentOf(subject, world) === iso);
 }
 
 /** Whether the drive is about to let go of what is in it: by another content, or with its server. */

@@ -194,9 +194,9 @@ function isTainted({ verdict }: Diff): boolean {
 /** It cannot be deleted while a drive holds it, and nothing that the file asks for takes it out. @source API §3.3 */
 function inDrive({ key, desired }: Subject, { id }: Iso, world: World): Diff | undefined {
   // Where ejecting is a person's business, only the API knows whether that has been done.
-  const known = world.profile.operations.eject_iso !== undefined;
-  const [drive] = drivesWith(id, world).filter((each) => !letsGo(each, id, world));
-  if (drive === undefined || !known) return undefined;
+  if (world.profile.operations.eject_iso === undefined) return undefined;
+  const drive = drivesWith(id, world).find((each) => !letsGo(each, id, world));
+  if (drive === undefined) return undefined;
   return blocked(
     desired === undefined ? 'delete' : 'update',
     'iso_in_use',
