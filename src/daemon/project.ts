@@ -4,6 +4,7 @@ import type { World } from '../core/kind.ts';
 import type { ApplyReport, ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { Repeating } from '../engine/engine.ts';
 import { createReadCache } from '../engine/read-cache.ts';
+import { createStopwatch, type Stopwatch } from '../engine/stopwatch.ts';
 import { Activity } from './activity.ts';
 import { KeyBackOff } from './back-off.ts';
 import type { Condition } from './condition.ts';
@@ -60,6 +61,8 @@ export class Project {
   readonly #backOff: KeyBackOff;
   readonly #ledger: Ledger;
   #workshop: Workshop | undefined;
+  /** Of all sessions: what it knows takes longer than a turn may last. */
+  #stopwatch: Stopwatch | undefined;
   #offer: Offer | undefined;
   #problem: readonly Diagnostic[] = [];
   #halt: AbortController | undefined;
@@ -205,6 +208,8 @@ export class Project {
   #equip(session: ProjectSession): Workshop {
     const { deps, intervalMs } = this.#options;
     const { clock, reads, profile } = session;
+    this.#stopwatch ??= createStopwatch(clock, profile.timeScale);
+    const stopwatch = this.#stopwatch;
     const earlier = this.#counts();
     const counts = () => both(earlier, session.counts());
     this.#counts = counts;
@@ -227,13 +232,8 @@ export class Project {
     };
     const withholds: Repeating['withholds'] = (operation) => this.#backOff.withholds(operation, clock.now());
     const meter = new UseMeter(counts, clock, profile.limits.windowMs);
-    return {
-      session: { ...session, counts },
-      holds,
-      refresh,
-      meter,
-      repeating: { cache, holds, settleMs, withholds, onLook },
-    };
+    const repeating = { cache, holds, stopwatch, settleMs, withholds, onLook };
+    return { session: { ...session, counts }, holds, refresh, meter, repeating };
   }
 
   async #loop(workshop: Workshop, stop: AbortSignal): Promise<void> {

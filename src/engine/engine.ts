@@ -16,6 +16,7 @@ import { forgetKey, ignoreStrangers } from './disown.ts';
 import { planOnce } from './look.ts';
 import type { ReadCache } from './read-cache.ts';
 import type { Hold } from './run.ts';
+import type { Stopwatch } from './stopwatch.ts';
 import { createWriteGate } from './write-gate.ts';
 
 /** Everything the engine touches; demo, tests, simulation and production differ only here. */
@@ -57,6 +58,8 @@ export interface Repeating {
   readonly cache: ReadCache;
   /** Classes of writes that the API refuses, by scope or by a write's name; outlives the run that met the refusal. */
   readonly holds: Map<string, Hold>;
+  /** What this process has timed itself: absence takes longer than many a run. */
+  readonly stopwatch: Stopwatch;
   /** How long tasks of earlier runs are waited for before the plan is made, in ms; they go on beside it. */
   readonly settleMs: number;
   /** Left for a later run, and what needs it with it: whatever failed too often lately. */

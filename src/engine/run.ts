@@ -112,6 +112,8 @@ export async function startRun(options: RunOptions): Promise<Run> {
   const bindings = movedBindings(stored, moves);
   const wanted = new Map(desired.resources.map((resource) => [resource.key, resource]));
   const holds = repeating?.holds ?? new Map<string, Hold>();
+  const stopwatch = repeating?.stopwatch ?? createStopwatch(clock, profile.timeScale);
+  stopwatch.keep(new Set([...intents.values()].map(({ id }) => id)));
   const broken = new AbortController();
 
   const input = (since: number): SurveyInput => ({
@@ -149,7 +151,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
     bindings,
     intents,
     moves: [...moves],
-    stopwatch: createStopwatch(clock, profile.timeScale),
+    stopwatch,
     openSince: new Map(),
     requestIds: new Map(),
     exhausted: new Map(),

@@ -17,13 +17,15 @@ export interface Stopwatch {
   since(intentId: string, moment: Moment, wallAt: number): number;
   /** Milliseconds until the moment, 0 where it has passed. */
   until(intentId: string, moment: Moment, wallAt: number): number;
+  /** Forgets the intents that are not among these. */
+  keep(intentIds: ReadonlySet<string>): void;
 }
 
 /** No wait that the outcome table knows is longer. */
 const mostMs = 20 * 60_000;
 
 export function createStopwatch(clock: Clock, timeScale: number): Stopwatch {
-  const marks = new Map<string, number>();
+  const marks = new Map<string, Map<Moment, number>>();
   const bornAt = clock.monotonic();
 
   function sinceWall(moment: Moment, wallAt: number): number {
@@ -32,15 +34,21 @@ export function createStopwatch(clock: Clock, timeScale: number): Stopwatch {
   }
 
   return {
-    mark: (intentId, moment, inMs = 0) => void marks.set(`${intentId} ${moment}`, clock.monotonic() + inMs),
+    mark(intentId, moment, inMs = 0) {
+      const own = marks.get(intentId) ?? new Map<Moment, number>();
+      marks.set(intentId, own.set(moment, clock.monotonic() + inMs));
+    },
     since(intentId, moment, wallAt) {
-      const mark = marks.get(`${intentId} ${moment}`);
+      const mark = marks.get(intentId)?.get(moment);
       return mark === undefined ? sinceWall(moment, wallAt) : clock.monotonic() - mark;
     },
     until(intentId, moment, wallAt) {
-      const mark = marks.get(`${intentId} ${moment}`);
+      const mark = marks.get(intentId)?.get(moment);
       const ms = mark === undefined ? wallAt - clock.now() : mark - clock.monotonic();
       return Math.max(0, Math.min(ms, mostMs * timeScale));
+    },
+    keep(intentIds) {
+      for (const id of marks.keys()) if (!intentIds.has(id)) marks.delete(id);
     },
   };
 }

@@ -137,6 +137,17 @@ describe('daemon: life and death', () => {
     expect(live(api).ips).toHaveLength(1);
   });
 
+  test('what became of a lost write is found out, pass by pass, however short the interval is', async () => {
+    const lost = faultRule({ method: 'POST', path: '/networks', times: 1 }, { do: 'reset', effect: 'none' });
+    const api = await emulate({ faults: [lost] });
+    const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--interval', '1m'] });
+    await daemon.until(
+      ({ converged }) => converged,
+      'it is sent again, once it is seen to have had no effect',
+    );
+    expect(live(api).networks.filter(({ name }) => name === 'backend')).toHaveLength(1);
+  });
+
   test('kill -9 loses nothing', async () => {
     const api = await emulate();
     // With a lost answer only a project that is nobody else's lets the difference of two lists decide.
