@@ -99,7 +99,7 @@ function checkWanted(
   stage: Stage,
   project: Project,
   bindings: readonly Binding[],
-  { key, kind, parent, managed, value }: DesiredResource,
+  { key, kind, parent, managed, value, protect }: DesiredResource,
   spec: SpecModel,
 ): void {
   if (!managed) return;
@@ -145,9 +145,13 @@ function checkWanted(
       if (!same) missing();
       return;
     }
-    case 'backup':
-      if (!project.backups.some((each) => each.serverId === server?.id)) missing();
+    case 'backup': {
+      const { keep } = value as { readonly keep?: number };
+      const copies = bindings.filter((each) => each.key.startsWith(`${key}.`)).length;
+      const tooMany = stage.story.profile === true && !protect && copies + 1 > (keep ?? copies + 1);
+      if (tooMany || !project.backups.some((each) => each.serverId === server?.id)) missing();
       return;
+    }
     case 'drive': {
       const iso = (value as { readonly iso: string | null }).iso;
       const bound = bindings.find((each) => each.key === iso)?.id ?? iso;

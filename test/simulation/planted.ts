@@ -237,4 +237,16 @@ export const plantedBugs: readonly Planted[] = [
     find: '    recordUse: async () => {},',
     replace: '    recordUse: (bucket, at) => memory.recordUse(bucket, at),',
   },
+  {
+    name: 'the newest backups go, and the oldest stay',
+    file: 'reconcilers/backup-copies.ts',
+    find: '.sort((a, b) => takenAt(b) - takenAt(a))',
+    replace: '.sort((a, b) => takenAt(a) - takenAt(b))',
+  },
+  {
+    name: 'an image that is not seen is taken again',
+    file: 'reconcilers/server-image.ts',
+    find: "return { verdict: 'unclear', reason: 'no documented read shows server images', candidates: [] };",
+    replace: "return { verdict: 'not_done' };",
+  },
 ];
