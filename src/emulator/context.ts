@@ -139,6 +139,7 @@ export const DEFAULT_DURATIONS: Durations = {
   remove_card: [4_000, 10_000],
   add_iso: [20_000, 60_000],
   take_image: [20_000, 60_000],
+  change_server: [5_000, 15_000],
   backup: [60_000, 120_000],
   image_submission: [1_500, 2_500],
 } satisfies Record<string, Range>;

@@ -97,6 +97,8 @@ export interface Readings {
   driveField: 'none' | 'iso_id' | 'iso';
   /** `@assumption A51` */
   imageAnswer: 'id' | 'bare';
+  /** `@assumption A52` */
+  changeAnswer: 'done' | 'task';
 }
 
 /** The first of each list is the default; `number` stands for any whole number from zero. */
@@ -148,6 +150,7 @@ const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings
   reusePool: ['any', 'same'],
   driveField: ['none', 'iso_id', 'iso'],
   imageAnswer: ['id', 'bare'],
+  changeAnswer: ['done', 'task'],
 };
 
 /** Each reading at its default. */

@@ -45,6 +45,12 @@ export function finishTask(world: World, project: Project, task: Task): void {
       iso.failure = failed ? (effect.failure ?? 'the download was interrupted') : null;
       return;
     }
+    case 'change_server': {
+      const server = project.servers.find(({ id }) => id === effect.serverId);
+      if (failed && task.leaves !== 'everything' && server !== undefined)
+        Object.assign(server, effect.before);
+      return;
+    }
     case 'take_image':
       if (failed && task.leaves !== 'everything') {
         project.images = project.images.filter((image) => image.id !== effect.imageId);

@@ -202,7 +202,9 @@ export type TaskEffect =
   | { kind: 'add_card'; serverId: number; cardId: string }
   | { kind: 'remove_card'; serverId: number; cardId: string }
   | { kind: 'add_iso'; isoId: string; failure: string | null }
-  | { kind: 'take_image'; imageId: string };
+  | { kind: 'take_image'; imageId: string }
+  /** Done at once; `before` comes back where the task fails. */
+  | { kind: 'change_server'; serverId: number; before: Partial<Server> };
 
 type TaskKind = TaskEffect['kind'];
 

@@ -206,7 +206,7 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
   const failure = intent.detail ?? '';
   const evidence = await seek(run, intent);
   if (evidence === undefined) return again(0);
-  const harmless = intent.verb === 'delete' || run.kindOf(intent.kind).freshKeys;
+  const harmless = intent.verb !== 'create' || run.kindOf(intent.kind).freshKeys;
   switch (evidence.verdict) {
     case 'done':
       // Its task says that it is still there, and one look that misses it does not say otherwise.

@@ -97,7 +97,8 @@ export async function evidenceOfResize(intent: Intent, read: ReadPort) {
   const seen = Object.entries(asked).map(([size, value]) => [member(shown, size), value] as const);
   const visible = seen.filter(([now]) => now !== undefined);
   const same = visible.every(([now, value]) => now === value);
-  const done = same && (visible.length === seen.length || intent.phase === 'accepted');
+  const accepted = intent.phase === 'accepted' && intent.why !== 'task_failed';
+  const done = same && (visible.length === seen.length || accepted);
   return done
     ? ({ verdict: 'done', id: String(id), certain: true } as const)
     : ({ verdict: 'not_done' } as const);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/profile.ts';
-import type { FaultRule } from '../../src/emulator/faults.ts';
+import { type FaultRule, faultRule } from '../../src/emulator/faults.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import { type RigOptions, rig } from '../support/rig.ts';
@@ -167,6 +167,33 @@ describe('the API profile: writing', () => {
     const report = await world.apply(two('public_ipv4: {new: true}').replace('cores: 1', 'cores: 4'));
     expect(report.outcome).toBe('converged');
     expect(projectOf(world.emulator).servers).toMatchObject([{ cores: 4 }]);
+  });
+
+  test.each([
+    'succeeds',
+    'fails',
+  ] as const)('changes that come with a task are waited for, and asked for again (the first %s)', async (first) => {
+    const isos = 'isos: {rescue: {url: "https://mirror.example.com/rescue.iso"}}\n';
+    const schedule = (hour: number) =>
+      `backup_policy: {enabled: true, days: [mon], hour: ${hour}, minute: 0, keep: 4}`;
+    const world = profiled({ readings: { changeAnswer: 'task' } });
+    await world.apply(isos + two(`iso: null, ${schedule(3)}`));
+    const changes = ['insert_iso', 'update_backup_policy', 'resize_server'];
+    if (first === 'fails')
+      world.emulator.setFaults(
+        changes.map((path) =>
+          faultRule({ path, nth: 1 }, { do: 'task', outcome: 'fail', leaves: 'nothing' }),
+        ),
+      );
+    const report = await world.apply(
+      isos + two(`iso: rescue, ${schedule(5)}`).replace('cores: 1', 'cores: 2'),
+    );
+
+    expect(report.outcome).toBe('converged');
+    const { servers, isos: added } = projectOf(world.emulator);
+    expect(servers).toMatchObject([{ cores: 2, isoInDrive: added[0]?.id, policy: { hour: 5 } }]);
+    for (const path of changes)
+      expect(countOf(world.emulator, path)).toBeGreaterThan(first === 'fails' ? 1 : 0);
   });
 
   test('without the operation a new size asks for a replacement', async () => {

@@ -57,13 +57,11 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     const iso = findIso(context, String(values.iso_id));
     if (iso.status !== 'available')
       throw new Refusal(409, 'iso_not_ready', { detail: 'The ISO is not downloaded.' });
-    server.isoInDrive = iso.id;
-    return { status: 200, data: { server_id: server.id, iso_id: iso.id }, task: null };
+    return change(context, server, { isoInDrive: iso.id }, () => ({ server_id: server.id, iso_id: iso.id }));
   },
   eject_iso: (context, values) => {
     const server = serverOf(context, values);
-    server.isoInDrive = null;
-    return { status: 200, data: { server_id: server.id, iso_id: null }, task: null };
+    return change(context, server, { isoInDrive: null }, () => ({ server_id: server.id, iso_id: null }));
   },
   take_server_image: takeServerImage,
   delete_backup: (context, values) => {
@@ -95,6 +93,15 @@ function lastParam(context: Context): string {
   return Object.values(context.params).at(-1) ?? '';
 }
 
+/** Done inside the request, or by a task. `@assumption A52` */
+function change(context: Context, server: Server, to: Partial<Server>, view: () => unknown): Reply {
+  const before = Object.fromEntries(Object.keys(to).map((name) => [name, server[name as keyof Server]]));
+  Object.assign(server, to);
+  if (context.readings.changeAnswer === 'done') return { status: 200, data: view(), task: null };
+  const task = startTask(context, { kind: 'change_server', serverId: server.id, before });
+  return { status: 202, data: view(), task };
+}
+
 function removeNetworkInterface(context: Context, values: Values): Reply {
   const server = serverOf(context, values);
   const id = lastParam(context);
@@ -122,8 +129,8 @@ function updateBackupPolicy(context: Context, values: Values): Reply {
   });
   if (body.enabled === true) spend(context);
   const policy = { ...server.policy, ...(body as Partial<Server['policy']>) };
-  server.policy = { ...policy, nextRunMs: nextRun(policy, context.nowMs) };
-  return { status: 200, data: policyView(server.policy), task: null };
+  const changed = { policy: { ...policy, nextRunMs: nextRun(policy, context.nowMs) } };
+  return change(context, server, changed, () => policyView(server.policy));
 }
 
 function takeServerImage(context: Context, values: Values): Reply {
@@ -164,9 +171,11 @@ function resizeServer(context: Context, values: Values): Reply {
   });
   if (Object.keys(body).length === 0) throw invalid({ name: 'body', reason: 'must name a size' });
   spend(context);
-  server.cores = (body.cores as number | undefined) ?? server.cores;
-  server.memoryMb = (body.memory_mb as number | undefined) ?? server.memoryMb;
-  server.diskGb = (body.disk_gb as number | undefined) ?? server.diskGb;
-  server.planId = (body.plan_id as number | undefined) ?? server.planId;
-  return { status: 200, data: serverView(context.project, server, context.readings), task: null };
+  const size = {
+    cores: (body.cores as number | undefined) ?? server.cores,
+    memoryMb: (body.memory_mb as number | undefined) ?? server.memoryMb,
+    diskGb: (body.disk_gb as number | undefined) ?? server.diskGb,
+    planId: (body.plan_id as number | undefined) ?? server.planId,
+  };
+  return change(context, server, size, () => serverView(context.project, server, context.readings));
 }
