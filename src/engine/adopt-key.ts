@@ -103,12 +103,18 @@ function said(entry: object): string {
  * A resource has one key. Another one that is bound to its id either is the same resource,
  * and keeps it, or was one that is gone and whose id was used again. @assumption A17
  */
-export function takenFrom(run: Run, { key, kind, id, parentId, identity }: Binding): StateChange[] {
+export function takenFrom(
+  run: Run,
+  { key, kind, id, parentId, identity }: Binding,
+  /** Keys that are bound to something else at the same time. */
+  rebound: ReadonlySet<ResourceKey> = new Set(),
+): StateChange[] {
   const owner = [...run.bindings.values()].find(
     (each) =>
       each.kind === kind &&
       each.id === id &&
       each.key !== key &&
+      !rebound.has(each.key) &&
       (kind === 'ip' || each.parentId === parentId),
   );
   if (owner === undefined) return [];

@@ -91,7 +91,9 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<strin
   }
   const facts = found.verdict === 'done' ? found.facts : undefined;
   const bound = boundBy(run, intent, id, facts);
-  const taken = bound.flatMap((change) => (change.type === 'bind' ? takenFrom(run, change.binding) : []));
+  const bindings = bound.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));
+  const rebound = new Set(bindings.map((each) => each.key));
+  const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
   await close(run, intent, 'done', `a person adopted ${id}`, { changes: [...taken, ...bound] });
   return `${intent.key} is bound to ${id}.`;
 }

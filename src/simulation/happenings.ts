@@ -59,6 +59,8 @@ function strike(stage: Stage, wishes: Wishes, running: Running, what: Happening,
       mortal.kill();
       controller.skewMs += what.ms;
       controller.clockWasSet = true;
+      // What was used before is as old as the clock says, for who starts under it.
+      controller.forgetBudget();
       return;
     case 'edit':
       wishes.spec = what.spec;

@@ -144,7 +144,9 @@ export function createRules(deps: RulesDeps): Rules {
     }
     if (binding.protect) fail('I8', `${binding.key} is protected and deleted`);
     if (birth === undefined) return;
-    if (ledger.birthBoundAs(binding)?.number !== birth.number)
+    // Made anew for the same key by another state, under an id that was free again: nothing tells the two apart.
+    const again = ledger.executionsOf(intent.key).some((each) => each.id === id && ledger.isLive(each));
+    if (ledger.birthBoundAs(binding)?.number !== birth.number && !again)
       fail('I8', `${intent.kind} ${id} is not what was bound to ${binding.key}`);
     const wanted = running.desired.resources.some(({ key }) => key === intent.key);
     if (!wanted && !running.desired.settings.prune && !intent.key.endsWith('.public_ipv4'))
