@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import type { Operation, Plan } from '../../src/core/plan.ts';
+import { KeyBackOff } from '../../src/daemon/back-off.ts';
+import { Holds } from '../../src/daemon/holds.ts';
+import { Ledger } from '../../src/daemon/ledger.ts';
+import { memoryNote } from '../../src/daemon/memory.ts';
+import { Notifier } from '../../src/daemon/notifier.ts';
+import { handOn, takeUp } from '../../src/daemon/turn.ts';
+import { memoryState } from '../../src/state/memory.ts';
+import { load } from '../support/rig.ts';
+import { virtualClock } from '../support/virtual-clock.ts';
+
+const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const key = 'networks.backend' as ResourceKey;
+const spec = (cidr: string) => load(`networks: {backend: {cidr: ${cidr}}}`);
+
+/** A replica's own view of one project. */
+function replica(name: string) {
+  const sent: string[] = [];
+  const transport = {
+    send: async ({ body }: { body?: string | undefined }) => {
+      sent.push(String(body));
+      return { status: 200, headers: {}, body: '' };
+    },
+  };
+  const notifier = new Notifier({
+    receivers: [{ form: 'json', url: () => 'http://127.0.0.1/' }],
+    ...{ transport: transport as never, clock: virtualClock(), log, onResult: () => {} },
+  });
+  const ledger = new Ledger({
+    ...{ project: 4711, observing: false, log },
+    onNotice: (notice) => notifier.tell(notice),
+  });
+  const parts = { ledger, backOff: new KeyBackOff({ next: () => 0 }), holds: new Holds(() => 0) };
+  return { ...parts, parts, sent, turn: { trigger: 'timer', replica: name, told: notifier } as const };
+}
+
+const refused = { code: 'payment_required', reason: 'unpaid' };
+const blocked = {
+  ...{ operations: [], warnings: [], summary: {} },
+  blocked: [{ key, verb: 'create', code: 'outcome_unknown', reason: 'lost', resolve: 'vdcsync resolve' }],
+} as unknown as Plan;
+
+function passed(ledger: Ledger, plan: Plan, digest: string): void {
+  const pass = {
+    number: 1,
+    triggers: [],
+    startedAt: 1,
+    endedAt: 2,
+    outcome: 'blocked',
+    operations: 1,
+  } as const;
+  ledger.succeed(plan);
+  ledger.close({ ...pass, commit: undefined }, digest, []);
+}
+
+describe('daemon: turns at a shared project', () => {
+  test('what one replica found out the next one goes by', async () => {
+    const store = memoryState({ createdAt: 1, lineage: 'born' });
+    const [a, b] = [replica('a'), replica('b')];
+    a.backOff.learn(
+      [{ key, verb: 'create', outcome: 'failed', durationMs: 1 }],
+      spec('10.0.0.0/24'),
+      () => false,
+      0,
+    );
+    a.holds.set('spending', refused);
+    a.holds.review('Suspended');
+    passed(a.ledger, blocked, 'sha256:1');
+    await handOn(a.turn, store, a.parts, 4711);
+    await takeUp(b.turn, store, b.parts, spec('10.0.0.0/24'));
+    expect(b.backOff.withholds({ key } as Operation, 1)).toBe(true);
+    expect([...b.holds]).toEqual([['spending', refused]]);
+    b.holds.review('Active');
+    expect([...b.holds]).toEqual([]);
+    expect([b.ledger.condition, b.ledger.passes, b.ledger.differsSince]).toEqual(['blocked', 1, 2]);
+    passed(b.ledger, blocked, 'sha256:1');
+    await Promise.resolve();
+    expect([a.sent.length, b.sent.length]).toEqual([1, 0]);
+  });
+
+  test('a changed entry is tried at once, and nobody is told of drift that is an edit', async () => {
+    const store = memoryState({ createdAt: 1, lineage: 'born' });
+    const [a, b] = [replica('a'), replica('b')];
+    a.backOff.learn(
+      [{ key, verb: 'create', outcome: 'failed', durationMs: 1 }],
+      spec('10.0.0.0/24'),
+      () => false,
+      0,
+    );
+    passed(a.ledger, { ...blocked, blocked: [] }, 'sha256:1');
+    await handOn(a.turn, store, a.parts, 4711);
+    await takeUp(b.turn, store, b.parts, spec('10.0.1.0/24'));
+    expect(b.backOff.withholds({ key } as Operation, 1)).toBe(false);
+    const plan = { ...blocked, blocked: [], operations: [{ key, verb: 'create' }] } as unknown as Plan;
+    b.ledger.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:2');
+    expect(b.sent).toEqual([]);
+    b.ledger.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:1');
+    expect(b.sent.map((body) => JSON.parse(body).event)).toEqual(['drift']);
+  });
+
+  test('a note of another release is as good as none', async () => {
+    const store = memoryState({ createdAt: 1, lineage: 'born' });
+    await store.putNote(memoryNote, { replica: 'a', ledger: { condition: 7 } });
+    const b = replica('b');
+    await takeUp(b.turn, store, b.parts, undefined);
+    expect(b.ledger.condition).toBe('starting');
+  });
+});
