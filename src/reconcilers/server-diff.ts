@@ -158,10 +158,10 @@ function backupsLeft({ profile }: World): string {
 function unasked(subject: Subject<ServerEntry>, live: ServerObserved, world: World): Warning[] {
   return live.addresses
     .filter(({ id }) => world.keyOf('ip', String(id)) === undefined)
-    .map(({ address }) => ({
+    .map(({ id, address }) => ({
       code: 'address_not_as_declared',
       key: subject.key,
-      message: `the server holds ${address}, which nothing in the file stands for; it is billed`,
+      message: `the server holds ${address}, which nothing in the file stands for; it is billed, also once the server has gone, unless an entry under \`ips\` takes it over by \`id: ${id}\``,
     }));
 }
 

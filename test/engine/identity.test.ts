@@ -134,6 +134,7 @@ describe('engine: the address of a server that says {reuse: true}', () => {
     await played.apply('settings: {prune: true}\n');
 
     expect(report.plan.warnings.map(({ code }) => code)).toContain('address_not_as_declared');
+    expect(report.plan.warnings.map(({ message }) => message).join()).toContain('`id: 5001`');
     expect(project(played).servers).toEqual([]);
     expect(project(played).ips).toHaveLength(1);
   });
