@@ -170,20 +170,21 @@ describe('the API profile: writing', () => {
   });
 
   test.each([
-    'succeeds',
-    'fails',
-  ] as const)('changes that come with a task are waited for, and asked for again (the first %s)', async (first) => {
+    ['done', undefined, 1],
+    ['undone', 'nothing', 2],
+    ['done, though its task failed', 'everything', 1],
+  ] as const)('a change with a task of its own: %s', async (_what, leaves, sends) => {
     const isos = 'isos: {rescue: {url: "https://mirror.example.com/rescue.iso"}}\n';
     const schedule = (hour: number) =>
       `backup_policy: {enabled: true, days: [mon], hour: ${hour}, minute: 0, keep: 4}`;
-    const world = profiled({ readings: { changeAnswer: 'task' } });
+    const readings = { changeAnswer: 'task', serverFields: 'sizes', driveField: 'iso_id' } as const;
+    const world = profiled({ readings });
     await world.apply(isos + two(`iso: null, ${schedule(3)}`));
     const changes = ['insert_iso', 'update_backup_policy', 'resize_server'];
-    if (first === 'fails')
+    const from = changes.map((path) => countOf(world.emulator, path));
+    if (leaves !== undefined)
       world.emulator.setFaults(
-        changes.map((path) =>
-          faultRule({ path, nth: 1 }, { do: 'task', outcome: 'fail', leaves: 'nothing' }),
-        ),
+        changes.map((path) => faultRule({ path, nth: 1 }, { do: 'task', outcome: 'fail', leaves })),
       );
     const report = await world.apply(
       isos + two(`iso: rescue, ${schedule(5)}`).replace('cores: 1', 'cores: 2'),
@@ -192,8 +193,22 @@ describe('the API profile: writing', () => {
     expect(report.outcome).toBe('converged');
     const { servers, isos: added } = projectOf(world.emulator);
     expect(servers).toMatchObject([{ cores: 2, isoInDrive: added[0]?.id, policy: { hour: 5 } }]);
-    for (const path of changes)
-      expect(countOf(world.emulator, path)).toBeGreaterThan(first === 'fails' ? 1 : 0);
+    expect(changes.map((path, at) => countOf(world.emulator, path) - (from[at] ?? 0))).toEqual([
+      sends,
+      sends,
+      sends,
+    ]);
+  });
+
+  test('where no read shows it, a change whose task failed is asked for once more', async () => {
+    const world = profiled({ readings: { changeAnswer: 'task' } });
+    await world.apply(two('public_ipv4: {new: true}'));
+    const action = { do: 'task', outcome: 'fail', leaves: 'nothing' } as const;
+    world.emulator.setFaults([faultRule({ path: 'resize_server', nth: 1 }, action)]);
+    const report = await world.apply(two('public_ipv4: {new: true}').replace('cores: 1', 'cores: 2'));
+
+    expect(report.outcome).toBe('converged');
+    expect(projectOf(world.emulator).servers).toMatchObject([{ cores: 2 }]);
   });
 
   test('without the operation a new size asks for a replacement', async () => {
