@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { type FaultRule, faultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { folderWith, inProcess } from '../cli/run.ts';
 import { postgresServer } from '../support/postgres.ts';
@@ -45,8 +46,8 @@ async function database(name: string): Promise<string> {
   return server.url(name);
 }
 
-function cloud(): Promise<RunningEmulator> {
-  return emulate({ projects: ids.map((id) => ({ id, name: `project ${id}` })) });
+function cloud(faults: readonly FaultRule[] = []): Promise<RunningEmulator> {
+  return emulate({ faults, projects: ids.map((id) => ({ id, name: `project ${id}` })) });
 }
 
 function specs(folder: string, more = ''): void {
@@ -276,6 +277,20 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
     await allConverged(api, only);
     expect(creations(api)).toEqual(ids.map(() => 1));
   }, 90_000);
+
+  test('what became of a lost write is found out by whoever has the turn', async () => {
+    const lost = faultRule({ method: 'POST', path: '/networks', times: 4 }, { do: 'reset', effect: 'none' });
+    const api = await cloud([lost]);
+    const state = await database('lost');
+    const [one, two] = [folderWith(), folderWith()];
+    specs(one);
+    specs(two);
+    const way = { args: ['-f', 'specs', '--interval', '1m'] };
+    const replicas = await Promise.all([replica(api, state, one, way), replica(api, state, two, way)]);
+    await allConverged(api, replicas[0] as RunningDaemon);
+    const names = api.emulator.world.projects.map(({ networks }) => networks.map(({ name }) => name));
+    expect(names).toEqual(ids.map(() => ['default', 'backend']));
+  }, 60_000);
 
   test('what both see is told once, and each project is measured by one', async () => {
     const api = await cloud();
