@@ -9,7 +9,7 @@ import type { Intent, StateChange } from '../core/state.ts';
 import { isOvertaken, type Planned, type Release } from '../plan/build.ts';
 import { isSelected } from '../plan/selection.ts';
 import { drain } from './drain.ts';
-import { block, close } from './endings.ts';
+import { block, close, warn } from './endings.ts';
 import type { ApplyOptions, EngineDeps, Repeating } from './engine.ts';
 import { isAbort, isFailedRead } from './interruption.ts';
 import { openRun, planFor, withoutResources } from './look.ts';
@@ -51,14 +51,20 @@ export async function apply(
   /** Told by the plans of this run: once a resource has gone, nothing shows what it left. */
   const leftBilled = new Set<string>();
 
-  const report = (outcome: ApplyReport['outcome'], plan: Plan): ApplyReport => ({
-    outcome,
-    results,
-    plan: results.length === 0 ? plan : { ...plan, cost: { ...plan.cost, left_billed: [...leftBilled] } },
-    blocked: plan.blocked,
-    requests: deps.counts(),
-    durationMs: deps.clock.monotonic() - startedAt,
-  });
+  function report(outcome: ApplyReport['outcome'], last: Plan): ApplyReport {
+    const open = openServers(run, last, results);
+    for (const { key, code, message } of open) warn(run, key, code, message);
+    const warnings = [...last.warnings, ...open];
+    const cost = results.length === 0 ? last.cost : { ...last.cost, left_billed: [...leftBilled] };
+    return {
+      outcome,
+      results,
+      plan: { ...last, warnings, cost },
+      blocked: last.blocked,
+      requests: deps.counts(),
+      durationMs: deps.clock.monotonic() - startedAt,
+    };
+  }
 
   async function rounds(): Promise<ApplyReport> {
     for (let round = 1; ; round++) {
@@ -95,7 +101,7 @@ export async function apply(
       if (may.size === 0 || round === mostRounds)
         return report(
           ending(plan, results, run),
-          withFindings(run, plan, [...unsettled, ...results], options.destroy === true),
+          withFindings(run, plan, [...stillOpen(run, unsettled), ...results], options.destroy === true),
         );
       lookSince = deps.clock.monotonic();
       const done = await drain(run, plan, may);
@@ -104,7 +110,7 @@ export async function apply(
         const { plan: rest } = await nextPlan(run, options, lookSince, deletions(results));
         return report(
           done.some(hasFailed) ? 'failed' : 'blocked',
-          withFindings(run, rest, [...unsettled, ...results], options.destroy === true),
+          withFindings(run, rest, [...stillOpen(run, unsettled), ...results], options.destroy === true),
         );
       }
     }
@@ -118,6 +124,26 @@ export async function apply(
     if (stopped && planned !== undefined) return report('stopped', planned.plan);
     throw error;
   }
+}
+
+/** Of what earlier runs left, what this one has closed is not in the way any more. */
+function stillOpen(run: Run, unsettled: readonly OperationResult[]): readonly OperationResult[] {
+  return unsettled.filter(({ key }) => run.intents.has(key));
+}
+
+/** New servers that stand on a public address, and whose firewall has not come to be. */
+function openServers(run: Run, plan: Plan, results: readonly OperationResult[]) {
+  const missing = [...plan.operations, ...plan.blocked]
+    .filter(({ key, verb }) => verb === 'create' && run.world.subjects.get(key)?.kind === 'firewall')
+    .filter(({ key }) => !results.some((each) => each.key === key && each.outcome === 'done'));
+  const servers = missing.flatMap(({ key }) => run.world.subjects.get(key)?.parent ?? []);
+  return [...new Set(servers)].flatMap((key) => {
+    const id = run.bindings.get(key)?.id ?? run.intents.get(key)?.resourceId;
+    if (id === undefined) return [];
+    return [
+      { key, code: 'stands_open', message: 'it is there, and its firewall is not: nothing is filtered' },
+    ];
+  });
 }
 
 /** Another round may get further: something was done, or the plan was behind the times. */

@@ -44,7 +44,8 @@ export async function drain(
     if (turn.now === 'again') return { next: 'again', afterMs: turn.afterMs };
     if (turn.now === 'closed' && turn.retryAfterMs !== undefined)
       return { next: 'again', afterMs: turn.retryAfterMs };
-    end(operation, turn);
+    const exposedMs = operation.kind === 'firewall' ? await exposure(run, operation) : undefined;
+    end(operation, turn, exposedMs);
     return { next: 'done' };
   }
 
@@ -57,9 +58,15 @@ export async function drain(
     }
   }
 
-  function end(operation: Operation, turn: Exclude<Turn, { now: 'again' }> | Interrupted): void {
+  function end(
+    operation: Operation,
+    turn: Exclude<Turn, { now: 'again' }> | Interrupted,
+    exposedMs: number | undefined,
+  ): void {
     const now = clock.monotonic();
-    const result = resultOf(run, operation, turn, now - (startedAt.get(operation.id) ?? now));
+    const ended = resultOf(run, operation, turn, now - (startedAt.get(operation.id) ?? now));
+    const closed = exposedMs !== undefined && turn.now === 'closed' && ended.outcome === 'done';
+    const result = closed ? { ...ended, exposedMs } : ended;
     results.set(operation.id, result);
     onEvent?.({ type: 'ended', at: clock.now(), result });
     todo.get(operation.key)?.shift();
@@ -94,7 +101,7 @@ function dependentsOf(
 
 function resultOf(
   run: Run,
-  { key, verb, kind }: Operation,
+  { key, verb }: Operation,
   turn: Exclude<Turn, { now: 'again' }> | Interrupted,
   durationMs: number,
 ): OperationResult {
@@ -106,8 +113,7 @@ function resultOf(
     case 'closed': {
       if (turn.outcome !== 'done')
         return { ...base, outcome: 'failed', code: turn.outcome, detail: turn.detail };
-      const exposedMs = kind === 'firewall' ? exposure(run, key) : undefined;
-      return { ...base, outcome: 'done', ...(exposedMs === undefined ? {} : { exposedMs }) };
+      return { ...base, outcome: 'done', ...(turn.detail === '' ? {} : { detail: turn.detail }) };
     }
     case 'blocked':
       return { ...base, outcome: 'blocked', code: turn.code, detail: turn.reason };
@@ -125,9 +131,14 @@ function resultOf(
   }
 }
 
-/** How long a server of this run stood without its firewall. */
-function exposure(run: Run, firewall: ResourceKey): number | undefined {
-  const server = run.world.subjects.get(firewall)?.parent;
-  const since = server === undefined ? undefined : run.openSince.get(server);
-  return since === undefined ? undefined : run.deps.clock.monotonic() - since;
+/** How long a new server stood without its firewall, also where an earlier run made the server. */
+async function exposure(run: Run, { key, verb }: Operation): Promise<number | undefined> {
+  const server = run.world.subjects.get(key)?.parent;
+  if (verb !== 'create' || server === undefined) return undefined;
+  const since = run.openSince.get(server);
+  if (since !== undefined) return run.deps.clock.monotonic() - since;
+  const past = await run.deps.store.intents({ key: server, limit: 50 });
+  const made = past.find((each) => each.verb === 'create' && each.outcome === 'done');
+  const at = made?.acceptedAt ?? made?.firstSentAt;
+  return at === undefined ? undefined : Math.max(0, run.deps.clock.now() - at);
 }

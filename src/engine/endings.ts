@@ -62,7 +62,13 @@ export function settled(
 ): Promise<Progress> {
   const changes =
     intent.verb === 'delete' ? released(run, intent.key, 'deleted') : boundBy(run, intent, id, facts);
-  return close(run, intent, 'done', '', { changes });
+  const chosen = packageOf(intent);
+  return close(run, intent, 'done', chosen === '' ? '' : `gpu_package ${chosen}`, { changes });
+}
+
+/** Which package a server was asked for with, as the file may name several. */
+export function packageOf({ request }: Intent): string {
+  return (request.body as { readonly gpu_package?: string } | undefined)?.gpu_package ?? '';
 }
 
 /** The binding of what was made, and of what came with it. */

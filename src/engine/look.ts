@@ -5,6 +5,7 @@ import type { Selection } from '../plan/selection.ts';
 import type { EngineDeps, PlanOptions, Repeating } from './engine.ts';
 import { createReadCache } from './read-cache.ts';
 import { type Run, startRun } from './run.ts';
+import { withHolds } from './standing-holds.ts';
 import { strangersOf } from './strangers.ts';
 import type { WriteGate } from './write-gate.ts';
 
@@ -40,7 +41,9 @@ export async function planOnce(
     repeating,
     selection,
   });
-  return (await planFor(run, destroy, 0)).plan;
+  const { plan } = await planFor(run, destroy, 0);
+  // Who runs again and again shows its own holds, and when each is tried again.
+  return repeating === undefined ? withHolds(deps, plan) : plan;
 }
 
 /** The plan that the run's last look gives. */

@@ -8,7 +8,7 @@ export type HoldScope =
   | 'spending'
   /** 403: writes of that name. */
   | 'operation'
-  /** 401, 405, 415: every write. */
+  /** 401, 405, 415, and a token that may only read: every write. */
   | 'everything';
 
 /** What to do after one send. `code` and `reason` are for people. */
@@ -136,7 +136,8 @@ function serverError(result: Conclusive, settleMs: number): Disposition {
 function refusal(result: Conclusive, buys: boolean, { jitter, waits, timeScale }: Pace): Disposition {
   const code = result.code ?? `http_${result.status}`;
   const reason = told(result);
-  const hold = holds[result.status];
+  // A token that may not write at all may do no other write either. @source API §5
+  const hold = code === 'insufficient_scope' ? 'everything' : holds[result.status];
   if (result.replayed && hold === undefined) return { do: 'refuse', code, reason, until: 'now' };
   if (mayBeReusedKey(result, code, buys)) {
     return { do: 'refuse', code, reason: `${reason}; ${doubtedKey}`, until: 'person' };

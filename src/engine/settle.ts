@@ -3,11 +3,12 @@ import type { Spend } from '../core/plan.ts';
 import type { Conclusive, WriteResult } from '../core/ports.ts';
 import type { TaskId } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
-import { again, block, close, goOn, minutes, type Progress, warn } from './endings.ts';
+import { again, block, close, goOn, minutes, type Progress, packageOf, warn } from './endings.ts';
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
 import { backoff, type Disposition, disposition } from './outcome.ts';
 import { unbrokenRow } from './past.ts';
 import type { Run } from './run.ts';
+import { lift, remember } from './standing-holds.ts';
 import { stillAsked } from './still-asked.ts';
 
 /** How the detail of a refusal begins that was given before, to an earlier send of its key. */
@@ -60,7 +61,8 @@ export async function advance(run: Run, intent: Intent): Promise<Progress> {
  */
 export async function send(run: Run, intent: Intent, token: string): Promise<Progress> {
   const { deps } = run;
-  run.tell(intent.key, intent.verb, 'sent', `${intent.request.name} ${intent.idempotencyKey}`);
+  const chosen = [intent.request.name, intent.idempotencyKey, packageOf(intent)];
+  run.tell(intent.key, intent.verb, 'sent', chosen.filter((each) => each !== '').join(' '));
   run.stopwatch.mark(intent.id, 'sent');
   const result = await deps.writes.send(intent.request, intent.idempotencyKey, token);
   run.cache.forget(intent.request);
@@ -195,6 +197,7 @@ async function accept(
   breach: string | undefined,
 ): Promise<Progress> {
   const accepted = run.kindOf(intent.kind).accept(answer, intent.request, intent.preimage);
+  if (!answer.replayed) await lift(run.deps, { ...intent, spend: spendOf(run, intent) });
   if (intent.kind === 'server' && intent.verb === 'create')
     run.openSince.set(intent.key, run.deps.clock.monotonic());
   if (breach !== undefined) warn(run, intent.key, 'contract_breach', `${intent.request.name}: ${breach}`);
@@ -219,7 +222,10 @@ async function refused(
   intent: Intent,
   { code, reason, until, hold }: Disposition & { readonly do: 'refuse' },
 ): Promise<Progress> {
-  if (hold !== undefined) run.hold(hold, intent.request, { code, reason });
+  if (hold !== undefined) {
+    run.hold(hold, intent.request, { code, reason });
+    await remember(run.deps, hold, intent, { code, reason });
+  }
   switch (until) {
     case 'file':
       return block(run, intent, code, reason, { until });
@@ -245,7 +251,7 @@ async function refused(
 async function nextPreference(run: Run, intent: Intent, reason: string): Promise<Progress> {
   const entry = run.world.subjects.get(intent.key)?.desired?.value as { gpu_package?: unknown } | undefined;
   const wanted = [entry?.gpu_package].flat();
-  const sent = (intent.request.body as { readonly gpu_package?: string }).gpu_package ?? '';
+  const sent = packageOf(intent);
   const exhausted = [...(run.exhausted.get(intent.key) ?? []), sent];
   if (wanted.some((each) => typeof each === 'string' && !exhausted.includes(each))) {
     run.exhausted.set(intent.key, exhausted);

@@ -72,6 +72,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   in_flight: ['a write of an earlier run is not settled', '`vdcsync apply` settles it'],
   iso_in_use: ['a drive holds the ISO', 'write `iso: null` in that server, and apply that first'],
   ip_in_use: ['the address is attached to a server that stays', 'delete the server first'],
+  stands_open: [
+    'a new server has a public address, and its firewall could not be put yet',
+    'settle what holds the firewall back, or close the server in the client area',
+  ],
   profile_changed: [
     'a write is unsettled, and the API profile would have it sent as another request now',
     '`vdcsync resolve`, or put the profile back',

@@ -1,0 +1,89 @@
+import type { Json } from '../core/json.ts';
+import type { Blocked, Operation, Plan } from '../core/plan.ts';
+import type { Intent } from '../core/state.ts';
+import type { EngineDeps } from './engine.ts';
+import type { HoldScope } from './outcome.ts';
+
+/** Where the state keeps what the API refused for more than one write. */
+const noteName = 'holds';
+
+/** A refusal that spoke for a class of writes, and that nothing has shown to be over since. */
+type StandingHold = {
+  readonly scope: HoldScope;
+  /** Of the write that was refused: under `operation` the hold speaks for no other. */
+  readonly kind: string;
+  readonly verb: string;
+  readonly code: string;
+  readonly reason: string;
+  /** Wall ms. */
+  readonly at: number;
+  /** Names the token that was refused. */
+  readonly token: string;
+};
+
+/** What a hold is judged by: an operation that would be written, or an intent that was. */
+type Written = Pick<Operation, 'kind' | 'verb'> & { readonly spend: Operation['spend'] };
+
+/** Keeps the refusal, so that a plan made by another process still tells of it. */
+export async function remember(
+  deps: EngineDeps,
+  scope: HoldScope,
+  { kind, verb }: Pick<Intent, 'kind' | 'verb'>,
+  refusal: { readonly code: string; readonly reason: string },
+): Promise<void> {
+  const hold = { scope, kind, verb, ...refusal, at: deps.clock.now(), token: deps.writes.token() };
+  const others = (await standing(deps)).filter((each) => !sameClass(each, hold));
+  await deps.store.putNote(noteName, [...others, hold]);
+}
+
+/** A write that was accepted shows that nothing holds its class any more. */
+export async function lift(deps: EngineDeps, written: Written): Promise<void> {
+  const all = await standing(deps);
+  const left = all.filter((hold) => !speaksFor(hold, written));
+  if (left.length < all.length) await deps.store.putNote(noteName, left);
+}
+
+/** The plan, with what it would do and the API refused to do lately told as blocked. */
+export async function withHolds(deps: EngineDeps, plan: Plan): Promise<Plan> {
+  const token = deps.writes.token();
+  const holds = (await standing(deps)).filter((each) => each.scope === 'spending' || each.token === token);
+  const held = plan.operations.flatMap((operation): Blocked[] => {
+    const hold = holds.find((each) => operation.verb !== 'adopt' && speaksFor(each, operation));
+    if (hold === undefined) return [];
+    const { key, verb } = operation;
+    const reason = `held since ${new Date(hold.at).toISOString()}: ${hold.reason}`;
+    return [{ key, verb, code: hold.code, reason, resolve: liftedBy(hold) }];
+  });
+  if (held.length === 0) return plan;
+  const blocked = [...plan.blocked, ...held];
+  return { ...plan, blocked, summary: { ...plan.summary, blocked: blocked.length } };
+}
+
+function speaksFor(hold: StandingHold, { kind, verb, spend }: Written): boolean {
+  switch (hold.scope) {
+    case 'everything':
+      return true;
+    case 'spending':
+      return spend === 'adds';
+    case 'operation':
+      return hold.kind === kind && hold.verb === verb;
+  }
+}
+
+function liftedBy({ scope, code }: StandingHold): string {
+  const apply = 'then vdcsync apply';
+  if (scope === 'spending') return `pay what is due, or have the project made Active again; ${apply}`;
+  if (code === 'insufficient_scope') return `use a token that may write; ${apply}`;
+  return scope === 'operation'
+    ? `use a token that may do this, or have it permitted; ${apply}`
+    : `use another token; ${apply}`;
+}
+
+function sameClass(a: StandingHold, b: StandingHold): boolean {
+  return a.scope === b.scope && (a.scope !== 'operation' || (a.kind === b.kind && a.verb === b.verb));
+}
+
+async function standing({ store }: EngineDeps): Promise<readonly StandingHold[]> {
+  const note: Json | undefined = await store.note(noteName);
+  return Array.isArray(note) ? (note as unknown as readonly StandingHold[]) : [];
+}

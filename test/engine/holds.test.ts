@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { type Rig, rig } from '../support/rig.ts';
+
+const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
+const things = `${head}networks:\n  backend: {cidr: 10.20.0.0/24}\nips:\n  one: {}\n  two: {}\n`;
+const refusals = (status: number, code: string) => [
+  faultRule({ method: 'POST', nth: 1, times: 100 }, { do: 'answer', status, code, stored: true }),
+];
+const blockedOf = async (played: Rig, spec: string) =>
+  (await played.plan(spec)).blocked.map(({ key, code }) => `${key} ${code}`).sort();
+
+describe('engine: what one refusal holds', () => {
+  test.each([
+    [403, 'insufficient_scope', 1],
+    [403, 'insufficient_privileges', 2],
+    [401, 'unauthorized', 1],
+  ])('%i %s: each write of its class stays unsent', async (status, code, writes) => {
+    const played = rig();
+    played.emulator.setFaults(refusals(status, code));
+
+    const report = await played.apply(things);
+
+    expect(played.writes()).toHaveLength(writes);
+    expect(report.blocked.map(({ key }) => key).sort()).toEqual(['ips.one', 'ips.two', 'networks.backend']);
+  });
+
+  test('402: what adds spending stays unsent, and the rest is done', async () => {
+    const played = rig();
+    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+
+    await played.apply(things);
+
+    expect(
+      played
+        .writes()
+        .map(({ path }) => path)
+        .sort(),
+    ).toEqual(['/ips', '/networks']);
+  });
+
+  test('is told by the plan of another process, with what lifts it, until a write shows that it is over', async () => {
+    const played = rig();
+    played.emulator.setFaults(refusals(403, 'insufficient_privileges'));
+    await played.apply(`${head}ips:\n  one: {}\n  two: {}\n`);
+    played.restart();
+
+    const told = (await played.plan(things)).blocked;
+    expect(told.map(({ key }) => key).sort()).toEqual(['ips.one', 'ips.two']);
+    expect(told[0]).toMatchObject({
+      code: 'insufficient_privileges',
+      reason: expect.stringContaining('held since 2026-01-01T'),
+      resolve: expect.stringContaining('use a token that may do this'),
+    });
+
+    played.emulator.setFaults([]);
+    expect((await played.apply(things)).outcome).toBe('converged');
+    expect(await blockedOf(played, `${things}  three: {}\n`)).toEqual([]);
+  });
+});
+
+describe('engine: a server that stands open', () => {
+  const server = `${head}servers:\n  web:\n    {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop, rules: []}}\n`;
+
+  test('is told where its firewall is refused, and how long it was, once it is put by another run', async () => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule(
+        { path: 'replace_firewall', nth: 1, times: 9 },
+        { do: 'answer', status: 403, code: 'insufficient_privileges' },
+      ),
+    ]);
+
+    const first = await played.apply(server);
+
+    expect(first.plan.warnings).toContainEqual(
+      expect.objectContaining({ key: 'servers.web', code: 'stands_open' }),
+    );
+    played.emulator.setFaults([]);
+    await played.clock.run(played.clock.sleep(600_000));
+    played.restart();
+    const second = await played.apply(server);
+    const firewall = second.results.find(({ key }) => key === 'servers.web.firewall');
+    expect(second.outcome).toBe('converged');
+    expect(firewall?.exposedMs).toBeGreaterThan(600_000);
+    expect(second.plan.warnings).toEqual([]);
+  });
+
+  test('is told where the run was stopped between the two', async () => {
+    const played = rig();
+    const stop = new AbortController();
+    const run = played.apply(server, { stop: stop.signal });
+    void played.clock.sleep(1_000).then(() => stop.abort(new Error('stopped')));
+
+    const report = await run;
+
+    expect(report.outcome).toBe('stopped');
+    expect(report.plan.warnings).toContainEqual(expect.objectContaining({ code: 'stands_open' }));
+  });
+});
+
+describe('engine: a refused entry that has left the file', () => {
+  test("is nobody's concern any more: the run converges", async () => {
+    const played = rig({ emulator: { readings: { sizeBounds: 'on' } } });
+    const spec = (cores: number) =>
+      `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20}\n`;
+    expect((await played.apply(spec(10_000))).outcome).toBe('blocked');
+
+    const report = await played.apply(head);
+
+    expect(report).toMatchObject({ outcome: 'converged', blocked: [] });
+  });
+});
+
+describe('engine: a list of GPU packages', () => {
+  test('tells which of them was bought', async () => {
+    const played = rig();
+    played.emulator.mutate({ do: 'set_capacity', package: 'l40s-2', capacity: 0 });
+    const gpu = `${head}servers:\n  gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: [l40s-2, l40s-1]}\n`;
+
+    const { results } = await played.apply(gpu);
+
+    const [kept] = await played.store.intents({ limit: 1 });
+    expect([results[0]?.detail, kept?.detail]).toEqual(['gpu_package l40s-1', 'gpu_package l40s-1']);
+    const sent = played.events.flatMap((event) =>
+      event.type === 'progress' && event.step === 'sent' ? [event.detail.split(' ').at(-1)] : [],
+    );
+    expect(sent).toEqual(['l40s-2', 'l40s-1']);
+  });
+});
