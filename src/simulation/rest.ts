@@ -155,7 +155,7 @@ function checkWanted(
     case 'drive': {
       const iso = (value as { readonly iso: string | null }).iso;
       const bound = bindings.find((each) => each.key === iso)?.id ?? iso;
-      if (stage.story.profile === true && server?.isoInDrive !== bound) missing();
+      if (stage.story.profile === true && failuresAreTold(stage) && server?.isoInDrive !== bound) missing();
       return;
     }
     case 'server_image':
@@ -166,6 +166,11 @@ function checkWanted(
     case 'backup_policy':
       return;
   }
+}
+
+/** Where an answer had no task and no read shows the effect, nobody hears of a failure. @assumption A34 */
+function failuresAreTold({ story: { readings, faults } }: Stage): boolean {
+  return readings.omitTaskField !== true && !faults.some(({ then }) => then.do === 'omit_task');
 }
 
 /** Its own address has to be bound with it; whatever else it may hold is told. */
