@@ -63,8 +63,9 @@ export function createClient(options: ClientOptions): Client {
   const counters: Counters = { reads: 0, writes: 0, polls: 0, limited: 0 };
   const apiClock = createApiClock(clock);
   const realTimeoutMs = scaledTimeout(options.timeoutMs ?? defaultTimeoutMs, profile.timeScale);
+  const baseUrl = parseBaseUrl(options.baseUrl);
   const pipeline = createPipeline({
-    baseUrl: parseBaseUrl(options.baseUrl),
+    baseUrl,
     token: options.token,
     transport: options.transport,
     clock,
@@ -76,7 +77,7 @@ export function createClient(options: ClientOptions): Client {
     counters,
     apiClock,
   });
-  const readsOptions = { pipeline, clock, random, profile, apiClock, logger };
+  const readsOptions = { baseUrl, pipeline, clock, random, profile, apiClock, logger };
   return {
     reads: (priority, halt) => createReads(readsOptions, priority, halt),
     writes: createWrites(pipeline, profile),

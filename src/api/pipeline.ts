@@ -41,6 +41,8 @@ export interface Pipeline {
   room(signal?: AbortSignal): Promise<void>;
   /** Names the token as it is now: equal names, equal tokens. */
   token(): string;
+  /** Whether any request of this process has got through, with an answer or without. */
+  reached(): boolean;
 }
 
 export interface PipelineOptions {
@@ -76,6 +78,7 @@ const unsaidRetryAfter = (profile: ApiProfile) => profile.limits.windowMs;
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { transport, clock, profile, logger, counters } = options;
   const budgets = budgetsByToken(options);
+  let reached = false;
 
   async function exchange(call: Call): Promise<Answer> {
     const { slot, token, budget } = await acquire(call);
@@ -131,15 +134,18 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   async function sendOnce(request: HttpRequest, slot: Slot, signal?: AbortSignal): Promise<HttpResponse> {
     try {
-      return await transport.send(request, {
+      const response = await transport.send(request, {
         timeoutMs: options.realTimeoutMs,
         ...(signal === undefined ? {} : { signal }),
       });
+      reached = true;
+      return response;
     } catch (error) {
       const failure =
         error instanceof TransportError
           ? error
           : new TransportError('the exchange failed', 'unknown', 'UNKNOWN', error);
+      if (failure.effect === 'unknown') reached = true;
       if (failure.effect === 'none') slot.unsent();
       else slot.lost();
       throw failure;
@@ -170,6 +176,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     exchange,
     room: (signal) => budgets(usableToken(options.token())).writes.room(signal),
     token: () => nameOf(options.baseUrl, options.token()),
+    reached: () => reached,
   };
 }
 

@@ -33,6 +33,8 @@ import {
 import { pathSegment } from './write-requests.ts';
 
 export interface ReadsOptions {
+  /** For people. */
+  readonly baseUrl: string;
   readonly pipeline: Pipeline;
   readonly clock: Clock;
   readonly random: Random;
@@ -43,6 +45,8 @@ export interface ReadsOptions {
 
 /** A read is sent this often at most; then its last failure is the answer. */
 export const maxTries = 5;
+/** As long as nothing has ever answered, the address is more likely wrong than the service away: some 4 s. */
+const maxFirstTries = 3;
 /** The first wait between two tries, and the longest, in ms; each is four times the last. */
 /** The longest wait that an answer to a read can ask for, in real ms: a read decides nothing by itself. */
 const mostRetryAfterMs = 600_000;
@@ -69,12 +73,12 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
     for (let tries = 1; ; tries++) {
       const outcome = await readOnce(path, schema, signal);
       if ('data' in outcome) return outcome.data;
-      if (outcome.final || tries >= maxTries) throw outcome.error;
+      const { error } = outcome;
+      const nobody = error instanceof TransportError && error.effect === 'none' && !pipeline.reached();
+      if (nobody && tries >= maxFirstTries) throw nothingAnswers(options.baseUrl, error);
+      if (outcome.final || tries >= maxTries) throw error;
       const pause = waitMs(tries, outcome.retryAfterMs ?? 0);
-      logger.warn(
-        { path, attempt: tries, waitMs: Math.round(pause), error: outcome.error },
-        'a read failed: trying again',
-      );
+      logger.warn({ path, attempt: tries, waitMs: Math.round(pause), error }, 'a read failed: trying again');
       await clock.sleep(pause, signal);
     }
   }
@@ -190,6 +194,11 @@ function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T
       return { error: new ApiProblem(status, null, answer.requestId, message), final: true };
     }
   }
+}
+
+function nothingAnswers(baseUrl: string, error: TransportError): TransportError {
+  const message = `nothing answers at ${baseUrl} (${printable(error.message)}): is VDC_BASE_URL right?`;
+  return new TransportError(message, 'none', error.code, error);
 }
 
 /** An id that the API gave, and that no path can carry: what it stands for cannot be read. */

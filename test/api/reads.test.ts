@@ -121,6 +121,32 @@ describe('src/api/reads', () => {
     }
   });
 
+  test('a first request that reaches nobody fails within 10 s, and names the base URL', async () => {
+    const { client, clock } = rig(() => {
+      throw new TransportError('connect ECONNREFUSED 127.0.0.1:9', 'none', 'ECONNREFUSED');
+    });
+
+    const failed = clock.run(client.reads('operation').project());
+
+    await expect(failed).rejects.toThrow(
+      `nothing answers at ${baseUrl} (connect ECONNREFUSED 127.0.0.1:9): is VDC_BASE_URL right?`,
+    );
+    expect(clock.monotonic()).toBeLessThan(10_000);
+  });
+
+  test('a later one is tried as often as any', async () => {
+    let asked = 0;
+    const { client, clock } = rig(() => {
+      asked += 1;
+      if (asked === 1) return answer(200, { data: aProject });
+      throw new TransportError('connect ECONNREFUSED 127.0.0.1:9', 'none', 'ECONNREFUSED');
+    });
+    await clock.run(client.reads('operation').project());
+
+    await expect(clock.run(client.reads('operation').project())).rejects.toThrow(/^connect ECONNREFUSED/);
+    expect(asked).toBe(6);
+  });
+
   test('builds paths from ids alone, whatever they hold', async () => {
     const { client, clock, sent } = rig(() => problem(404, 'task_not_found'));
     await clock.run(client.reads('poll').findTask('../servers/1?x=#' as TaskId));
