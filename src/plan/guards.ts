@@ -95,10 +95,20 @@ function suspended({ diff }: Draft, { world, now }: GuardInput): Objection | und
   };
 }
 
-function protect({ subject, diff }: Draft): Objection | undefined {
+function protect({ subject, diff }: Draft, { world }: GuardInput): Objection | undefined {
   const { verdict } = diff;
   if (verdict.verdict !== 'delete' && verdict.verdict !== 'replace') return undefined;
-  if (!subject.binding?.protect && !subject.desired?.protect) return undefined;
+  // What is inside a server is protected as its entry says, as long as that is in the file.
+  const server = subject.parent && world.subjects.get(subject.parent)?.desired;
+  if (!(server ?? subject.binding)?.protect && !subject.desired?.protect) return undefined;
+  if (server !== undefined && subject.desired === undefined) {
+    return {
+      verb: 'delete',
+      code: 'protected',
+      reason: `${subject.parent} is protected, and what is inside it as well`,
+      resolve: `write \`protect: false\` in ${subject.parent}`,
+    };
+  }
   return {
     verb: verdict.verdict === 'delete' ? 'delete' : 'update',
     code: 'protected',

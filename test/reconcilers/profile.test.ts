@@ -120,6 +120,17 @@ describe('the API profile: writing', () => {
     expect(codesOf(kept)).toEqual({ 'servers.one.network_interfaces.b': 'prune_disabled' });
   });
 
+  test('of a protected server it stays, until the server is not protected any more', async () => {
+    const world = profiled();
+    await world.apply(two('protect: true, network_interfaces: [a, b]'));
+    const kept = await world.plan(two('protect: true, network_interfaces: [a]'));
+    expect(kept.blocked).toMatchObject([
+      { code: 'protected', resolve: 'write `protect: false` in servers.one' },
+    ]);
+    expect((await world.apply(two('protect: false, network_interfaces: [a]'))).outcome).toBe('converged');
+    expect(projectOf(world.emulator).servers[0]?.cards).toHaveLength(1);
+  });
+
   test('a removal whose answer was lost is done once', async () => {
     const world = profiled({
       faults: lost('remove_network_interface', 'done'),
