@@ -125,7 +125,7 @@ export type IntentPatch = Partial<
   >
 > & {
   /** Fields that no longer hold, such as a look that a new send has overtaken. */
-  readonly clear?: readonly ('why' | 'notSeenAt' | 'acceptedAt' | 'taskId' | 'blocked')[];
+  readonly clear?: readonly ('why' | 'notSeenAt' | 'acceptedAt' | 'taskId' | 'resourceId' | 'blocked')[];
 };
 
 /** One line of the journal. */

@@ -60,10 +60,16 @@ export function settled(
   intent: Intent,
   { id, facts }: Extract<Evidence, { verdict: 'done' }>,
 ): Promise<Progress> {
+  if (hasPassedOn(run, intent, id)) return Promise.resolve(again(0));
   const changes =
     intent.verb === 'delete' ? released(run, intent.key, 'deleted') : boundBy(run, intent, id, facts);
   const chosen = packageOf(intent);
   return close(run, intent, 'done', chosen === '' ? '' : `gpu_package ${chosen}`, { changes });
+}
+
+/** Its id was given to another key while this one was looked at. */
+function hasPassedOn(run: Run, intent: Intent, id: string): boolean {
+  return intent.resourceId === id && run.intents.get(intent.key)?.resourceId !== id;
 }
 
 /** Which package a server was asked for with, as the file may name several. */
@@ -105,6 +111,7 @@ export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): S
 
 /** It is there and of no use: bound, so that it is not lost, and left to a person or the next run. */
 export async function tainted(run: Run, intent: Intent, id: string, detail: string): Promise<Progress> {
+  if (hasPassedOn(run, intent, id)) return again(0);
   const changes = boundBy(run, intent, id, undefined).map((change) =>
     change.type === 'bind' && change.binding.key === intent.key
       ? { ...change, binding: { ...change.binding, tainted: detail } }

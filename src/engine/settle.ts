@@ -1,4 +1,4 @@
-import { takeApart } from '../core/keys.ts';
+import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Spend } from '../core/plan.ts';
 import type { Conclusive, WriteResult } from '../core/ports.ts';
 import type { TaskId } from '../core/resources.ts';
@@ -7,6 +7,7 @@ import { again, block, close, goOn, minutes, type Progress, packageOf, warn } fr
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
 import { backoff, type Disposition, disposition } from './outcome.ts';
 import { unbrokenRow } from './past.ts';
+import { released } from './release.ts';
 import type { Run } from './run.ts';
 import { lift, remember } from './standing-holds.ts';
 import { stillAsked } from './still-asked.ts';
@@ -197,6 +198,7 @@ async function accept(
   breach: string | undefined,
 ): Promise<Progress> {
   const accepted = run.kindOf(intent.kind).accept(answer, intent.request, intent.preimage);
+  if (!answer.replayed && intent.verb === 'create') await supersede(run, intent, accepted.id);
   if (!answer.replayed) await lift(run.deps, { ...intent, spend: spendOf(run, intent) });
   if (intent.kind === 'server' && intent.verb === 'create')
     run.openSince.set(intent.key, run.deps.clock.monotonic());
@@ -215,6 +217,19 @@ async function accept(
       ? { why: 'no_task', clear: ['notSeenAt'] }
       : { clear: ['why', 'notSeenAt'] }),
   });
+}
+
+/** What the API gives out as new was another's before: that one is gone. @assumption A17 */
+async function supersede(run: Run, { key, kind, parentId }: Intent, id: string | undefined): Promise<void> {
+  if (id === undefined) return;
+  const isIt = (each: { key: ResourceKey; kind: KindName; parentId?: string }) =>
+    each.key !== key && each.kind === kind && each.parentId === parentId;
+  const bound = [...run.bindings.values()].find((each) => isIt(each) && each.id === id);
+  if (bound !== undefined) await run.change(released(run, bound.key, `its id ${id} was given to ${key}`));
+  const open = [...run.intents.values()].find(
+    (each) => isIt(each) && each.verb === 'create' && each.resourceId === id,
+  );
+  if (open !== undefined) await run.update(open, { clear: ['resourceId'] });
 }
 
 async function refused(

@@ -11,7 +11,7 @@ import type { Failure } from './worker.ts';
 /** Once found by the simulation, each another bug. `npm run simulate -- --seed N --verbose` tells the story. */
 const pinned = [
   3, 25, 61, 69, 102, 125, 137, 162, 188, 192, 215, 268, 308, 331, 390, 439, 517, 637, 672, 971, 1048, 1344,
-  1723, 232890851, 1000807, 1001821, 2000953, 2001835, 4000847,
+  1723, 232890851, 1000807, 1001821, 2000953, 2001835, 4000847, 1001463, 50001827, 50000559, 2001257,
 ];
 
 describe('simulation', () => {
