@@ -119,7 +119,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
       for (const each of running) each.mortal.kill();
     },
     machines: () => controllers.length,
-    serversAreListed: story.profile === true,
+    serversAreListed: story.profile === true && 'list_servers' in clientProfile.operations,
   });
 
   function transport(process: Running): Transport {
