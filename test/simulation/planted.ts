@@ -46,9 +46,9 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a redirect is followed',
     file: 'api/pipeline.ts',
-    find: '      return await transport.send(request, {',
+    find: '      const response = await transport.send(request, {',
     replace:
-      "      const first = await transport.send(request, { timeoutMs: options.realTimeoutMs });\n      if (first.status < 300 || first.status > 399) return first;\n      return await transport.send({ ...request, url: new URL(first.headers.location ?? '/', request.url).href }, {",
+      "      const first = await transport.send(request, { timeoutMs: options.realTimeoutMs });\n      if (first.status < 300 || first.status > 399) return first;\n      const response = await transport.send({ ...request, url: new URL(first.headers.location ?? '/', request.url).href }, {",
   },
   {
     name: 'polled after the task has ended',
