@@ -1,4 +1,4 @@
-import { type FaultRule, faultRule } from '../emulator/faults.ts';
+import { type FaultAction, type FaultRule, faultRule } from '../emulator/faults.ts';
 import type { Coverage } from './coverage.ts';
 import { profiledSubjects, subjects, writeFaults } from './fault-kinds.ts';
 import { operationsWith, writes } from './operations.ts';
@@ -77,6 +77,18 @@ const further: readonly Drill[] = [
       [],
     ),
   ),
+  // The state is lost, and by then the service has forgotten the keys.
+  ...(['allocate_ip', 'create_server'] as const).map((write) => ({
+    ...drill(write, [], [happens('closeIntent:after', 1, { do: 'lose_state' })]),
+    pausesMs: [25 * hour],
+  })),
+  // What one refusal says of the next write.
+  {
+    specs: subjects.many ?? [],
+    faults: [faultRule({ path: 'allocate_ip', nth: 1 }, writeFaults['403'] as FaultAction)],
+    incidents: [],
+    pausesMs: [minute],
+  },
   // More than a minute's worth of writes, and the same with a new process in the middle.
   { specs: subjects.many ?? [], faults: [], incidents: [], pausesMs: [1_000] },
   { specs: subjects.many ?? [], faults: [], incidents: [crash('write:after', 15)], pausesMs: [1_000] },

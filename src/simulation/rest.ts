@@ -39,6 +39,8 @@ export async function checkFixedPoint(
       stage.fail('I13', 'a run with nothing to do wrote');
     if (dry && (stage.crossed.get('change:after') ?? 0) !== before[2])
       stage.fail('I7', 'a dry run changed the state');
+    const strange = plan?.warnings.find(({ code }) => code === 'unmanaged_resources');
+    if (isCalm(stage) && strange !== undefined) stage.fail('I1', `without any fault ${strange.message}`);
     warnings = (plan?.warnings ?? []).map(({ message }) => message).join('\n');
     await stage.end(running);
   }
@@ -65,6 +67,7 @@ export async function checkAtRest(
     controller.epoch > 0,
     stage.vouched,
   );
+  checkNoNeedlessAddress(stage, project, bindings);
   const desired = stage.load(spec);
   if (desired.settings.drift === 'report') return;
   for (const resource of desired.resources) checkWanted(stage, project, bindings, resource, spec);
@@ -93,6 +96,25 @@ function checkNothingLeft(
       else stage.fail('I1', `${sort} ${id} is there, and nobody knows of it`);
     }
   }
+}
+
+/** Undisturbed, an address goes with the server that it came with, unless the file has it kept. */
+function checkNoNeedlessAddress(stage: Stage, project: Project, bindings: readonly Binding[]): void {
+  const servers = stage.story.specs.flatMap((spec) => Object.values(spec.servers));
+  const mayStay = servers.some(
+    ({ keep_ip, public_ipv4 }) => keep_ip === true || equal(public_ipv4, { reuse: true }),
+  );
+  if (!isCalm(stage) || mayStay) return;
+  const bound = new Set(bindings.filter(({ kind }) => kind === 'ip').map(({ id }) => id));
+  const left = project.ips.find(
+    ({ id, serverId }) =>
+      serverId === null && !bound.has(String(id)) && !stage.ledger.birthOf('ip', String(id))?.stranger,
+  );
+  if (left !== undefined) stage.fail('I1', `without any fault ${left.address} stays without its server`);
+}
+
+function isCalm({ story }: Stage): boolean {
+  return story.faults.length === 0 && story.incidents.every(({ what }) => what.do === 'edit');
 }
 
 function checkWanted(

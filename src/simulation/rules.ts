@@ -201,9 +201,11 @@ export function createRules(deps: RulesDeps): Rules {
     );
     const [first] = same;
     const other = ledger.writes.get(first?.idempotencyKey ?? '');
-    // Once the service has forgotten a key, nothing tells one machine of what the other bought under it.
-    const forgotten = first !== undefined && execution.atMs - first.atMs >= 24 * hour;
-    const parted = forgotten || other?.incarnation !== intent.incarnation || other.attempt !== intent.attempt;
+    // One machine's server took, as a free one, the address that the other had bought.
+    const reused =
+      intent.kind === 'ip' &&
+      projectNow()?.ips.some((each) => String(each.id) === first?.id && each.serverId !== null) === true;
+    const parted = reused || other?.incarnation !== intent.incarnation || other.attempt !== intent.attempt;
     if (first !== undefined && intent.kind === 'network' && listsAreCut()) {
       deps.giveUp('a list that is cut off, of what can only be seen in it');
     } else if (first !== undefined && parted && deps.machines() > 1) {

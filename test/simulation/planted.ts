@@ -165,10 +165,10 @@ export const plantedBugs: readonly Planted[] = [
     replace: 'if (evidence.certain || run.desired) return settled',
   },
   {
-    name: 'the address of a server is forgotten',
-    file: 'reconcilers/server.ts',
-    find: '      .slice(0, 1)\n',
-    replace: '      .slice(0, 0)\n',
+    name: 'the address of a server is left when the server goes',
+    file: 'reconcilers/ip.ts',
+    find: '  if (!binding.keep) return diffLeaving(subject, live, world);\n',
+    replace: '',
   },
   {
     name: 'what a crash left is sent again unseen',
