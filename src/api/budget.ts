@@ -84,6 +84,7 @@ export interface Budget {
   room(signal?: AbortSignal): Promise<void>;
   /** Nothing is sent for this long, in ms of `clock`; survives the process. Never rejects. */
   close(ms: number): Promise<void>;
+  isClosed(): boolean;
 }
 
 interface Waiter {
@@ -241,7 +242,7 @@ export function createBudget(options: BudgetOptions): Budget {
     return Math.min(until - Math.max(now, at), maxCloseMs * options.timeScale);
   }
 
-  return { bucket, acquire, room, close };
+  return { bucket, acquire, room, close, isClosed: () => clock.monotonic() < closedUntil };
 }
 
 function closedNote(bucket: string): string {

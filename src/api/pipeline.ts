@@ -168,7 +168,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     if (answer.replayed) return;
     const { retryAfterMs } = answer;
     const waitMs = retryAfterMs === undefined ? unsaidRetryAfter(profile) : retryAfterMs * profile.timeScale;
-    logger.warn({ bucket: budget.bucket, waitMs }, 'the API limits requests: waiting');
+    // Told once of all that were under way together.
+    if (!budget.isClosed())
+      logger.warn({ bucket: budget.bucket, waitMs }, 'the API limits requests: waiting');
     await budget.close(waitMs);
   }
 

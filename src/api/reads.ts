@@ -78,7 +78,12 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
       if (nobody && tries >= maxFirstTries) throw nothingAnswers(options.baseUrl, error);
       if (outcome.final || tries >= maxTries) throw error;
       const pause = waitMs(tries, outcome.retryAfterMs ?? 0);
-      logger.warn({ path, attempt: tries, waitMs: Math.round(pause), error }, 'a read failed: trying again');
+      // Of a limit the pipeline has told.
+      const level = error instanceof ApiProblem && error.status === 429 ? 'debug' : 'warn';
+      logger[level](
+        { path, attempt: tries, waitMs: Math.round(pause), error },
+        'a read failed: trying again',
+      );
       await clock.sleep(pause, signal);
     }
   }

@@ -75,19 +75,19 @@ export function buildPlan(input: PlanInput): Planned {
     ...held,
   ]);
   const { selection } = input;
-  const blocked =
-    selection === undefined
-      ? everythingBlocked
-      : everythingBlocked.filter(({ key }) => isSelected(selection, key));
+  const chosen = new Set(operations.map(({ key }) => key));
+  const isShown = (key: ResourceKey | null) =>
+    selection === undefined || key === null || chosen.has(key) || isSelected(selection, key);
+  const blocked = everythingBlocked.filter(({ key }) => isShown(key));
   const warnings = [
     ...drafts.flatMap(({ diff }) => diff.warnings ?? []),
     ...releases.map(({ key, reason }) => ({ code: 'released', key, message: reason })),
     ...[...inFlight.values()].flatMap(inFlightWarning),
     ...(input.moves ?? []).map(movedWarning),
     ...notActive(world),
-    ...leftOut(possible.length - operations.length),
+    ...leftOut(possible.length - operations.length + everythingBlocked.length - blocked.length),
     ...unknownToUs(input),
-  ];
+  ].filter(({ key }) => isShown(key));
   return { plan: assemble(input, { drafts, allowed, operations, blocked, warnings, releases }), releases };
 }
 
@@ -115,6 +115,7 @@ function assemble(input: PlanInput, parts: Parts): Plan {
   const { drafts, allowed, operations, blocked, warnings } = parts;
   const { project } = input.world;
   const done = new Set(operations.map(({ key }) => key));
+  const released = new Set(parts.releases.map(({ key }) => key));
   return {
     format_version: 1,
     project: { id: project.id, name: project.name, status: project.status },
@@ -127,7 +128,7 @@ function assemble(input: PlanInput, parts: Parts): Plan {
     cost: costOf(
       input,
       drafts,
-      allowed.filter(({ subject, diff }) => done.has(subject.key) || diff.verdict.verdict === 'release'),
+      allowed.filter(({ subject }) => done.has(subject.key) || released.has(subject.key)),
     ),
     effort: effortOf(operations, input),
   };

@@ -139,7 +139,7 @@ function leftBilled({ key }: Subject, live: ServerObserved, world: World): strin
   const count = live.backups ?? seen?.backups.length;
   const backups = count === undefined ? 'any backups' : `${count} ${count === 1 ? 'backup' : 'backups'}`;
   return [
-    ...(count === 0 ? [] : [`${backups} of ${key}: ${backupsLeft(world)}`]),
+    ...(count === 0 ? [] : [`${backups} of ${key} stay billed: ${backupsLeft(world)}`]),
     ...live.addresses
       .filter(({ id }) => world.keyOf('ip', String(id)) === undefined)
       .map(

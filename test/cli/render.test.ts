@@ -77,7 +77,7 @@ Blocked: needs a person
 Warning **bold** <script> [drift]
 
 Cost: +12.50 a month, from 0.00 to 0.00, as far as prices are known
-Stays billed: 203.0.113.7 stays
+Left behind: 203.0.113.7 stays
 Effort: 2 writes, about 8 reads, at least 1 min for the request limits alone
 
 Plan: 1 to replace, 1 blocked, 2 unchanged.

@@ -186,7 +186,9 @@ servers:
       'create:servers.web.backup',
     ]);
     expect(planned.summary).toMatchObject({ replace: 1, delete: 1, create: 3 });
-    expect(planned.cost.left_billed).toEqual(['1 backup of servers.web: deleting one is not documented']);
+    expect(planned.cost.left_billed).toEqual([
+      '1 backup of servers.web stay billed: deleting one is not documented',
+    ]);
     expect(report.outcome).toBe('converged');
     expect(report.plan.operations).toEqual([]);
     const [server] = projectOf(emulator).servers;
@@ -270,7 +272,7 @@ servers:
     expect(bigger.cost).toMatchObject({
       known_monthly_delta: '800.00',
       unknown: [],
-      left_billed: ['any backups of servers.ai: deleting one is not documented'],
+      left_billed: ['any backups of servers.ai stay billed: deleting one is not documented'],
     });
     expect(gone.cost).toMatchObject({ known_monthly_delta: '-890.00', unknown: [], left_billed: [] });
     expect(more.cost).toMatchObject({
@@ -314,7 +316,7 @@ describe('reconcilers/server: deletion', () => {
     const report = await apply(prune);
 
     expect(planned.cost.left_billed).toEqual([
-      '1 backup of servers.web: deleting one is not documented',
+      '1 backup of servers.web stay billed: deleting one is not documented',
       `${address} stays billed: servers.web holds it, and nothing in the file stands for it`,
     ]);
     expect(report.outcome).toBe('converged');

@@ -98,7 +98,7 @@ export function costLines({ cost, effort, operations }: Plan): string[] {
   return [
     ...known,
     ...unknownCost(cost.unknown),
-    ...cost.left_billed.map((text) => `Stays billed: ${text}`),
+    ...cost.left_billed.map((text) => `Left behind: ${text}`),
     ...(effort.writes === 0 ? [] : [effortText]),
   ];
 }

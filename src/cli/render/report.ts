@@ -66,7 +66,7 @@ export function reportText(report: ApplyReport, paint: Paint, timeScale = 1): st
   const open = results.filter(({ exposedMs }) => exposedMs !== undefined);
   const { done } = countOutcomes(results);
   const { reads, writes, polls, throttled } = requests;
-  const bill = plan.cost.left_billed.map((text) => `Stays billed: ${printable(text)}`);
+  const bill = plan.cost.left_billed.map((text) => `Left behind: ${printable(text)}`);
   const lines = [
     ...(failures.length === 0
       ? []
