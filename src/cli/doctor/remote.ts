@@ -134,7 +134,7 @@ export function checkClock({ reads, clock, timeScale }: Session): Finding {
     'clock',
     level,
     told,
-    'set the clock by NTP: how old a key is, and what history says, goes by it',
+    'set the clock by NTP: how old a key is, and what history says, goes by it (an emulator with --speed N wants `time_scale: N` in the API profile)',
   );
 }
 
