@@ -24,7 +24,10 @@ export function specFiles(flags: CommonFlags, io: Io): readonly string[] {
   if (flags.file !== undefined && flags.file.length > 0) return flags.file;
   const found = defaultFiles.find((name) => existsSync(join(io.cwd, name)));
   if (found !== undefined) return [found];
-  throw new ConfigError(`no spec: name it with -f FILE, or put a vdcsync.yaml into ${io.cwd}`, true);
+  throw new ConfigError(
+    `no spec: name it with -f FILE, or put a vdcsync.yaml into ${io.cwd}; \`vdcsync init\` writes a first one, \`vdcsync export\` that of a project that is there`,
+    true,
+  );
 }
 
 /** Where the state is; flags over environment. */

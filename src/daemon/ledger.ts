@@ -135,7 +135,9 @@ export class Ledger {
     const condition = conditionOf({ plan, error, observing, holds });
     if (condition !== this.condition || this.conditionSince === undefined) {
       this.conditionSince = at;
-      log.info({ project, phase: condition, reason: this.condition }, 'the condition changed');
+      const level = error === undefined ? 'info' : 'warn';
+      const cause = error === undefined ? {} : { error };
+      log[level]({ project, phase: condition, reason: this.condition, ...cause }, 'the condition changed');
     }
     this.condition = condition;
     onNotice({ project, event: 'condition', condition, ...told(condition, plan, error) });

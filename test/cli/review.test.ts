@@ -44,6 +44,8 @@ describe('cli: a part of the plan', () => {
     const done = await inProcess(['apply', '--emulator', '--yes', '--target', 'networks.backend'], { cwd });
     expect(done.code).toBe(0);
     expect((await planned(cwd)).operations.map(({ key }) => key)).not.toContain('networks.backend');
+    const again = await inProcess(['plan', '--emulator', '--target', 'networks.backend'], { cwd });
+    expect(again.stdout).toContain('Nothing to do in the part of project 4711 that was asked for.');
     const wrong = await inProcess(['apply', '--emulator', '--yes', '--target', 'networks.backnd'], { cwd });
     expect(wrong.code).toBe(64);
     expect(wrong.stderr).toContain('did you mean networks.backend?');

@@ -58,6 +58,8 @@ export function summaryLine(plan: Plan): string {
     if (differing > 0) {
       return `Nothing to do, but project ${project.id} is not as the file says: ${counted(differing, 'warning')} above.`;
     }
+    if (plan.warnings.some(({ code }) => code === 'left_out'))
+      return `Nothing to do in the part of project ${project.id} that was asked for.`;
     return `Nothing to do: project ${project.id} is as the file says (${managed}).`;
   }
   const parts = (

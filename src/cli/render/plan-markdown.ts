@@ -1,8 +1,7 @@
 import type { Plan } from '../../core/plan.ts';
-import { plainPaint, printable } from '../terminal.ts';
+import { printable } from '../terminal.ts';
 import { consequences } from './consequences.ts';
 import { costLines, groupsOf, type PlanLine, summaryLine } from './plan-groups.ts';
-import { warningLine } from './plan-text.ts';
 import { changeLines } from './values.ts';
 
 /** What a comment may hold on the strictest of the usual forges is 65,536 characters; the rest is for the caller's own words. */
@@ -24,7 +23,10 @@ export function planMarkdown(plan: Plan): string {
     ({ key, verb, code, reason, resolve }) =>
       `- **${verb}** ${inline(key)} (${inline(code)}): ${escaped(reason)}  \n  ${resolve.split(' | ').map(inline).join(' or ')}`,
   );
-  const warnings = plan.warnings.map((warning) => `- ${escaped(warningLine(warning, plainPaint))}`);
+  const warnings = plan.warnings.map(
+    ({ code, key, message }) =>
+      `- ${key === null ? '' : `${inline(key)}: `}${escaped(message)} (${inline(code)})`,
+  );
   const costs = costLines(plan).map((line) => `- ${escaped(line)}`);
   const dangers = plan.operations
     .filter(
@@ -137,7 +139,14 @@ function longestTicks(text: string): number {
 }
 
 /** Text that stays text: neither markup, nor HTML, nor a mention of somebody. */
+/** Prose; what stands between backticks is code. */
 function escaped(text: string): string {
+  const parts = text.split('`');
+  if (parts.length % 2 === 0) return plain(text);
+  return parts.map((part, index) => (index % 2 === 0 || part === '' ? plain(part) : inline(part))).join('');
+}
+
+function plain(text: string): string {
   return html(printable(text)).replace(/[\\`*_{}[\]()#+!|~@-]/g, (character) =>
     character === '@' ? '@\u200b' : `\\${character}`,
   );
