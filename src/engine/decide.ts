@@ -9,7 +9,9 @@ import { boundBy, close } from './endings.ts';
 import type { EngineDeps, Resolution } from './engine.ts';
 import { openRun } from './look.ts';
 import { released } from './release.ts';
+import { creationAfter } from './replacement.ts';
 import type { Run } from './run.ts';
+import { heldBefore, lift } from './standing-holds.ts';
 import { vouchFor } from './strangers.ts';
 import type { WriteGate } from './write-gate.ts';
 
@@ -27,6 +29,10 @@ export async function resolveIntent(
   const bound = run.bindings.get(key);
   if (intent === undefined && bound !== undefined && resolution.type === 'absent' && isAnother(run, key))
     return goneAndUsedAgain(run, bound);
+  if (intent === undefined && resolution.type === 'abandon') {
+    const lifted = await liftHold(run, key);
+    if (lifted !== undefined) return lifted;
+  }
   if (intent === undefined) {
     const open = [...run.intents.keys()];
     const others = open.length === 0 ? 'Nothing is unsettled.' : `Unsettled: ${open.join(', ')}`;
@@ -41,6 +47,15 @@ export async function resolveIntent(
       await close(run, intent, 'abandoned', 'a person gave it up');
       return `${key}: the ${intent.verb} is given up. ${leftBehind(run, intent)}`;
   }
+}
+
+/** What was refused before holds a replacement back, which sends nothing to find out: a person says that it is over. */
+async function liftHold(run: Run, key: ResourceKey): Promise<string | undefined> {
+  const creation = creationAfter(run, run.world, key, 'delete');
+  const held = creation && (await heldBefore(run.deps, creation));
+  if (creation === undefined || held === undefined) return undefined;
+  await lift(run.deps, creation);
+  return `${key}: it is not held by ${held.code} any more; the next apply replaces it.`;
 }
 
 /** What is known of what a write made is named, for nothing is bound to it. */

@@ -1,10 +1,11 @@
-import type { KindName, ResourceKey } from '../core/keys.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import type { Subject } from '../core/kind.ts';
 import type { Operation } from '../core/plan.ts';
 import { isOvertaken } from '../plan/build.ts';
 import { beginIntent, contextOf, preimageOf } from './begin.ts';
 import { close, type Progress } from './endings.ts';
 import { letGo, released } from './release.ts';
+import { secondHalfHeld, unresolvedCreate } from './replacement.ts';
 import type { Run } from './run.ts';
 import { advance, inTurn, lookHoldsMs, send } from './settle.ts';
 import { type NotAsked, stillAsked } from './still-asked.ts';
@@ -55,23 +56,12 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   const request = run.kindOf(operation.kind).write(contextOf(run, operation, world));
   const held = run.heldBy(request, operation.spend);
   if (held !== undefined) return { now: 'blocked', ...held };
+  const waits = await secondHalfHeld(run, world, { ...operation, request });
+  if (waits !== undefined) return waits;
   const preimage = await preimageOf(run, operation, world);
   if (clock.monotonic() - lookedAt > lookHoldsMs) return { now: 'again', afterMs: 0 };
   const intent = await beginIntent(run, operation, request, { world, preimage });
   return send(run, intent, token);
-}
-
-/** Two unresolved creations that show in one list could not be told apart afterwards. */
-function unresolvedCreate(run: Run, operation: Operation): Turn | undefined {
-  if (operation.verb !== 'create') return undefined;
-  const listOf = (name: KindName) => run.kindOf(name).seenAmong ?? name;
-  const other = [...run.intents.values()].find(
-    ({ kind, verb, ambiguous }) => verb === 'create' && ambiguous && listOf(kind) === listOf(operation.kind),
-  );
-  if (other === undefined) return undefined;
-  if (other.phase !== 'blocked') return { now: 'again', afterMs: 5_000 };
-  const reason = `it is not known whether ${other.key} was created`;
-  return { now: 'blocked', code: 'unresolved_create', reason };
 }
 
 /** A resource that was there is made again only once two looks, a minute apart, miss it. */

@@ -8,6 +8,7 @@ import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
 import { backoff, type Disposition, disposition } from './outcome.ts';
 import { unbrokenRow } from './past.ts';
 import { released } from './release.ts';
+import { secondHalfHeld } from './replacement.ts';
 import type { Run } from './run.ts';
 import { lift, remember } from './standing-holds.ts';
 import { stillAsked } from './still-asked.ts';
@@ -112,6 +113,8 @@ async function resendNow(run: Run, intent: Intent): Promise<Progress> {
       return close(run, intent, intent.ambiguous ? 'absent' : 'refused', 'the project has moved since', {
         retryAfterMs: 0,
       });
+    const waits = await secondHalfHeld(run, world, intent);
+    if (waits !== undefined) return waits;
   }
   const token = await run.fence();
   if (clock.monotonic() - lookedAt > lookHoldsMs) return again(0);

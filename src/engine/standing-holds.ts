@@ -21,6 +21,8 @@ type StandingHold = {
   readonly token: string;
 };
 
+type Refused = Pick<StandingHold, 'code' | 'reason'>;
+
 /** What a hold is judged by: an operation that would be written, or an intent that was. */
 type Written = Pick<Operation, 'kind' | 'verb'> & { readonly spend: Operation['spend'] };
 
@@ -43,16 +45,24 @@ export async function lift(deps: EngineDeps, written: Written): Promise<void> {
   if (left.length < all.length) await deps.store.putNote(noteName, left);
 }
 
+/** What was refused before, and still speaks for the write. */
+export async function heldBefore(deps: EngineDeps, written: Written): Promise<Refused | undefined> {
+  const hold = (await inForce(deps)).find((each) => speaksFor(each, written));
+  return hold && { code: hold.code, reason: since(hold) };
+}
+
 /** The plan, with what it would do and the API refused to do lately told as blocked. */
 export async function withHolds(deps: EngineDeps, plan: Plan): Promise<Plan> {
-  const token = deps.writes.token();
-  const holds = (await standing(deps)).filter((each) => each.scope === 'spending' || each.token === token);
+  const holds = await inForce(deps);
   const held = plan.operations.flatMap((operation): Blocked[] => {
     const hold = holds.find((each) => operation.verb !== 'adopt' && speaksFor(each, operation));
     if (hold === undefined) return [];
-    const { key, verb } = operation;
-    const reason = `held since ${new Date(hold.at).toISOString()}: ${hold.reason}`;
-    return [{ key, verb, code: hold.code, reason, resolve: liftedBy(hold) }];
+    const { key, verb, replacement } = operation;
+    // Of a replacement nothing is sent that could show that it is over.
+    const word = replacement === undefined ? '' : `vdcsync resolve ${key} --abandon, and `;
+    return [
+      { key, verb, code: hold.code, reason: since(hold), resolve: liftedBy(hold, `${word}vdcsync apply`) },
+    ];
   });
   if (held.length === 0) return plan;
   const blocked = [...plan.blocked, ...held];
@@ -70,8 +80,12 @@ function speaksFor(hold: StandingHold, { kind, verb, spend }: Written): boolean 
   }
 }
 
-function liftedBy({ scope, code }: StandingHold): string {
-  const apply = 'then vdcsync apply';
+function since({ at, reason }: StandingHold): string {
+  return `held since ${new Date(at).toISOString()}: ${reason}`;
+}
+
+function liftedBy({ scope, code }: StandingHold, next: string): string {
+  const apply = `then ${next}`;
   if (scope === 'spending') return `pay what is due, or have the project made Active again; ${apply}`;
   if (code === 'insufficient_scope') return `use a token that may write; ${apply}`;
   return scope === 'operation'
@@ -81,6 +95,12 @@ function liftedBy({ scope, code }: StandingHold): string {
 
 function sameClass(a: StandingHold, b: StandingHold): boolean {
   return a.scope === b.scope && (a.scope !== 'operation' || (a.kind === b.kind && a.verb === b.verb));
+}
+
+/** Another token may be allowed what this one was refused. */
+async function inForce(deps: EngineDeps): Promise<readonly StandingHold[]> {
+  const token = deps.writes.token();
+  return (await standing(deps)).filter((each) => each.scope === 'spending' || each.token === token);
 }
 
 async function standing({ store }: EngineDeps): Promise<readonly StandingHold[]> {

@@ -105,7 +105,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     '`vdcsync resolve KEY --adopt ID` or `--absent`',
   ],
   overtaken: ['the project moved between plan and write', 'nothing: it is planned again'],
-  project_not_active: ['the project is suspended', 'what adds spending waits until it is Active'],
+  project_not_active: [
+    'the project is suspended',
+    'what adds spending waits until it is Active, and so does a deletion that makes room for it',
+  ],
   protected: ['the entry says `protect: true`', 'write `protect: false` if this is meant'],
   named_elsewhere: [
     'it has left the file, and another entry names the same resource',

@@ -1,0 +1,67 @@
+import type { World } from '../core/kind.ts';
+import type { Operation } from '../core/plan.ts';
+import type { Intent } from '../core/state.ts';
+import { draftOne, operationsOf } from '../plan/draft.ts';
+import type { Progress } from './endings.ts';
+import type { Run } from './run.ts';
+import { heldBefore } from './standing-holds.ts';
+
+/** How old the project's standing may be that a deletion is decided on, in ms. */
+const standingHoldsMs = 30_000;
+
+/** The creation that a deletion of the key makes room for, as the file and the project are now. */
+export function creationAfter(
+  run: Run,
+  world: World,
+  key: Operation['key'],
+  verb: Operation['verb'],
+): Operation | undefined {
+  const subject = world.subjects.get(key);
+  if (verb !== 'delete' || subject === undefined) return undefined;
+  return operationsOf(draftOne(run.deps.kinds, world, subject)).find((each) => each.verb === 'create');
+}
+
+/**
+ * What keeps the second half of a replacement from being sent keeps the first: what is
+ * deleted has to come again.
+ *
+ * @source API §1.6
+ */
+export async function secondHalfHeld(
+  run: Run,
+  world: World,
+  { key, verb, request }: Pick<Intent, 'key' | 'verb' | 'request'>,
+): Promise<Progress | undefined> {
+  const creation = creationAfter(run, world, key, verb);
+  if (creation === undefined) return undefined;
+  const { deps, cache } = run;
+  const { status } = await cache.since(deps.clock.monotonic() - standingHoldsMs).project();
+  if (creation.spend === 'adds' && status !== 'Active') {
+    const reason = `the project is ${status}: ${key} would be deleted, and could not be made again`;
+    return { now: 'blocked', code: 'project_not_active', reason };
+  }
+  const held = run.heldBy(request, creation.spend);
+  if (held !== undefined) return { now: 'blocked', ...held };
+  const before = await heldBefore(deps, creation);
+  if (before !== undefined) {
+    const reason = `${before.reason}; once that is over: vdcsync resolve ${key} --abandon`;
+    return { now: 'blocked', code: before.code, reason };
+  }
+  return unresolvedCreate(run, creation);
+}
+
+/** Two unresolved creations that show in one list could not be told apart afterwards. */
+export function unresolvedCreate(
+  run: Run,
+  operation: Pick<Operation, 'kind' | 'verb'>,
+): Progress | undefined {
+  if (operation.verb !== 'create') return undefined;
+  const listOf = (name: Operation['kind']) => run.kindOf(name).seenAmong ?? name;
+  const other = [...run.intents.values()].find(
+    ({ kind, verb, ambiguous }) => verb === 'create' && ambiguous && listOf(kind) === listOf(operation.kind),
+  );
+  if (other === undefined) return undefined;
+  if (other.phase !== 'blocked') return { now: 'again', afterMs: 5_000 };
+  const reason = `it is not known whether ${other.key} was created`;
+  return { now: 'blocked', code: 'unresolved_create', reason };
+}

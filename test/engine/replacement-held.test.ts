@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
+
+const size = (cores: number) =>
+  `server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}`;
+const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
+const file = (cores: number, more = '') =>
+  `${head}servers:\n  web: {${size(cores)}, replace: allowed}\n${more}`;
+const another = `  other: {${size(1)}}\n`;
+const key = 'servers.web' as ResourceKey;
+
+const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
+const stands = (played: Rig) => [
+  project(played).servers.some(({ id }) => id === 2001),
+  project(played).ips.some(({ id }) => id === 5001),
+];
+const deleted = (played: Rig) => played.writes().filter(({ method }) => method === 'DELETE');
+const blocked = { key, verb: 'delete' };
+
+async function made(): Promise<Rig> {
+  const played = rig();
+  await played.apply(file(1));
+  return played;
+}
+
+describe('engine: nothing is deleted of a replacement that cannot be made again', () => {
+  test('while the project is suspended', async () => {
+    const played = await made();
+    played.emulator.mutate({ do: 'set_standing', standing: 'suspended' });
+
+    const report = await played.apply(file(2));
+
+    expect(report.blocked).toMatchObject([{ ...blocked, code: 'project_not_active' }]);
+    expect(deleted(played)).toEqual([]);
+
+    played.emulator.mutate({ do: 'set_standing', standing: 'active' });
+    expect((await played.apply(file(2))).outcome).toBe('converged');
+    expect(stands(played)).toEqual([false, false]);
+  });
+
+  test('after a 402, until a person says that it is over', async () => {
+    const played = await made();
+    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+    await played.apply(file(1, another));
+    played.restart();
+
+    const report = await played.apply(file(2));
+
+    expect(report.blocked).toMatchObject([
+      {
+        ...blocked,
+        code: 'payment_required',
+        reason: expect.stringContaining('resolve servers.web --abandon'),
+      },
+    ]);
+    expect((await played.plan(file(2))).blocked[0]?.resolve).toContain('resolve servers.web --abandon');
+    expect(deleted(played)).toEqual([]);
+
+    played.emulator.mutate({ do: 'set_standing', standing: 'active' });
+    const resolution = { type: 'abandon' } as const;
+    await played.clock.run(played.engine.resolve(load(file(2)), key, resolution));
+    expect((await played.apply(file(2))).outcome).toBe('converged');
+    expect(stands(played)).toEqual([false, false]);
+  });
+
+  test('after a 403 to the creation of another one', async () => {
+    const played = await made();
+    const { readWrite } = played.emulator.tokens();
+    played.emulator.mutate({ do: 'refuse_operations', token: readWrite, operations: ['create_server'] });
+    await played.apply(file(1, another));
+    played.restart();
+
+    const report = await played.apply(file(2));
+
+    expect(report.blocked).toMatchObject([{ ...blocked, code: 'insufficient_privileges' }]);
+    expect(stands(played)).toEqual([true, true]);
+  });
+
+  test('after a 402 in the same run', async () => {
+    const played = await made();
+    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+
+    const report = await played.apply(`${file(2, another)}ips:\n  first: {}\n`);
+
+    expect(report.blocked).toContainEqual(expect.objectContaining({ ...blocked, code: 'payment_required' }));
+    expect(deleted(played)).toEqual([]);
+    expect(stands(played)).toEqual([true, true]);
+  });
+
+  test('while it is not known whether another server was made', async () => {
+    const played = await made();
+    const isolated = `  db: {${size(1).replace(', public_ipv4: {new: true}', '')}}\n`;
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done', stored: false }),
+    ]);
+    await played.apply(file(1, isolated));
+    played.emulator.setFaults([]);
+    played.restart();
+
+    const report = await played.apply(file(2, isolated));
+
+    expect(report.blocked).toContainEqual(expect.objectContaining({ ...blocked, code: 'unresolved_create' }));
+    expect(stands(played)).toEqual([true, true]);
+  });
+});
