@@ -240,6 +240,8 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
     readonly subject: Subject<Value>;
     readonly id: string;
     readonly request?: WriteRequest;
+    /** The entry that the request was made of; the file may say otherwise by now. */
+    readonly asked?: Value | undefined;
     readonly facts?: Json;
     readonly world: World;
   }): Pick<Binding, 'identity' | 'applied' | 'keep'>;
@@ -248,6 +250,7 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
     readonly subject: Subject<Value>;
     readonly id: string;
     readonly request: WriteRequest;
+    readonly asked?: Value | undefined;
     readonly preimage: Json;
     readonly facts?: Json;
     readonly world: World;

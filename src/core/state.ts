@@ -63,6 +63,10 @@ export interface Intent {
   readonly sentAs?: string;
   /** Digest of the entry that asked for it: a refusal holds until that changes. */
   readonly basis: string;
+  /** That entry, for the binding: the file may say something else, or nothing, once the write has taken effect. */
+  readonly entry?: Json;
+  /** As that entry said; what the file says goes before it, as long as the entry is there. */
+  readonly protect?: boolean;
   /** The reads that evidence is compared with. */
   readonly preimage: Json;
   readonly parentId?: string;

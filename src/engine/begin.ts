@@ -63,6 +63,9 @@ export async function beginIntent(
     request,
     sentAs: writes.digest(request),
     basis: digestOf(subject.desired?.value ?? null),
+    ...(subject.desired === undefined || operation.verb === 'delete'
+      ? {}
+      : { entry: subject.desired.value as Json, protect: subject.desired.protect }),
     preimage,
     ...(parentId === undefined ? {} : { parentId }),
     phase: 'sending',

@@ -88,13 +88,20 @@ export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): S
     kind: intent.kind,
     id,
     ...(intent.parentId === undefined ? {} : { parentId: intent.parentId }),
-    ...kind.bind({ subject, id, request: intent.request, facts: known, world: run.world }),
-    protect: subject.desired?.protect ?? false,
+    ...kind.bind({
+      subject,
+      id,
+      request: intent.request,
+      asked: intent.entry,
+      facts: known,
+      world: run.world,
+    }),
+    protect: subject.desired?.protect ?? intent.protect ?? false,
     boundAt: at,
   };
-  const { request, preimage } = intent;
+  const { request, preimage, entry: asked } = intent;
   const came =
-    kind.companions?.({ subject, id, request, preimage, facts: known, world: run.world, at }) ?? [];
+    kind.companions?.({ subject, id, request, asked, preimage, facts: known, world: run.world, at }) ?? [];
   // What another key stands for did not come with this one, whatever a short list made of it.
   const companions = came.filter(
     (each) =>

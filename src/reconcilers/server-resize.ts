@@ -35,11 +35,12 @@ export function resizeRequest({ desired }: Subject<ServerEntry>, { target }: Ope
 
 /** The binding after a resize: the server it was, with other sizes. */
 export function rebound(
-  { desired, binding }: Subject<ServerEntry>,
+  { binding }: Subject<ServerEntry>,
   { body }: WriteRequest,
+  asked: ServerEntry | undefined,
 ): Pick<Binding, 'identity' | 'applied' | 'keep'> {
   const before = member(binding?.applied, 'body');
-  const entry = { ...desired?.value } as Json;
+  const entry = { ...asked } as Json;
   const made = before == null ? null : ({ ...(before as object), ...(body as object) } as Json);
   return { identity: binding?.identity ?? {}, applied: { entry, body: made }, keep: binding?.keep ?? false };
 }

@@ -124,9 +124,9 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
       : evidenceOfCreation(intent, read, known);
   },
 
-  bind({ subject, request, facts }) {
-    if (request?.name === 'resize_server') return rebound(subject, request);
-    const entry = subject.desired?.value;
+  bind({ subject, request, asked, facts }) {
+    const entry = asked ?? subject.desired?.value;
+    if (request?.name === 'resize_server') return rebound(subject, request, entry);
     const [first] = (member(facts, 'addresses') ?? []) as readonly { readonly address: string }[];
     return {
       identity: first === undefined ? {} : { ipv4: first.address },
@@ -139,9 +139,10 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
    * The address that the server took, unless an entry names it. Of `{reuse: true}` nobody can
    * say whether it was allocated for it, or came free from somebody else just before.
    */
-  companions({ subject, id, request, preimage, facts, world, at }) {
+  companions({ subject, id, request, asked, preimage, facts, world, at }) {
+    const wanted = subject.desired?.value ?? asked;
     const reuses = member(member(request.body, 'public_ipv4'), 'reuse') === true;
-    const named = member(subject.desired?.value.public_ipv4, 'ip') !== undefined;
+    const named = member((asked ?? wanted)?.public_ipv4, 'ip') !== undefined;
     if (named || (reuses && !world.settings.exclusive)) return [];
     const before = recordedIds(preimage, 'ips');
     const taken = (member(facts, 'addresses') ?? []) as readonly {
@@ -159,7 +160,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
         identity: { address: each.address },
         applied: null,
         protect: false,
-        keep: subject.desired?.value.keep_ip ?? false,
+        keep: wanted?.keep_ip ?? false,
         boundAt: at,
       }));
   },

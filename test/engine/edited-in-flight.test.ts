@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import type { ApplyOptions } from '../../src/engine/engine.ts';
+import { type RigOptions, rig } from '../support/rig.ts';
+
+const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const servers = (...entries: readonly string[]) => `${head}servers:\n  ${entries.join('\n  ')}\n`;
+const web = (more = '', sized = size) => `web: {${sized}, public_ipv4: {new: true}${more}}`;
+
+/** A process that is killed as soon as a write to the path has been answered, or its answer lost. */
+function killable(options: RigOptions = {}) {
+  let halt = new AbortController();
+  let last: { readonly path: string; readonly lost: boolean } | undefined;
+  const world = rig({
+    ...options,
+    wrap: (inner) => ({
+      close: () => inner.close(),
+      async send(request, sendOptions) {
+        const hit =
+          last !== undefined &&
+          request.method === 'POST' &&
+          new URL(request.url).pathname === `/v1${last.path}`;
+        const answer = await inner.send(request, sendOptions);
+        if (!hit) return answer;
+        const { lost } = last ?? { lost: false };
+        last = undefined;
+        halt.abort(new Error('killed'));
+        if (lost) throw new Error('reset');
+        return answer;
+      },
+    }),
+  });
+  return {
+    world,
+    async killedAfter(path: string, spec: string, lost = false, more: Partial<ApplyOptions> = {}) {
+      halt = new AbortController();
+      last = { path, lost };
+      await world.apply(spec, { ...more, halt: halt.signal }).catch(() => undefined);
+      world.restart();
+      expect(await world.store.openIntents()).not.toEqual([]);
+    },
+    async bound() {
+      return Object.fromEntries((await world.store.bindings()).map(({ key, id }) => [key, id]));
+    },
+    deletions: () => world.writes().filter(({ method }) => method === 'DELETE'),
+    bought: (path: string) => world.writes().filter((each) => each.method === 'POST' && each.path === path),
+  };
+}
+
+describe('engine: what the file said when it was sent', () => {
+  test.each([
+    ['a server', '/servers', servers(web(', protect: true')), 'servers.web'],
+    ['an address', '/ips', `${head}ips:\n  web: {protect: true}\n`, 'ips.web'],
+    [
+      'a network',
+      '/networks',
+      `${head}networks:\n  back: {cidr: 10.1.0.0/24, protect: true}\n`,
+      'networks.back',
+    ],
+  ])('%s stays protected that left the file in flight', async (_name, path, spec, key) => {
+    for (const destroy of [false, true]) {
+      const { world, killedAfter, deletions } = killable();
+      await killedAfter(path, spec);
+      const report = destroy ? await world.apply(spec, { destroy }) : await world.apply(head);
+      expect(deletions()).toEqual([]);
+      expect(report.outcome).toBe('blocked');
+      expect(report.blocked.map((each) => [each.key, each.code])).toContainEqual([key, 'protected']);
+    }
+  });
+
+  test('an address is kept whose server left the file in flight', async () => {
+    const { world, killedAfter, deletions } = killable();
+    await killedAfter('/servers', servers(web(', keep_ip: true')));
+    expect((await world.apply(head)).outcome).toBe('converged');
+    expect(deletions().map(({ path }) => path)).toEqual(['/servers/2001']);
+    expect(world.emulator.world.projects[0]?.ips).toHaveLength(1);
+  });
+
+  test('what the file says now goes before it', async () => {
+    const { world, killedAfter } = killable();
+    await killedAfter('/servers', servers(web(', protect: true, keep_ip: true')));
+    await world.apply(servers(web()));
+    await world.apply(head);
+    expect(await world.store.bindings()).toEqual([]);
+    expect(world.emulator.world.projects[0]).toMatchObject({ servers: [], ips: [] });
+  });
+
+  test.each([
+    ['its size', web(', replace: allowed', size.replace('cores: 1', 'cores: 4')), 'cores'],
+    [
+      'its address',
+      `${web(', replace: allowed').replace('{new: true}', '{ip: fix}')}\nips:\n  fix: {}`,
+      'public_ipv4',
+    ],
+  ])('a server whose entry changed %s in flight is not as that says', async (_name, entry, path) => {
+    const { world, killedAfter, bound } = killable();
+    await killedAfter('/servers', servers(web()));
+    const never = servers(entry.replace(', replace: allowed', ''));
+    await world.apply(never, { approve: async () => false });
+    expect(await bound()).toEqual({ 'servers.web': '2001', 'servers.web.public_ipv4': '5001' });
+    const refused = (await world.plan(never)).blocked.find(({ key }) => key === 'servers.web');
+    expect(refused?.reason).toContain(path);
+    const plan = await world.plan(servers(entry));
+    expect(plan.operations.map(({ id }) => id)).toEqual(
+      expect.arrayContaining(['delete:servers.web', 'create:servers.web']),
+    );
+  });
+});
