@@ -99,9 +99,11 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
       each.key !== subject.key &&
       subject.parent === undefined,
   );
-  if (owner !== undefined && world.subjects.get(owner.key)?.desired !== undefined)
-    return { now: 'blocked', code: 'bound_already', reason: `${id} is bound to ${owner.key}` };
-  // Another name for what an entry that has left the file stood for: the old name goes, and nothing else.
+  const ownerSubject = owner && world.subjects.get(owner.key);
+  // An address that came with a server may get an entry of its own.
+  if (ownerSubject?.desired !== undefined && ownerSubject.parent === undefined)
+    return { now: 'blocked', code: 'bound_already', reason: `${id} is bound to ${owner?.key}` };
+  // Another name for what stood under one that is of no use any more: the old name goes, and nothing else.
   const renamed = owner === undefined ? [] : letGo(run, owner.key, `the file calls it ${subject.key} now`);
   await run.deps.store.claimProject(run.desired.projectId);
   await run.change([...renamed, { type: 'bind', binding: bindingOf(run, subject, id) }]);

@@ -1,3 +1,4 @@
+import type { DesiredResource } from '../core/desired.ts';
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Change, Operation, Traffic, Verb } from '../core/plan.ts';
@@ -32,7 +33,7 @@ export function draftAll(
   const after = renewed.size === 0 ? world : withoutServers(world, kinds, renewed);
   return first.flatMap((draft) => {
     const { parent, key } = draft.subject;
-    const owner = given.get(parent ?? key);
+    const owner = given.get(key) ?? (parent === undefined ? undefined : given.get(parent));
     if (owner !== undefined) return draft.subject.binding === undefined ? [] : [leftTo(owner, draft)];
     if (parent === undefined) return [draft];
     if (renewed.has(parent)) return [draftOne(kinds, after, after.subjects.get(key) ?? draft.subject)];
@@ -43,34 +44,42 @@ export function draftAll(
   });
 }
 
-/** What has left the file, and another entry names without managing it, by key. */
-function givenUp(drafts: readonly Draft[], world: World): ReadonlyMap<ResourceKey, ResourceKey> {
-  const named = new Map(
-    drafts.flatMap(({ subject: { key, kind, desired } }) => {
-      const id = desired?.managed === false ? world.idOf(key) : undefined;
-      return id === undefined ? [] : [[`${kind} ${id}`, key] as const];
-    }),
-  );
+/**
+ * What another entry names, by key: what has left the file where that entry does not manage
+ * it, and an address that came with a server where that entry is one of `ips`. The address
+ * would go with its server otherwise.
+ */
+function givenUp(drafts: readonly Draft[], world: World): ReadonlyMap<ResourceKey, DesiredResource> {
+  const entries = drafts.flatMap(({ subject: { key, kind, parent, desired } }) => {
+    const id = parent === undefined && desired !== undefined ? world.idOf(key) : undefined;
+    return id === undefined || desired === undefined ? [] : [[`${kind} ${id}`, desired] as const];
+  });
+  const named = new Map(entries);
+  const unmanaged = new Map(entries.filter(([, { managed }]) => !managed));
   return new Map(
-    drafts.flatMap(({ subject: { key, kind, desired, binding } }) => {
-      const owner = desired === undefined ? named.get(`${kind} ${binding?.id}`) : undefined;
+    drafts.flatMap(({ subject: { key, kind, parent, desired, binding } }) => {
+      const cameAlong = kind === 'ip' && parent !== undefined;
+      const left = cameAlong ? named : desired === undefined ? unmanaged : undefined;
+      const owner = left?.get(`${kind} ${binding?.id}`);
       return owner === undefined ? [] : [[key, owner] as const];
     }),
   );
 }
 
-function leftTo(owner: ResourceKey, draft: Draft): Draft {
+function leftTo({ key: owner, managed }: DesiredResource, draft: Draft): Draft {
   const { key, kind, binding } = draft.subject;
   const noun = kind.replaceAll('_', ' ');
-  const reason = `${key} is let go of: ${owner} names it, and says that it is not managed`;
+  const says = managed ? '' : ', and says that it is not managed';
+  const reason = `${key} is let go of: ${owner} names it${says}`;
   const address = kind === 'ip' ? binding?.identity.address : undefined;
   return {
     ...draft,
     diff: {
       verdict: { verdict: 'release', gone: false, reason },
-      leftBilled: draft.kind.billed
-        ? [`${noun} ${address ?? binding?.id} stays billed: ${owner} is not managed`]
-        : [],
+      leftBilled:
+        draft.kind.billed && !managed
+          ? [`${noun} ${address ?? binding?.id} stays billed: ${owner} is not managed`]
+          : [],
     },
   };
 }

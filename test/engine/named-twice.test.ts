@@ -64,13 +64,53 @@ describe('engine: one resource under two names', () => {
 
   test("an entry cannot take what is another entry's", async () => {
     const played = rig();
-    await played.apply(head + web);
-    const address = String(project(played).ips[0]?.id);
+    const own = `${head}ips:\n  own: {}\n`;
+    await played.apply(own);
 
-    const report = await played.apply(`${head}ips:\n  keep: {id: ${address}, protect: true}\n${web}`);
+    const report = await played.apply(`${own}  keep: {id: 5001, protect: true}\n`);
 
     expect(report.blocked).toMatchObject([{ key: 'ips.keep', code: 'bound_already' }]);
-    expect(await bound(played)).toEqual({ 'servers.web': '2001', 'servers.web.public_ipv4': address });
+    expect(await bound(played)).toEqual({ 'ips.own': '5001' });
+  });
+
+  describe.each([
+    ['protected', '{id: 5001, protect: true}', { 'ips.keep': '5001' }],
+    ['not managed', '{id: 5001, managed: false}', {}],
+  ])('an address that came with a server and an entry of `ips` names, %s, stays when the server', (_how, entry, kept) => {
+    const renewable = web.replace('public', 'replace: allowed, public');
+    const larger = renewable.replace('cores: 1', 'cores: 2');
+    const addresses = (played: Rig) => project(played).ips.map(({ id }) => id as number);
+
+    test.each([
+      ['is replaced later', renewable, larger, false],
+      ['is replaced at once', larger, larger, false],
+      ['is lost', renewable, renewable, true],
+    ])('%s', async (_what, first, then, lost) => {
+      const played = rig();
+      await played.apply(head + renewable);
+      const ips = `ips:\n  keep: ${entry}\n`;
+      await played.apply(head + first + ips);
+      if (lost) played.emulator.mutate({ do: 'delete_server', id: 2001 });
+      played.restart();
+
+      const report = await played.apply(head + then + ips);
+
+      expect(report.outcome).toBe('converged');
+      expect(addresses(played)).toContain(5001);
+      expect(await bound(played)).toMatchObject({ 'servers.web': '2002', ...kept });
+      expect((await played.plan(head + then + ips)).blocked).toEqual([]);
+    });
+
+    test('leaves the file, while the entry stays', async () => {
+      const played = rig();
+      await played.apply(head + renewable);
+
+      await played.apply(`${head}ips:\n  keep: ${entry}\n`);
+
+      expect(addresses(played)).toEqual([5001]);
+      expect(project(played).servers).toEqual([]);
+      expect(await bound(played)).toEqual(kept);
+    });
   });
 
   test.each(
