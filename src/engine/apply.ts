@@ -3,14 +3,14 @@ import type { Desired } from '../core/desired.ts';
 import { PlanStaleError } from '../core/errors.ts';
 import { digestOf } from '../core/json.ts';
 import { parseKey, type ResourceKey } from '../core/keys.ts';
-import { type OperationId, operationId, type Plan } from '../core/plan.ts';
+import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import type { Intent, StateChange } from '../core/state.ts';
 import { isOvertaken, type Planned, type Release } from '../plan/build.ts';
 import { isSelected } from '../plan/selection.ts';
 import { drain } from './drain.ts';
 import { block, close, warn } from './endings.ts';
-import type { ApplyOptions, EngineDeps, Repeating } from './engine.ts';
+import type { ApplyOptions, EngineDeps } from './engine.ts';
 import { isAbort, isFailedRead } from './interruption.ts';
 import { openRun, planFor, withoutResources } from './look.ts';
 import { letGo, released } from './release.ts';
@@ -66,6 +66,13 @@ export async function apply(
     };
   }
 
+  const withholds = (operation: Operation) =>
+    isSuperseded(run, operation) || options.repeating?.withholds?.(operation) === true;
+
+  function found(last: Plan): readonly OperationResult[] {
+    return [...stillOpen(run, unsettled), ...results, ...supersededOf(run, last)];
+  }
+
   async function rounds(): Promise<ApplyReport> {
     for (let round = 1; ; round++) {
       if (round === 1 && run.intents.size > 0) {
@@ -78,7 +85,7 @@ export async function apply(
       deps.onEvent?.({ type: 'planned', at: deps.clock.now(), round, plan });
       if (run.stop.aborted) return report('stopped', plan);
       if (round === 1 && options.saved !== undefined) refuseStale(plan, options.saved);
-      const withheld = withheldOf(plan, options.repeating?.withholds);
+      const withheld = withheldOf(plan, withholds);
       const fresh = plan.operations.filter(({ id }) => !approved.has(id) && !withheld.has(id));
       const left = options.saved !== undefined && round > 1;
       if (fresh.length > 0 && !left) {
@@ -101,7 +108,7 @@ export async function apply(
       if (may.size === 0 || round === mostRounds)
         return report(
           ending(plan, results, run),
-          withFindings(run, plan, [...stillOpen(run, unsettled), ...results], options.destroy === true),
+          withFindings(run, plan, found(plan), options.destroy === true),
         );
       lookSince = deps.clock.monotonic();
       const done = await drain(run, plan, may);
@@ -110,7 +117,7 @@ export async function apply(
         const { plan: rest } = await nextPlan(run, options, lookSince, deletions(results));
         return report(
           done.some(hasFailed) ? 'failed' : 'blocked',
-          withFindings(run, rest, [...stillOpen(run, unsettled), ...results], options.destroy === true),
+          withFindings(run, rest, found(rest), options.destroy === true),
         );
       }
     }
@@ -129,6 +136,20 @@ export async function apply(
 /** Of what earlier runs left, what this one has closed is not in the way any more. */
 function stillOpen(run: Run, unsettled: readonly OperationResult[]): readonly OperationResult[] {
   return unsettled.filter(({ key }) => run.intents.has(key));
+}
+
+/** An API that gives out one id again and again would have this bought in every round. */
+function isSuperseded({ superseded }: Run, { key, verb }: Operation): boolean {
+  return verb === 'create' && superseded.has(key);
+}
+
+function supersededOf(run: Run, { operations }: Plan): readonly OperationResult[] {
+  return operations
+    .filter((each) => isSuperseded(run, each))
+    .map(({ key, verb }) => {
+      const detail = `its id was given to ${run.superseded.get(key)}, so it is gone; the next run makes it again`;
+      return { key, verb, outcome: 'blocked', code: 'superseded', detail, durationMs: 0 };
+    });
 }
 
 /** New servers that stand on a public address, and whose firewall has not come to be. */
@@ -188,9 +209,8 @@ async function nextPlan(
 }
 
 /** What is held back for now, and what cannot be done without it. */
-function withheldOf(plan: Plan, withholds: Repeating['withholds']): ReadonlySet<OperationId> {
+function withheldOf(plan: Plan, withholds: (operation: Operation) => boolean): ReadonlySet<OperationId> {
   const withheld = new Set<OperationId>();
-  if (withholds === undefined) return withheld;
   // Operations stand after what they need.
   for (const operation of plan.operations) {
     const half = operation.replacement !== undefined && withheld.has(operation.replacement);

@@ -51,6 +51,8 @@ export interface Run {
   readonly requestIds: Map<ResourceKey, string>;
   /** GPU packages refused for want of cards, by server. */
   readonly exhausted: Map<ResourceKey, readonly string[]>;
+  /** Keys whose ids were given to other keys, which are the values. */
+  readonly superseded: Map<ResourceKey, ResourceKey>;
 
   kindOf(name: KindName): ResourceKind;
   /** Looks at everything; `since` (monotonic ms) is how old a read may be that no write has overtaken, now by default. */
@@ -155,6 +157,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
     openSince: new Map(),
     requestIds: new Map(),
     exhausted: new Map(),
+    superseded: new Map(),
     kindOf(name) {
       const kind = kinds.get(name);
       if (kind === undefined) throw new Error(`No such kind: ${name}`);

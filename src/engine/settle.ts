@@ -222,13 +222,21 @@ async function accept(
   });
 }
 
-/** What the API gives out as new was another's before: that one is gone. @assumption A17 */
-async function supersede(run: Run, { key, kind, parentId }: Intent, id: string | undefined): Promise<void> {
-  if (id === undefined) return;
+/**
+ * What the API gives out as new was another's before: that one is gone. A name that was asked
+ * for is not given out. @assumption A17 @assumption A51
+ */
+async function supersede(run: Run, intent: Intent, id: string | undefined): Promise<void> {
+  const { key, kind, parentId, request } = intent;
+  const { name } = (request.body ?? {}) as { readonly name?: unknown };
+  if (id === undefined || id === name) return;
   const isIt = (each: { key: ResourceKey; kind: KindName; parentId?: string }) =>
     each.key !== key && each.kind === kind && each.parentId === parentId;
   const bound = [...run.bindings.values()].find((each) => isIt(each) && each.id === id);
-  if (bound !== undefined) await run.change(released(run, bound.key, `its id ${id} was given to ${key}`));
+  if (bound !== undefined) {
+    run.superseded.set(bound.key, key);
+    await run.change(released(run, bound.key, `its id ${id} was given to ${key}`));
+  }
   const open = [...run.intents.values()].find(
     (each) => isIt(each) && each.verb === 'create' && each.resourceId === id,
   );

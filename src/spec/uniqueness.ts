@@ -26,6 +26,16 @@ export function checkUniqueness(entries: readonly Entry[], report: Report): void
     },
   );
   reportTwice(
+    top.filter(({ resource }) => resource.kind === 'server_image'),
+    report,
+    {
+      identify: ({ resource }) => (resource.value as { readonly name: string }).name.trim(),
+      place: (entry) => fieldPosition(entry, 'name'),
+      tell: ({ resource }, first, at) =>
+        `${resource.key} and ${first.resource.key} (${at}) have the same name, which may be all that tells one image from the other`,
+    },
+  );
+  reportTwice(
     entries.filter(({ resource }) => resource.parent !== undefined),
     report,
     {

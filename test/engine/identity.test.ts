@@ -51,6 +51,37 @@ describe('engine: an id that is used again', () => {
     ).toHaveLength(1);
   });
 
+  test('what is gone because its id was given to another is not bought in the same run', async () => {
+    let gone = false;
+    const played: Rig = rig({
+      emulator: { readings: { reuseIds: true } },
+      wrap: (inner) => ({
+        close: () => inner.close(),
+        async send(request, options) {
+          if (gone && request.method === 'POST') {
+            gone = false;
+            played.emulator.mutate({ do: 'delete_server', id: 2001 });
+            againFromTheStart(played);
+          }
+          return inner.send(request, options);
+        },
+      }),
+    });
+    await played.apply(web);
+    gone = true;
+    const both = `${web}  shop: {${size}}\n`;
+
+    const first = await played.apply(both);
+
+    expect(first.blocked).toContainEqual(
+      expect.objectContaining({ key, verb: 'create', code: 'superseded' }),
+    );
+    expect(project(played).servers).toMatchObject([{ id: 2001, name: 'shop' }]);
+    played.restart();
+    expect((await played.apply(both)).outcome).toBe('converged');
+    expect(project(played).servers).toHaveLength(2);
+  });
+
   test('a server that has lost its address is not deleted, and every way out is named', async () => {
     const played = await usedAgain();
 

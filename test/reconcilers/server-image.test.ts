@@ -81,6 +81,19 @@ describe('reconcilers/server-image', () => {
     expect((await world.store.bindings()).some(({ kind }) => kind === 'server_image')).toBe(false);
   });
 
+  test('one that goes by its name is not gone because another one is called so', async () => {
+    const world = profiled({ readings: { imageAnswer: 'bare' } });
+    await world.apply(`${servers}server_images: {a: {server: one, name: n}}\n`);
+    const spec = `${servers}server_images: {a: {server: one, name: m}, b: {server: two, name: n}}\n`;
+
+    const report = await world.apply(spec);
+
+    expect(report.blocked).toMatchObject([{ key: 'server_images.a', code: 'immutable' }]);
+    const bound = (await world.store.bindings()).filter(({ kind }) => kind === 'server_image');
+    expect(bound.map(({ key }) => key)).toEqual(['server_images.a', 'server_images.b']);
+    expect(projectOf(world.emulator).images).toHaveLength(2);
+  });
+
   test('one that was taken elsewhere is bound by its id', async () => {
     const world = profiled();
     expect((await world.apply(file('{id: img-77}'))).outcome).toBe('converged');

@@ -54,6 +54,20 @@ describe('spec/references', () => {
       ['a.yaml:5:38: "n" stands here twice: first at a.yaml:5:35'],
     ],
     [
+      'two images of one name',
+      spec(
+        'servers: {x: {id: 1}, y: {id: 2}}',
+        'server_images:',
+        '  a: {server: x, name: n}',
+        '  b: {server: y, name: n}',
+        '  n: {server: y}',
+      ),
+      [
+        'a.yaml:6:24: server_images.b and server_images.a (a.yaml:5:24) have the same name, which may be all that tells one image from the other',
+        'a.yaml:7:3: server_images.n and server_images.a (a.yaml:5:24) have the same name, which may be all that tells one image from the other',
+      ],
+    ],
+    [
       'two networks of one name',
       spec(
         'networks:',

@@ -149,6 +149,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'name its network; cards of this file go with `remove_network_interface`',
   ],
   suspended: ['`settings.suspend` holds all changes', 'remove it from the file'],
+  superseded: ['the API gave its id to another resource in this run', '`vdcsync apply` makes it again'],
   tainted: [
     'a write failed and left something behind',
     '`vdcsync adopt` it if it is of use, else delete it in the client area',
