@@ -65,7 +65,8 @@ export function conditionOf({ plan, error, observing, holds }: Standing): Condit
   const suspended = plan.blocked.length > 0 && plan.blocked.every(({ code }) => code === 'suspended');
   if (suspended) return 'suspended';
   const held = new Set(holds.map(({ code }) => code));
-  if (plan.blocked.some(({ code }) => !held.has(code) && code !== 'dependency_blocked')) return 'blocked';
+  const waits = new Set([...held, 'dependency_blocked', 'moved_in_flight']);
+  if (plan.blocked.some(({ code }) => !waits.has(code))) return 'blocked';
   if (holds.length > 0 && plan.operations.length + plan.blocked.length > 0) return 'held';
   if (plan.blocked.length > 0) return 'blocked';
   if (plan.warnings.some(({ code }) => code === 'drift')) return 'drifting';

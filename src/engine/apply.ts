@@ -77,6 +77,7 @@ export async function apply(
     for (let round = 1; ; round++) {
       if (round === 1 && run.intents.size > 0) {
         unsettled.push(...(await settleOpen(run)));
+        await settleMoves(run);
         lookSince = deps.clock.monotonic();
       }
       planned = await nextPlan(run, options, lookSince, deletions(results));
@@ -239,16 +240,33 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
       await close(run, intent, 'refused', 'the file has changed');
       continue;
     }
-    if (intent.phase !== 'waiting') continue;
+    // A plan that waits for a rename asks for nothing, and so says nothing of what is wanted.
+    if (intent.phase !== 'waiting' || run.heldMoves.length > 0) continue;
     if (run.selection !== undefined && !isSelected(run.selection, intent.key)) continue;
     const asked = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
     const subject = run.world.subjects.get(intent.key);
     if (asked && intent.basis === digestOf(subject?.desired?.value ?? null)) continue;
-    const detail = 'not wanted any more';
-    if (intent.why === 'unreadable')
-      await block(run, intent, 'outcome_unknown', `${detail}, but it was accepted once`);
-    else await close(run, intent, intent.ambiguous ? 'absent' : 'refused', detail);
+    await closeWaiting(run, intent);
   }
+}
+
+async function closeWaiting(run: Run, intent: Intent): Promise<void> {
+  const detail = 'not wanted any more';
+  if (intent.why === 'unreadable')
+    await block(run, intent, 'outcome_unknown', `${detail}, but it was accepted once`);
+  else await close(run, intent, intent.ambiguous ? 'absent' : 'refused', detail);
+}
+
+/** What was in flight under a key that the file has renamed is settled: without effect so far, it is asked for anew. */
+async function settleMoves(run: Run): Promise<void> {
+  if (run.heldMoves.length === 0) return;
+  for (const key of new Set(run.heldMoves.flatMap(({ waitsFor }) => waitsFor))) {
+    const intent = run.intents.get(key);
+    if (intent === undefined) continue;
+    if (isOvertaken(intent, run.world)) await close(run, intent, 'refused', 'the file has changed');
+    else if (intent.phase === 'waiting') await closeWaiting(run, intent);
+  }
+  run.renewMoves();
 }
 
 /** `protect` and `keep_ip` hold after their entry has left the file, so the state keeps them. */

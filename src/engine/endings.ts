@@ -61,10 +61,25 @@ export function settled(
   { id, facts }: Extract<Evidence, { verdict: 'done' }>,
 ): Promise<Progress> {
   if (hasPassedOn(run, intent, id)) return Promise.resolve(again(0));
+  if (isBoundToAnother(run, intent, id)) return blockSecond(run, intent, id);
   const changes =
     intent.verb === 'delete' ? released(run, intent.key, 'deleted') : boundBy(run, intent, id, facts);
   const chosen = packageOf(intent);
   return close(run, intent, 'done', chosen === '' ? '' : `gpu_package ${chosen}`, { changes });
+}
+
+/** What a key stands for is not to drop out of the state unseen. */
+function isBoundToAnother(run: Run, { key, kind, verb, parentId }: Intent, id: string): boolean {
+  const { repeats, freshKeys } = run.kindOf(kind);
+  const bound = run.bindings.get(key);
+  if (bound === undefined || verb !== 'create' || repeats || freshKeys) return false;
+  return bound.parentId === parentId && bound.id !== id;
+}
+
+function blockSecond(run: Run, intent: Intent, id: string): Promise<Progress> {
+  const bound = run.bindings.get(intent.key)?.id;
+  const reason = `${id} was made for ${intent.key}, which stands for ${bound} already: adopting ${id} lets go of that one`;
+  return block(run, intent, 'bound_already', reason, { candidates: [id] });
 }
 
 /** Its id was given to another key while this one was looked at. */
@@ -119,6 +134,7 @@ export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): S
 /** It is there and of no use: bound, so that it is not lost, and left to a person or the next run. */
 export async function tainted(run: Run, intent: Intent, id: string, detail: string): Promise<Progress> {
   if (hasPassedOn(run, intent, id)) return again(0);
+  if (isBoundToAnother(run, intent, id)) return blockSecond(run, intent, id);
   const changes = boundBy(run, intent, id, undefined).map((change) =>
     change.type === 'bind' && change.binding.key === intent.key
       ? { ...change, binding: { ...change.binding, tainted: detail } }

@@ -53,6 +53,7 @@ export async function planFor(run: Run, destroy: boolean, deletedBefore: number)
     world: run.world,
     openIntents: [...run.intents.values()],
     moves: run.moves,
+    heldMoves: run.heldMoves,
     selection: run.selection,
     desiredDigest: run.desired.digest,
     strangers: await strangersOf(run),

@@ -1,5 +1,4 @@
 import type { Desired } from '../core/desired.ts';
-import { ConfigError } from '../core/errors.ts';
 import { childKey, type ResourceKey, takeApart, topLevelKey } from '../core/keys.ts';
 import type { Binding, Intent, StateChange } from '../core/state.ts';
 
@@ -9,31 +8,72 @@ export interface Move {
   readonly to: ResourceKey;
 }
 
+/** A rename that cannot be carried out yet. As long as there is one, nothing else is planned. */
+export interface HeldMove extends Move {
+  readonly code: 'moved_in_flight' | 'moved_onto_bound';
+  readonly reason: string;
+  readonly resolve: string;
+  /** The unsettled writes that it waits for. */
+  readonly waitsFor: readonly ResourceKey[];
+}
+
+export interface Moves {
+  /** None where one is held: what they rename may be entangled. */
+  readonly moves: readonly Move[];
+  readonly held: readonly HeldMove[];
+}
+
 /**
- * The bindings that the file has renamed, with what lives in them. A key that is bound
- * already was moved before, and stays as it is.
- *
- * @throws ConfigError where a write under the key before is not settled: it could not be
- *   found again under another one.
+ * The bindings that the file has renamed, with what lives in them. A write that is not
+ * settled ends under the key that it was sent for, so a rename of either key waits for it.
  */
 export function movesOf(
   desired: Desired,
   bindings: ReadonlyMap<ResourceKey, Binding>,
   intents: ReadonlyMap<ResourceKey, Intent>,
-): readonly Move[] {
-  const renamed = desired.resources.flatMap(({ key, moved }) =>
-    moved === undefined || bindings.has(key) || !bindings.has(moved) ? [] : [{ from: moved, to: key }],
+): Moves {
+  const standing = new Set(
+    [...bindings.keys(), ...intents.keys()].flatMap((key) => [key, takeApart(key).parent ?? key]),
   );
-  const becomes = new Map(renamed.map(({ from, to }) => [from, to]));
+  const renamed = desired.resources.flatMap(({ key, moved }) =>
+    moved === undefined || !standing.has(moved) ? [] : [{ from: moved, to: key }],
+  );
+  const waiting = renamed.flatMap((move) => inFlight(move, intents));
+  const becomes = new Map(renamed.flatMap(({ from, to }) => (isMovedBefore(to, from) ? [] : [[from, to]])));
   const moves = [...bindings.keys()].flatMap((from) => {
     const to = renamedKey(from, becomes);
     return to === from ? [] : [{ from, to }];
   });
-  const open = moves.find(({ from }) => intents.has(from));
-  if (open === undefined) return moves;
-  throw new ConfigError(
-    `${open.from} has an unsettled ${intents.get(open.from)?.verb}, so it cannot become ${open.to} yet: apply the file with ${open.from} first.`,
+  const onto = moves.filter(({ to }) => bindings.has(to));
+  const inside = ({ from }: Move) => onto.some((each) => each.from === takeApart(from).parent);
+  const held = [...waiting, ...onto.filter((each) => !inside(each)).map(ontoBound)];
+  return held.length > 0 ? { moves: [], held } : { moves, held };
+
+  /** Nothing is left under the key before but what was inside it, and went its own way since. */
+  function isMovedBefore(to: ResourceKey, from: ResourceKey): boolean {
+    return bindings.has(to) && !bindings.has(from);
+  }
+}
+
+function inFlight({ from, to }: Move, intents: ReadonlyMap<ResourceKey, Intent>): HeldMove[] {
+  const [there, back] = [new Map([[from, to]]), new Map([[to, from]])];
+  const open = [...intents.values()].filter(
+    ({ key }) => renamedKey(key, there) !== key || renamedKey(key, back) !== key,
   );
+  const [first] = open;
+  if (first === undefined) return [];
+  const reason = `${first.key} has an unsettled ${first.verb}, so ${from} cannot become ${to} yet`;
+  const resolve =
+    first.phase === 'blocked' ? `settle ${first.key} first` : 'vdcsync apply, which settles it first';
+  return [{ from, to, code: 'moved_in_flight', reason, resolve, waitsFor: open.map(({ key }) => key) }];
+}
+
+function ontoBound({ from, to }: Move): HeldMove {
+  return {
+    ...{ from, to, code: 'moved_onto_bound', waitsFor: [] },
+    reason: `${from} cannot become ${to}: each stands for a resource of its own`,
+    resolve: `vdcsync forget ${from} (to let what it stands for stay, billed) | take \`moved\` out of the entry, which gives ${from} up`,
+  };
 }
 
 /** What is inside a server goes by that; a card by its network as well. */

@@ -9,7 +9,7 @@ import type { Step } from '../core/progress.ts';
 import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange, StateInfo } from '../core/state.ts';
 import type { Selection } from '../plan/selection.ts';
 import type { EngineDeps, Repeating } from './engine.ts';
-import { type Move, moveChanges, movedBindings, movesOf } from './moves.ts';
+import { type HeldMove, type Move, moveChanges, movedBindings, movesOf } from './moves.ts';
 import type { HoldScope } from './outcome.ts';
 import type { ReadCache } from './read-cache.ts';
 import { createStopwatch, type Stopwatch } from './stopwatch.ts';
@@ -83,6 +83,10 @@ export interface Run {
   change(changes: readonly StateChange[]): Promise<void>;
   /** Keys that the file has renamed, until the state says so too. */
   readonly moves: Move[];
+  /** Those that cannot be made yet: nothing else is planned meanwhile. */
+  readonly heldMoves: HeldMove[];
+  /** Asks anew what can move, now that writes have been settled; the next look shows it. */
+  renewMoves(): void;
   /** Makes the moves durable. */
   keepMoves(): Promise<void>;
   /** Bindings of what is inside a server. */
@@ -110,7 +114,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
   refuseOtherState(desired, await store.info());
   const stored = new Map((await store.bindings()).map((binding) => [binding.key, binding]));
   const intents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
-  const moves = movesOf(desired, stored, intents);
+  const { moves, held } = movesOf(desired, stored, intents);
   const bindings = movedBindings(stored, moves);
   const wanted = new Map(desired.resources.map((resource) => [resource.key, resource]));
   const holds = repeating?.holds ?? new Map<string, Hold>();
@@ -153,6 +157,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
     bindings,
     intents,
     moves: [...moves],
+    heldMoves: [...held],
     stopwatch,
     openSince: new Map(),
     requestIds: new Map(),
@@ -216,6 +221,14 @@ export async function startRun(options: RunOptions): Promise<Run> {
     async change(changes) {
       await store.change(changes, clock.now());
       follow(changes);
+    },
+    renewMoves() {
+      const next = movesOf(desired, bindings, intents);
+      const moved = movedBindings(bindings, next.moves);
+      bindings.clear();
+      for (const [key, binding] of moved) bindings.set(key, binding);
+      run.moves.push(...next.moves);
+      run.heldMoves.splice(0, run.heldMoves.length, ...next.held);
     },
     async keepMoves() {
       const changes = moveChanges(run.moves, bindings);

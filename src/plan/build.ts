@@ -21,6 +21,13 @@ export interface PlanInput extends GuardInput {
   readonly openIntents: readonly Intent[];
   /** Bindings that go by another key from now on. */
   readonly moves?: readonly { readonly from: ResourceKey; readonly to: ResourceKey }[];
+  /** Renames that cannot be made yet: what stands under which key is open, so nothing else is planned. */
+  readonly heldMoves?: readonly {
+    readonly to: ResourceKey;
+    readonly code: string;
+    readonly reason: string;
+    readonly resolve: string;
+  }[];
   /** Of the spec. */
   readonly desiredDigest: string;
 }
@@ -52,8 +59,11 @@ export function buildPlan(input: PlanInput): Planned {
   const stuck = new Set(
     [...inFlight.values()].filter(({ phase }) => phase === 'blocked').map(({ key }) => key),
   );
+  const { heldMoves = [] } = input;
   const { drafts, objections } = judge(input, stuck);
-  const allowed = drafts.filter((draft) => !objections.has(draft) && !stuck.has(draft.subject.key));
+  const allowed = drafts.filter(
+    (draft) => heldMoves.length === 0 && !objections.has(draft) && !stuck.has(draft.subject.key),
+  );
   const candidates = order(allowed.flatMap(operationsOf), kinds, world);
   const releases = allowed
     .flatMap(releaseOf)
@@ -71,14 +81,18 @@ export function buildPlan(input: PlanInput): Planned {
   );
   const everythingBlocked = byKey([
     ...[...inFlight.values()].flatMap((intent) => blockedIntent(intent, world, taken.get(intent.key))),
-    ...[...objections].flatMap(([{ subject }, objection]) => (inFlight.has(subject.key) ? [] : [objection])),
+    ...heldMoves.map(heldMove),
+    ...(heldMoves.length > 0 ? [] : [...objections]).flatMap(([{ subject }, objection]) =>
+      inFlight.has(subject.key) ? [] : [objection],
+    ),
     ...held,
   ]);
   const { selection } = input;
   const chosen = new Set(operations.map(({ key }) => key));
   const isShown = (key: ResourceKey | null) =>
     selection === undefined || key === null || chosen.has(key) || isSelected(selection, key);
-  const blocked = everythingBlocked.filter(({ key }) => isShown(key));
+  const waiting = new Set(heldMoves.map(({ to }) => to));
+  const blocked = everythingBlocked.filter(({ key }) => isShown(key) || waiting.has(key));
   const warnings = [
     ...drafts.flatMap(({ diff }) => diff.warnings ?? []),
     ...releases.map(({ key, reason }) => ({ code: 'released', key, message: reason })),
@@ -183,6 +197,10 @@ function hold(
         : [dependencyBlocked(operation, waitsFor, inFlight.get(waitsFor))];
     }),
   };
+}
+
+function heldMove({ to, code, reason, resolve }: NonNullable<PlanInput['heldMoves']>[number]): Blocked {
+  return { key: to, verb: 'update', code, reason, resolve };
 }
 
 function keyOf(id: OperationId): ResourceKey {

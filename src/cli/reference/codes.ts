@@ -91,6 +91,14 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'raise it if this is meant',
   ],
   moved: ['the entry had another key', 'nothing: its binding moves with it'],
+  moved_in_flight: [
+    'the entry had another key, and a write for one of the two is not settled',
+    '`vdcsync apply` settles it; nothing else is done before',
+  ],
+  moved_onto_bound: [
+    'the entry had another key, and a resource of its own stands under each of the two',
+    '`vdcsync forget` the one that is not meant, or take `moved` out',
+  ],
   name_ambiguous: ['several networks have that name', 'write `id:`'],
   name_exists: ['something has that name and is not of this file', '`vdcsync adopt` it'],
   network_in_use: ['servers are on the network', 'take them off it, or delete them first'],
