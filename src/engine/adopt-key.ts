@@ -9,6 +9,7 @@ import { openRun } from './look.ts';
 import { bindingOf } from './operate.ts';
 import { letGo, released } from './release.ts';
 import type { Run } from './run.ts';
+import { takeBack } from './strangers.ts';
 import { survey } from './survey.ts';
 import type { WriteGate } from './write-gate.ts';
 
@@ -47,6 +48,7 @@ export async function adoptKey(
     ...(before === undefined ? [] : letGo(run, key, `bound to ${id} instead`)),
     { type: 'bind', binding },
   ]);
+  await takeBack(run, binding);
   const doubts = misfits(run, subject, id);
   const theirs = before?.kind === 'server' ? ` If that is meant: vdcsync ignore ${before.id}` : '';
   return [

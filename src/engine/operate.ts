@@ -8,7 +8,8 @@ import { letGo, released } from './release.ts';
 import { secondHalfHeld, unresolvedCreate } from './replacement.ts';
 import type { Run } from './run.ts';
 import { advance, inTurn, lookHoldsMs, send } from './settle.ts';
-import { type NotAsked, stillAsked } from './still-asked.ts';
+import { boughtMeanwhile, type NotAsked, stillAsked } from './still-asked.ts';
+import { takeBack } from './strangers.ts';
 
 const absenceGapMs = 60_000;
 
@@ -50,6 +51,8 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   const world = await run.lookAgain(operation.key);
   const not = stillAsked(run, world, operation);
   if (not !== undefined) return not;
+  const bought = await boughtMeanwhile(run, world, operation);
+  if (bought !== undefined) return bought;
   const unresolved = unresolvedCreate(run, operation);
   if (unresolved !== undefined) return unresolved;
   const token = await run.fence();
@@ -107,6 +110,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const renamed = owner === undefined ? [] : letGo(run, owner.key, `the file calls it ${subject.key} now`);
   await run.deps.store.claimProject(run.desired.projectId);
   await run.change([...renamed, { type: 'bind', binding: bindingOf(run, subject, id) }]);
+  await takeBack(run, { kind: subject.kind, id });
   return { now: 'closed', outcome: 'done', detail: 'adopted' };
 }
 

@@ -2,7 +2,9 @@ import equal from 'fast-deep-equal';
 import type { World } from '../core/kind.ts';
 import { type Operation, operationId } from '../core/plan.ts';
 import { draftOne, operationsOf } from '../plan/draft.ts';
+import { boughtAlready } from '../plan/guards.ts';
 import type { Run } from './run.ts';
+import { strangersOf } from './strangers.ts';
 
 /** Why an operation is not to be done as things are now. */
 export type NotAsked =
@@ -30,4 +32,21 @@ export function stillAsked(
   if (verdict.verdict === 'blocked') return { now: 'blocked', code: verdict.code, reason: verdict.reason };
   if (fresh === undefined && verdict.verdict === 'unchanged') return { now: 'satisfied' };
   return { now: 'overtaken', reason: 'the project or the file has moved since the plan' };
+}
+
+/**
+ * What nobody knows of, and has come since the plan, may be what is about to be bought. The
+ * creation that ends a replacement is not held: what it replaces is gone already.
+ */
+export async function boughtMeanwhile(
+  run: Run,
+  world: World,
+  { key, verb, replacement }: Operation,
+): Promise<NotAsked | undefined> {
+  const subject = world.subjects.get(key);
+  if (verb !== 'create' || replacement !== undefined || subject === undefined) return undefined;
+  if (subject.kind !== 'server' && subject.kind !== 'ip') return undefined;
+  const draft = draftOne(run.deps.kinds, world, subject);
+  const objection = boughtAlready(draft, { world, strangers: await strangersOf(run) });
+  return objection && { now: 'overtaken', reason: objection.reason };
 }

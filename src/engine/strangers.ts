@@ -1,37 +1,67 @@
-import type { StateStore } from '../core/state.ts';
+import type { ServerId } from '../core/resources.ts';
+import type { Binding, StateStore } from '../core/state.ts';
 import type { Planned } from '../plan/build.ts';
-import type { GuardInput } from '../plan/guards.ts';
 import {
+  type Found,
   findStrangers,
   isNone,
   nameOf,
+  nobody,
   type Strangers,
+  type Unlisted,
   underWay,
   unlisted,
   type Vouched,
+  vouchedServers,
 } from '../plan/strangers.ts';
 import type { Run } from './run.ts';
 
-/** `Vouched`, once the project has been seen without strangers, or a person has spoken of them. */
+/** `Vouched`, once a plan was approved, or a person has spoken of strangers. */
 const vouchedNote = 'vouched_for';
 /** What versions wrote that vouched for everything at once and for good. */
 const olderNote = 'trusts_project';
 /** Reads may still show what was deleted that recently; twice A9. @assumption A9 */
 const goneMs = 120_000;
+/** How old a look at the cards of others may be. */
+const cardsFreshMs = 60_000;
 
 /** What is in the project, and neither this file's nor vouched for. */
-export async function strangersOf({ deps, world, intents }: Run): Promise<GuardInput['strangers']> {
+export async function strangersOf(run: Run): Promise<Found> {
+  const { deps, world, intents } = run;
   const { store, clock } = deps;
   const vouched = await vouchedBy(store);
   const older = vouched === undefined && (await store.note(olderNote)) === true;
-  const since = vouched !== undefined ? 'settled' : older ? 'unknown' : 'new';
+  const since = vouched?.settled === true ? 'settled' : older ? 'unknown' : 'new';
+  const known = {
+    since,
+    vouched,
+    unlisted: since === 'new' ? await unlistedBeside(run, vouched) : undefined,
+  } as const;
   const open = [...intents.values()];
   const found = findStrangers(world, vouched, underWay(open));
-  if (isNone(found)) return { ...found, since };
+  if (isNone(found)) return { ...found, ...known };
   const removed = (await store.intents({ limit: 100 })).filter(
     ({ verb, closedAt = 0 }) => verb === 'delete' && clock.now() - closedAt < goneMs,
   );
-  return { ...findStrangers(world, vouched, underWay(open, removed)), since };
+  return { ...findStrangers(world, vouched, underWay(open, removed)), ...known };
+}
+
+/** What no list shows, beside this file's servers, those that addresses show and those vouched for. */
+async function unlistedBeside(
+  { world, cache, deps }: Run,
+  { servers }: Vouched = nobody,
+): Promise<Unlisted | undefined> {
+  if (unlisted(world) === undefined) return undefined;
+  const shown = world.ips.flatMap(({ server_id }) => server_id ?? []);
+  const others = [...new Set<number>([...shown, ...servers])].filter(
+    (id) => world.keyOf('server', String(id)) === undefined,
+  );
+  const read = cache.since(deps.clock.monotonic() - cardsFreshMs);
+  const cards = await Promise.all(others.map((id) => read.findNetworkInterfaces(id as ServerId)));
+  return unlisted(
+    world,
+    cards.flatMap((each) => (each === undefined ? [] : [each])),
+  );
 }
 
 /**
@@ -42,25 +72,51 @@ export async function rememberStrangers(run: Run, planned: Planned): Promise<voi
   const { desired } = run;
   const strangers = await strangersOf(run);
   const ignored = desired.settings.unmanaged === 'ignore';
-  const unsure = !isNone(strangers) || unlisted(run.world) !== undefined;
-  if (strangers.since === 'new' && !ignored && unsure) return;
+  const unsure = !isNone(strangers) || strangers.unlisted !== undefined;
+  const settles = strangers.since !== 'new' || ignored || !unsure;
   const leaves = leftBy(run, planned);
   const theirs = ignored || strangers.since === 'unknown' ? strangers : { servers: [], addresses: [] };
-  await vouchFor(run, {
-    servers: [...leaves.servers, ...theirs.servers],
-    addresses: [...leaves.addresses, ...theirs.addresses],
-  });
+  const servers = [...leaves.servers, ...theirs.servers];
+  const addresses = [...leaves.addresses, ...theirs.addresses];
+  await vouchFor(run, { servers, addresses }, settles);
 }
 
-/** Adds to what is vouched for; the addresses of those servers, as they are now, come with them. */
-export async function vouchFor({ deps, world }: Run, { servers, addresses }: Strangers): Promise<void> {
+/**
+ * Adds to what is vouched for; the addresses of those servers, as they are now, come with them.
+ * That alone does not make the state one that knows the project: `settles` does.
+ */
+export async function vouchFor(
+  { deps, world }: Run,
+  { servers, addresses }: Strangers,
+  settles = false,
+): Promise<void> {
+  const before = (await vouchedBy(deps.store)) ?? nobody;
+  const isTheirs = vouchedServers(world, before);
+  const named = new Set<number>(servers);
+  const all = new Set([...before.servers, ...servers]);
+  const theirs = world.ips.filter(
+    ({ server_id }) => server_id !== null && (named.has(server_id) || isTheirs(server_id)),
+  );
+  const names = new Set([...before.addresses, ...[...addresses, ...theirs].map(nameOf)]);
+  const settled = settles || before.settled === true;
+  const same = all.size === before.servers.length && names.size === before.addresses.length;
+  if (same && settled === (before.settled === true)) return;
+  await deps.store.putNote(vouchedNote, { servers: [...all], addresses: [...names], settled });
+}
+
+/** A server that a key stands for from now on is this file's, whatever was said of it before. */
+export async function takeBack(
+  { deps, world }: Run,
+  { kind, id }: Pick<Binding, 'kind' | 'id'>,
+): Promise<void> {
   const before = await vouchedBy(deps.store);
-  const all = new Set([...(before?.servers ?? []), ...servers]);
-  const theirs = world.ips.filter(({ server_id }) => server_id !== null && all.has(server_id));
-  const names = new Set([...(before?.addresses ?? []), ...[...addresses, ...theirs].map(nameOf)]);
-  if (before !== undefined && all.size === before.servers.length && names.size === before.addresses.length)
-    return;
-  await deps.store.putNote(vouchedNote, { servers: [...all], addresses: [...names] });
+  if (kind !== 'server' || before === undefined || !before.servers.includes(Number(id))) return;
+  const theirs = new Set(world.ipsOf(id).map(nameOf));
+  await deps.store.putNote(vouchedNote, {
+    servers: before.servers.filter((each) => each !== Number(id)),
+    addresses: before.addresses.filter((name) => !theirs.has(name)),
+    settled: before.settled === true,
+  });
 }
 
 async function vouchedBy(store: StateStore): Promise<Vouched | undefined> {

@@ -12,7 +12,7 @@ import { guard } from './guards.ts';
 import { knownDelta, unknownPrice } from './money.ts';
 import { obstacles, order, prerequisites } from './order.ts';
 import { isSelected, type Selection, select } from './selection.ts';
-import { described, ignoring, isNone } from './strangers.ts';
+import { described, ignoring, isLeftAlone, isNone } from './strangers.ts';
 
 export interface PlanInput extends GuardInput {
   readonly kinds: ReadonlyMap<KindName, ResourceKind>;
@@ -107,13 +107,22 @@ export function buildPlan(input: PlanInput): Planned {
 
 /** Drafts with what is held against them. A server that is held back stays, and so does what is in it. */
 function judge(input: PlanInput, held: ReadonlySet<ResourceKey>) {
-  const drafts = draftAll(input.kinds, input.world, held);
+  const drafts = draftAll(input.kinds, input.world, held).map((draft) => leftAlone(draft, input));
   const objections = guard(drafts, input);
   const stay = drafts.filter(
     (draft) => isRenewed(draft) && objections.has(draft) && !held.has(draft.subject.key),
   );
   if (stay.length === 0) return { drafts, objections };
   return judge(input, new Set([...held, ...stay.map(({ subject }) => subject.key)]));
+}
+
+/** An address that somebody has said is not this file's does not come with its server. */
+function leftAlone(draft: Draft, { world, strangers }: PlanInput): Draft {
+  const { subject, diff } = draft;
+  const { verdict } = diff;
+  if (verdict.verdict !== 'adopt' || subject.kind !== 'ip' || subject.parent === undefined) return draft;
+  if (!isLeftAlone(world, strangers.vouched, verdict.target)) return draft;
+  return { ...draft, diff: { ...diff, verdict: { verdict: 'unchanged' } } };
 }
 
 interface Parts {

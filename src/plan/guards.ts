@@ -3,13 +3,13 @@ import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
 import { knownDelta, priceChange } from './money.ts';
-import { described, ignoring, isNone, matches, type Strangers, unlisted } from './strangers.ts';
+import { described, type Found, ignoring, isNone, matches } from './strangers.ts';
 
 /** What guards need beside the drafts. */
 export interface GuardInput {
   readonly world: World;
-  /** What nobody has vouched for; `since` says what the state knew before: nothing, what was there, or not what it was. */
-  readonly strangers: Strangers & { readonly since: 'new' | 'settled' | 'unknown' };
+  /** What nobody has vouched for. */
+  readonly strangers: Found;
   /** `destroy`: everything managed may go, whatever `prune` says. */
   readonly destroy: boolean;
   /** Deletions that this run has carried out already. */
@@ -17,6 +17,9 @@ export interface GuardInput {
   /** Wall time in ms. */
   readonly now: number;
 }
+
+/** What a purchase is judged by. */
+type Purchase = Pick<GuardInput, 'world' | 'strangers'>;
 
 type Objection = Omit<Blocked, 'key'>;
 
@@ -73,6 +76,11 @@ export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<
   const increase = Number(knownDelta(left()));
   for (const draft of left()) add(draft, maxIncrease(draft, input, increase));
   return objections;
+}
+
+/** What is held against a purchase now: what is there may be just that. */
+export function boughtAlready(draft: Draft, input: Purchase): Objection | undefined {
+  return unmanaged(draft, input, { matches: new Map() }) ?? unlistedServers(draft, input);
 }
 
 /** What the kind itself says cannot be done. */
@@ -200,8 +208,8 @@ function replacement({ subject, diff }: Draft): Objection | undefined {
 /** What is there and nobody has vouched for may be what this file describes: bought before, or by another copy of the state. */
 function unmanaged(
   { subject, diff }: Draft,
-  { world, strangers }: GuardInput,
-  { matches }: Facts,
+  { world, strangers }: Purchase,
+  { matches }: Pick<Facts, 'matches'>,
 ): Objection | undefined {
   if (!isPurchase(subject, diff) || strangers.since === 'unknown') return undefined;
   if (isNone(strangers) || world.settings.unmanaged === 'ignore') return undefined;
@@ -226,16 +234,16 @@ function unmanaged(
 }
 
 /** Servers of which nothing but a count is to be seen may be what this file describes as well. */
-function unlistedServers({ subject, diff }: Draft, { world, strangers }: GuardInput): Objection | undefined {
+function unlistedServers({ subject, diff }: Draft, { world, strangers }: Purchase): Objection | undefined {
   if (!isPurchase(subject, diff) || subject.kind !== 'server' || strangers.since !== 'new') return undefined;
-  const found = unlisted(world);
+  const found = strangers.unlisted;
   if (found === undefined || world.settings.unmanaged === 'ignore') return undefined;
   const { network, servers } = found;
   return {
     verb: 'create',
     code: 'unlisted_servers',
     reason: `the local state is new, and network ${network} counts ${servers} ${servers === 1 ? 'server' : 'servers'} that no address shows, which may be what this file describes`,
-    resolve: `vdcsync adopt ${subject.key} ID (if it is one of them: the client area tells its id) | write \`settings: {unmanaged: ignore}\``,
+    resolve: `vdcsync adopt ${subject.key} ID (if it is one of them: the client area tells its id) | vdcsync ignore ID (if it is somebody else's) | write \`settings: {unmanaged: ignore}\``,
   };
 }
 

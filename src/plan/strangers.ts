@@ -1,7 +1,7 @@
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import { topLevelKey } from '../core/keys.ts';
-import type { Subject, World } from '../core/kind.ts';
-import type { Ip } from '../core/resources.ts';
+import type { SeenServer, Subject, World } from '../core/kind.ts';
+import type { Ip, NetworkInterface } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 
 /** What is billed in the project and is neither in the file nor in the state. */
@@ -9,6 +9,20 @@ export interface Strangers {
   readonly servers: readonly number[];
   /** Theirs, and those that are free. */
   readonly addresses: readonly Ip[];
+}
+
+/** Servers of which nothing but a network's count is to be seen. */
+export interface Unlisted {
+  readonly network: string;
+  readonly servers: number;
+}
+
+/** Strangers, and what was known of the project before. */
+export interface Found extends Strangers {
+  /** What the state knew: nothing, what was there, or not what it was. */
+  readonly since: 'new' | 'settled' | 'unknown';
+  readonly unlisted?: Unlisted | undefined;
+  readonly vouched?: Vouched | undefined;
 }
 
 /**
@@ -20,6 +34,8 @@ export interface Vouched {
   readonly servers: readonly number[];
   /** Id and address: an id may be used again. @assumption A17 */
   readonly addresses: readonly string[];
+  /** Whoever is not vouched for came later: the project was seen without other strangers, or the file ignored them. */
+  readonly settled?: boolean;
 }
 
 /** What is nobody's new one, by kind. */
@@ -38,10 +54,10 @@ export function findStrangers(
   vouched: Vouched = nobody,
   accounted: Accounted = () => false,
 ): Strangers {
-  const servers = new Set(vouched.servers);
+  const isVouched = vouchedServers(world, vouched);
   const addresses = new Set(vouched.addresses);
   const isKnown = (id: number) =>
-    servers.has(id) || world.keyOf('server', String(id)) !== undefined || accounted('server', String(id));
+    isVouched(id) || world.keyOf('server', String(id)) !== undefined || accounted('server', String(id));
   const present = [
     ...world.ips.flatMap(({ server_id }) => server_id ?? []),
     ...(world.servers ?? []).map(({ id }) => id),
@@ -58,14 +74,46 @@ export function findStrangers(
   };
 }
 
-/** Where more servers are attached than are known: the rest has no public address, so no list shows it. @source API §2 */
-export function unlisted(world: World): { readonly network: string; readonly servers: number } | undefined {
+/** Servers that are still what was vouched for: one whose addresses are all others has the id anew. @assumption A17 */
+export function vouchedServers(world: World, { servers, addresses }: Vouched): (id: number) => boolean {
+  const ids = new Set(servers);
+  const names = new Set(addresses);
+  return (id) => {
+    const held = world.ipsOf(String(id));
+    return ids.has(id) && (held.length === 0 || held.some((ip) => names.has(nameOf(ip))));
+  };
+}
+
+/** An address that was vouched for by itself, and not with the server that holds it. */
+export function isLeftAlone(world: World, vouched: Vouched | undefined, id: string): boolean {
+  const ip = world.ip(id);
+  if (ip === undefined || vouched === undefined || !vouched.addresses.includes(nameOf(ip))) return false;
+  return ip.server_id === null || !vouched.servers.includes(ip.server_id);
+}
+
+/**
+ * Where more servers are attached than are known to have a card there: the rest has no
+ * public address, so no list shows it. @source API §2
+ *
+ * @param others the cards of servers that are not this file's
+ */
+export function unlisted(
+  world: World,
+  others: readonly (readonly NetworkInterface[])[] = [],
+): Unlisted | undefined {
   if (world.servers !== undefined) return undefined;
-  const bound = [...world.subjects.values()].filter(({ kind, binding }) => kind === 'server' && binding);
-  const addressed = world.ips.flatMap(({ server_id }) => (server_id === null ? [] : [String(server_id)]));
-  const known = new Set([...addressed, ...bound.map(({ binding }) => binding?.id)]).size;
+  const ours = world.subjectsOf('server').flatMap(({ key }) => {
+    const cards = (world.observed.get(key) as SeenServer | undefined)?.cards;
+    return cards === undefined ? [] : [cards];
+  });
+  const isIn = (network: number, cards: readonly NetworkInterface[]) =>
+    cards.some(({ network_id }) => network_id === network);
+  const attached = [...ours, ...others];
   const more = world.networks
-    .map(({ name, server_count }) => ({ network: name, servers: (server_count ?? 0) - known }))
+    .map(({ id, name, server_count }) => ({
+      network: name,
+      servers: (server_count ?? 0) - attached.filter((cards) => isIn(id, cards)).length,
+    }))
     .sort((a, b) => b.servers - a.servers);
   return more.find(({ servers }) => servers > 0);
 }

@@ -208,12 +208,17 @@ function staysWith({ address }: Ip, why: string): Diff {
   };
 }
 
-/** The one address of a server whose entry says `{new: true}` is that server's own, adopted or not seen at first. */
+/**
+ * The one address of a server whose entry says `{new: true}` is that server's own, adopted or
+ * not seen at first; but not where the server was asked for with another one.
+ */
 function diffUnbound({ parent, desired }: Subject<IpEntry>, world: World): Diff {
   const server = parent === undefined ? undefined : world.subjects.get(parent);
   const wanted = member(server?.desired?.value, 'public_ipv4');
   const id = server?.binding?.id ?? server?.desired?.id;
   if (desired === undefined || id === undefined || member(wanted, 'new') !== true) return unchanged;
+  const asked = member(server?.binding?.applied, 'body');
+  if (asked != null && member(member(asked, 'public_ipv4'), 'new') !== true) return unchanged;
   const [own, another] = world.ipsOf(id).filter((each) => world.keyOf('ip', String(each.id)) === undefined);
   if (own === undefined || another !== undefined) return unchanged;
   return {

@@ -167,6 +167,150 @@ describe('engine: what somebody else makes', () => {
   });
 });
 
+describe('engine: a server of which only a network tells', () => {
+  const inside = `networks:\n  a: {cidr: 10.1.0.0/24}\nservers:\n  db: {${size}, network_interfaces: [a]}\n`;
+  const lost = async (played: Rig) => {
+    await played.clock.advance(25 * hour);
+    played.restart(state(played, 'lost'));
+  };
+  const network = (played: Rig) => String(project(played).networks.find(({ name }) => name === 'a')?.id);
+  const adopt = (played: Rig, spec: string, key: string, id: string) =>
+    played.clock.run(played.engine.adopt(load(spec), key as ResourceKey, id));
+
+  test('is not taken for one that is known and in no network', async () => {
+    const played = rig();
+    const spec = `${inside}  web: {${size}, public_ipv4: {new: true}}\n`;
+    await played.apply(spec);
+    const idOf = (name: string) => String(project(played).servers.find((each) => each.name === name)?.id);
+    await lost(played);
+    await adopt(played, spec, 'networks.a', network(played));
+    await adopt(played, spec, 'servers.web', idOf('web'));
+
+    const report = await played.apply(spec);
+
+    expect(codes(report.plan)['servers.db']).toBe('unlisted_servers');
+    expect(project(played).servers).toHaveLength(2);
+    await adopt(played, spec, 'servers.db', idOf('db'));
+    expect((await played.apply(spec)).outcome).toBe('converged');
+    expect(project(played).servers).toHaveLength(2);
+  });
+
+  test('stays in doubt when a person has spoken of another one, until it is spoken of as well', async () => {
+    const played = rig();
+    await played.apply(inside);
+    played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+    await lost(played);
+    await adopt(played, inside, 'networks.a', network(played));
+    const ignore = (id: string) => played.clock.run(played.engine.ignore(load(inside), [id]));
+    await ignore('2002');
+
+    const [blocked] = (await played.apply(inside)).blocked;
+
+    expect(blocked).toMatchObject({ key: 'servers.db', code: 'unlisted_servers' });
+    expect(blocked?.resolve).toContain('vdcsync ignore ID');
+    expect(project(played).servers).toHaveLength(2);
+    await ignore('2001');
+    expect((await played.apply(inside)).outcome).toBe('converged');
+    expect(project(played).servers).toHaveLength(3);
+  });
+});
+
+describe('engine: what another copy of the state buys', () => {
+  test('while the plan waits for its approval is not bought again', async () => {
+    const played = rig();
+    await played.apply(head);
+    const laptop = await copied(played);
+    const other = played.engine;
+    const spec = load(head + web);
+    played.restart(laptop);
+
+    const report = await played.clock.run(
+      played.engine.apply(spec, {
+        approve: async () => {
+          await other.apply(spec, { approve: async () => true });
+          // Longer than the keys are kept: the same purchase would be another one.
+          await played.clock.sleep(25 * hour);
+          return true;
+        },
+      }),
+    );
+
+    expect(count(played)).toEqual([1, 1]);
+    expect(codes(report.plan)).toEqual({ 'servers.web': 'unmanaged_resources' });
+  });
+
+  test('under the id of what was vouched for is not bought again', async () => {
+    const played = rig({ emulator: { readings: { reuseIds: true } } });
+    played.emulator.mutate({ do: 'add_ip' });
+    played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+    await played.clock.run(played.engine.ignore(load(head), ['2001', '203.0.113.10']));
+    await played.apply(head);
+    const laptop = await copied(played);
+    played.emulator.mutate({ do: 'delete_server', id: 2001 });
+    const { nextId } = played.emulator.world as { nextId: { server: number } };
+    nextId.server = 2001;
+    await played.apply(head + web);
+    expect(project(played).servers.map(({ id }) => Number(id))).toEqual([2001]);
+    await played.clock.advance(25 * hour);
+    played.restart(laptop);
+
+    const report = await played.apply(head + web);
+
+    expect(project(played).servers).toHaveLength(1);
+    expect(codes(report.plan)).toEqual({ 'servers.web': 'unmanaged_resources' });
+  });
+});
+
+describe('engine: an address that is not to come with its server', () => {
+  test.each([
+    [
+      'forgotten',
+      async (played: Rig, spec: string) => {
+        await played.apply(spec);
+        await played.clock.run(played.engine.forget(load(spec), 'servers.web.public_ipv4' as ResourceKey));
+      },
+    ],
+    [
+      'said to be somebody else’s',
+      async (played: Rig, spec: string) => {
+        played.emulator.mutate({ do: 'add_server', name: 'web', public: true });
+        await played.clock.run(played.engine.adopt(load(spec), 'servers.web' as ResourceKey, '2001'));
+        const address = project(played).ips[0]?.address ?? '';
+        await played.clock.run(played.engine.ignore(load(spec), [address]));
+      },
+    ],
+    [
+      'taken as one that was free',
+      async (played: Rig, spec: string) => {
+        played.emulator.mutate({ do: 'add_ip' });
+        const ignoring = spec.replace('prune', 'unmanaged: ignore, prune');
+        await played.apply(ignoring.replace('{new: true}', '{reuse: true}'));
+      },
+    ],
+  ])('%s, is not adopted, nor released with it', async (_how, prepare) => {
+    const played = rig();
+    await prepare(played, head + web);
+
+    const report = await played.apply(head + web);
+    await played.apply(head);
+
+    expect(report.outcome).toBe('converged');
+    expect(count(played)).toEqual([0, 1]);
+  });
+
+  test('a server that was somebody else’s is adopted with its address after all', async () => {
+    const played = rig();
+    played.emulator.mutate({ do: 'add_server', name: 'web', public: true });
+    await played.clock.run(played.engine.ignore(load(head), ['2001']));
+    await played.clock.run(played.engine.adopt(load(head + web), 'servers.web' as ResourceKey, '2001'));
+
+    await played.apply(head + web);
+    await played.apply(head);
+
+    expect(count(played)).toEqual([0, 0]);
+  });
+});
+
 describe('engine: what nothing stands for any more', () => {
   test('an address that a failed creation left behind a server error is told', async () => {
     const played = rig({ emulator: { readings: { failedTaskKeepsIp: true } } });

@@ -131,8 +131,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'what comes later without its doing is taken as known',
     file: 'engine/strangers.ts',
-    find: '  if (isNone(found)) return { ...found, since };',
-    replace: "  if (isNone(found) || since !== 'new') return { servers: [], addresses: [], since };",
+    find: '  if (isNone(found)) return { ...found, ...known };',
+    replace: "  if (isNone(found) || since !== 'new') return { servers: [], addresses: [], ...known };",
   },
   {
     name: 'a 429 is a refusal',

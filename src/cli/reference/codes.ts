@@ -167,8 +167,8 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'look at what it left, then `vdcsync resolve`',
   ],
   unlisted_servers: [
-    'the state is new, and a network counts more servers than addresses show',
-    '`vdcsync adopt` those of this file by the id that the client area tells, or `settings: {unmanaged: ignore}`',
+    'the state is new, and a network counts more servers than are known to be in it',
+    '`vdcsync adopt` those of this file by the id that the client area tells, `vdcsync ignore` the others, or `settings: {unmanaged: ignore}`',
   ],
   unmanaged_resources: [
     'there are servers or addresses that neither file nor state names, and that were not there when the state was new',
