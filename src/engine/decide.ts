@@ -44,6 +44,7 @@ export async function resolveIntent(
     case 'absent':
       return absentOutcome(run, intent);
     case 'abandon':
+      if (intent.verb === 'create') refuseTooSoon(run, intent);
       await close(run, intent, 'abandoned', 'a person gave it up');
       return `${key}: the ${intent.verb} is given up. ${leftBehind(run, intent)}`;
   }

@@ -42,7 +42,10 @@ describe('engine/decide: resolve --absent', () => {
     expect(project(played).servers).toHaveLength(1);
   });
 
-  test('is refused as long as the write may still be on its way', async () => {
+  test.each([
+    'absent',
+    'abandon',
+  ] as const)('is refused as long as the write may still be on its way (%s)', async (type) => {
     const played = rig();
     await played.apply(head);
     played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, { do: 'late', ms: 20_000 })]);
@@ -51,7 +54,7 @@ describe('engine/decide: resolve --absent', () => {
     await played.apply(web(), { halt: halt.signal }).catch(() => undefined);
     played.restart();
 
-    await expect(resolve(played, web(), { type: 'absent' })).rejects.toThrow('may still take effect');
+    await expect(resolve(played, web(), { type })).rejects.toThrow('may still take effect');
 
     await played.clock.advance(120_000);
     expect((await played.apply(web())).outcome).toBe('converged');
