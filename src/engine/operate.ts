@@ -70,7 +70,7 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
 /** A resource that was there is made again only once two looks, a minute apart, miss it. */
 async function confirmLost(
   run: Run,
-  { key, verb, reason, replacement }: Operation,
+  { key, kind, verb, reason, replacement }: Operation,
 ): Promise<Turn | undefined> {
   // A creation has a reason of its own only where something is made that was there before.
   const lost = verb === 'create' && reason !== undefined && replacement === undefined;
@@ -83,7 +83,8 @@ async function confirmLost(
   if (run.deps.writes.token() !== token) return { now: 'again', afterMs: 0 };
   const not = stillAsked(run, world, { key, verb, changes: [] });
   if (not !== undefined) return not;
-  await run.change(released(run, key, 'it does not exist any more'));
+  // What comes anew again and again is known until another one takes its place.
+  if (!run.kindOf(kind).repeats) await run.change(released(run, key, 'it does not exist any more'));
   return undefined;
 }
 

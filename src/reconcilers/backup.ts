@@ -161,23 +161,24 @@ function diffNewest(
   const ageMs = last === undefined ? undefined : world.apiNow - takenAt(last);
   if (ageMs !== undefined && ageMs <= desired.value.max_age) return unchanged;
   if (doubt !== undefined) return { ...unchanged, warnings: [{ ...doubt, key }] };
-  if (isYoung(observed.backups, binding, desired.value.max_age, world.now)) return unchanged;
+  const young = isYoung(binding, desired.value.max_age, world.now);
+  const listed = observed.backups.some(({ id }) => id === binding?.id);
+  if (young && (listed || isYoung(binding, listsLagMs, world.now))) return unchanged;
   const newestAt = { path: 'newest', from: last?.created_at ?? null, to: 'now' };
-  return { verdict: { verdict: 'create', changes: [newestAt] }, price };
+  const lost = young ? { lost: `backup ${binding?.id} does not exist any more` } : {};
+  return { verdict: { verdict: 'create', changes: [newestAt], ...lost }, price };
 }
 
+/** For so long a list may be behind the times and lack what is there. @assumption A9 */
+const listsLagMs = 2 * 60_000;
+
 /**
- * The last one of ours, while it is there, is no older than the time since it was bound, by
- * the clock that took the time then: what the API stamps, or says of its own time, may be
- * anything, and would have a backup bought in every pass. @assumption A35
+ * The last one of ours is no older than the time since it was bound, by the clock that took
+ * the time then: what the API stamps, or says of its own time, may be anything, and would have
+ * a backup bought in every pass. @assumption A35
  */
-function isYoung(
-  backups: readonly Backup[],
-  binding: Binding | undefined,
-  maxAgeMs: number,
-  now: number,
-): boolean {
-  if (binding === undefined || !backups.some(({ id }) => id === binding.id)) return false;
+function isYoung(binding: Binding | undefined, maxAgeMs: number, now: number): boolean {
+  if (binding === undefined) return false;
   const ageMs = now - binding.boundAt;
   return ageMs >= 0 && ageMs <= maxAgeMs;
 }

@@ -99,6 +99,40 @@ describe('reconcilers/backup', () => {
     expect(diff.verdict.verdict).toBe(verdict);
   });
 
+  const slow = { durations: { backup: [5_000, 6_000] } } as const;
+
+  test('a list that is behind the times does not have a second one taken', async () => {
+    // What may be answered later is kept from the start.
+    const faults = [faultRule({ method: 'PATCH' }, { do: 'stale', ms: 1 })];
+    const { apply, clock, emulator, restart } = rig({ emulator: { ...slow, faults } });
+    await apply(daily);
+    await clock.advance(25 * 3_600_000);
+    await apply(daily);
+    restart();
+    emulator.setFaults([faultRule({ path: 'list_backups', times: 3 }, { do: 'stale', ms: 55_000 })]);
+
+    expect((await apply(daily)).outcome).toBe('converged');
+
+    expect(projectOf(emulator).backups).toHaveLength(2);
+  });
+
+  test('one that a list lacks for a moment is not taken again, and one that is gone is', async () => {
+    const { apply, clock, emulator, restart } = rig({ emulator: slow });
+    await apply(daily);
+    await clock.advance(3_600_000);
+    restart();
+    emulator.setFaults([
+      faultRule({ path: 'list_backups', nth: 1, times: 1 }, { do: 'truncate_list', keep: 0 }),
+    ]);
+    expect((await apply(daily)).outcome).toBe('converged');
+    expect(projectOf(emulator).backups).toHaveLength(1);
+
+    projectOf(emulator).backups = [];
+    restart();
+    expect((await apply(daily)).outcome).toBe('converged');
+    expect(projectOf(emulator).backups).toHaveLength(1);
+  });
+
   test('while one is being taken no other is', async () => {
     const { apply, plan, emulator } = rig();
     await apply(daily);
