@@ -109,6 +109,8 @@ export interface Diff {
   readonly leftBilled?: readonly string[];
   /** Of what is made. */
   readonly price?: Price;
+  /** The most that it may come to, where the file leaves a choice. */
+  readonly dearest?: Price;
   /** Of what goes. */
   readonly freed?: Price;
 }

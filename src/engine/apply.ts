@@ -1,4 +1,5 @@
 import equal from 'fast-deep-equal';
+import { sumDecimals } from '../core/decimal.ts';
 import type { Desired } from '../core/desired.ts';
 import { PlanStaleError } from '../core/errors.ts';
 import { digestOf } from '../core/json.ts';
@@ -7,6 +8,8 @@ import { type Operation, type OperationId, operationId, type Plan } from '../cor
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import type { Intent, StateChange } from '../core/state.ts';
 import { isOvertaken, type Planned, type Release } from '../plan/build.ts';
+import { draftOne } from '../plan/draft.ts';
+import { halves } from '../plan/money.ts';
 import { isSelected } from '../plan/selection.ts';
 import { drain } from './drain.ts';
 import { block, close, warn } from './endings.ts';
@@ -48,6 +51,10 @@ export async function apply(
   /** Of earlier runs. */
   const unsettled: OperationResult[] = [];
 
+  /** To the monthly bill, by what is done. */
+  const added: string[] = [];
+  const before = (): Before => ({ deletions: deletions(results), increase: sumDecimals(added) });
+
   /** Told by the plans of this run: once a resource has gone, nothing shows what it left. */
   const leftBilled = new Set<string>();
 
@@ -80,7 +87,7 @@ export async function apply(
         await settleMoves(run);
         lookSince = deps.clock.monotonic();
       }
-      planned = await nextPlan(run, options, lookSince, deletions(results));
+      planned = await nextPlan(run, options, lookSince, before());
       const { plan } = planned;
       for (const each of plan.cost.left_billed) leftBilled.add(each);
       deps.onEvent?.({ type: 'planned', at: deps.clock.now(), round, plan });
@@ -112,10 +119,14 @@ export async function apply(
           withFindings(run, plan, found(plan), options.destroy === true),
         );
       lookSince = deps.clock.monotonic();
+      const prices = pricesOf(run, plan, may);
       const done = await drain(run, plan, may);
       results.push(...done);
+      added.push(
+        ...done.flatMap((result) => (hasEffect(run, result) ? (prices.get(idOf(result)) ?? []) : [])),
+      );
       if (!run.stop.aborted && !done.some(isProgress)) {
-        const { plan: rest } = await nextPlan(run, options, lookSince, deletions(results));
+        const { plan: rest } = await nextPlan(run, options, lookSince, before());
         return report(
           done.some(hasFailed) ? 'failed' : 'blocked',
           withFindings(run, rest, found(rest), options.destroy === true),
@@ -168,6 +179,36 @@ function openServers(run: Run, plan: Plan, results: readonly OperationResult[]) 
   });
 }
 
+/** What earlier rounds of a run have done, as far as caps count it. */
+interface Before {
+  readonly deletions: number;
+  /** Decimal text. */
+  readonly increase: string;
+}
+
+/** What each operation changes of the monthly bill, as things are before it. */
+function pricesOf(run: Run, plan: Plan, may: ReadonlySet<OperationId>): ReadonlyMap<OperationId, string> {
+  return new Map(
+    plan.operations.flatMap(({ id, key, verb }) => {
+      const subject = run.world.subjects.get(key);
+      if (subject === undefined || !may.has(id) || (verb !== 'create' && verb !== 'delete')) return [];
+      return [[id, halves(draftOne(run.deps.kinds, run.world, subject).diff)[verb]] as const];
+    }),
+  );
+}
+
+/** Also what is of no use, or not known to have been made, may be billed. */
+function hasEffect(run: Run, { key, verb, outcome, code }: OperationResult): boolean {
+  if (outcome === 'done') return true;
+  return (
+    verb === 'create' && (code === 'tainted' || (run.intents.get(key)?.phase ?? 'waiting') !== 'waiting')
+  );
+}
+
+function idOf({ verb, key }: OperationResult): OperationId {
+  return operationId(verb, key);
+}
+
 /** Another round may get further: something was done, or the plan was behind the times. */
 function isProgress({ outcome, code }: OperationResult): boolean {
   return outcome === 'done' || code === 'overtaken';
@@ -200,13 +241,13 @@ async function nextPlan(
   run: Run,
   options: ApplyOptions,
   lookSince: number | undefined,
-  deleted: number,
+  before: Before,
 ): Promise<Planned> {
   if (!run.halt.aborted && lookSince !== undefined) {
     run.cache.forgetLists();
     await run.look(run.repeating === undefined ? lookSince : 0);
   }
-  return planFor(run, options.destroy ?? false, deleted);
+  return planFor(run, options.destroy ?? false, before.deletions, before.increase);
 }
 
 /** What is held back for now, and what cannot be done without it. */

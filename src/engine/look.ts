@@ -47,7 +47,12 @@ export async function planOnce(
 }
 
 /** The plan that the run's last look gives. */
-export async function planFor(run: Run, destroy: boolean, deletedBefore: number): Promise<Planned> {
+export async function planFor(
+  run: Run,
+  destroy: boolean,
+  deletedBefore: number,
+  increasedBefore?: string,
+): Promise<Planned> {
   return buildPlan({
     kinds: run.deps.kinds,
     world: run.world,
@@ -59,6 +64,7 @@ export async function planFor(run: Run, destroy: boolean, deletedBefore: number)
     strangers: await strangersOf(run),
     destroy,
     deletedBefore,
+    increasedBefore,
     now: run.deps.clock.now(),
   });
 }

@@ -1,8 +1,9 @@
+import { sumDecimals } from '../core/decimal.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
-import { knownDelta, priceChange } from './money.ts';
+import { mostChange, mostDelta } from './money.ts';
 import { described, type Found, ignoring, isNone, matches } from './strangers.ts';
 
 /** What guards need beside the drafts. */
@@ -14,6 +15,8 @@ export interface GuardInput {
   readonly destroy: boolean;
   /** Deletions that this run has carried out already. */
   readonly deletedBefore: number;
+  /** What this run has added to the monthly bill already, at most; nothing where left out. */
+  readonly increasedBefore?: string | undefined;
   /** Wall time in ms. */
   readonly now: number;
 }
@@ -73,7 +76,7 @@ export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<
   const left = () => drafts.filter((draft) => !objections.has(draft));
   const deletions = left().filter(countsAsDeletion).length + input.deletedBefore;
   for (const draft of left()) add(draft, maxDeletions(draft, input, deletions));
-  const increase = Number(knownDelta(left()));
+  const increase = Number(sumDecimals([input.increasedBefore ?? '0', mostDelta(left())]));
   for (const draft of left()) add(draft, maxIncrease(draft, input, increase));
   return objections;
 }
@@ -278,7 +281,7 @@ function maxDeletions(
 
 function maxIncrease({ diff }: Draft, { world }: GuardInput, increase: number): Objection | undefined {
   const limit = world.settings.max_monthly_increase;
-  const adds = Number(priceChange(diff) ?? 0) > 0;
+  const adds = Number(mostChange(diff) ?? 0) > 0;
   if (!adds || limit === null || increase <= limit) return undefined;
   return {
     verb: diff.verdict.verdict === 'replace' ? 'update' : 'create',

@@ -20,6 +20,8 @@ interface Resolved {
   readonly body: Readonly<Record<string, unknown>>;
   readonly warnings: readonly string[];
   readonly price: Price;
+  /** Of the packages that the entry names. */
+  readonly dearest?: Price;
 }
 
 /**
@@ -58,6 +60,7 @@ export function resolveBody(
     },
     warnings: chosen.warnings,
     price: priceOf(type, chosen.package, entry, world),
+    ...dearest(entry, packages),
   };
 }
 
@@ -230,6 +233,14 @@ function choosePackage(
     package: available.find(({ key }) => !exhausted.includes(key)) ?? available[0],
     warnings: missing.map((key) => `${type.name} does not sell ${key}; the next preference is taken`),
   };
+}
+
+/** Whichever has cards is bought. */
+function dearest({ gpu_package }: ServerEntry, sold: readonly GpuPackage[]): Pick<Resolved, 'dearest'> {
+  const wanted = [gpu_package].flat();
+  const prices = sold.filter(({ key }) => wanted.includes(key)).flatMap(({ price }) => price ?? []);
+  const most = prices.reduce((one, other) => (Number(other) > Number(one) ? other : one), prices[0] ?? '');
+  return prices.length < 2 ? {} : { dearest: { known: most } };
 }
 
 /** What a server costs that is there, as far as the catalogue and the price list tell. @assumption A39 */

@@ -29,6 +29,7 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
       message,
     })),
     price: resolved.price,
+    ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
   };
 }
 
@@ -71,6 +72,7 @@ export function diffLive(
     warnings,
     leftBilled: leftBilled(subject, live, world),
     price: resolved.price,
+    ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
     freed: priceApplied(subject, world),
   };
 }
