@@ -33,10 +33,7 @@ export function diffCopy(subject: Subject, observed: BackupObserved | undefined,
   const { binding, parent } = subject;
   // Without its server nothing tells what has become of it.
   if (binding === undefined || parent === undefined || observed === undefined) return unchanged;
-  if (observed.id === undefined) {
-    const reason = `backup ${binding.id} does not exist any more`;
-    return { verdict: { verdict: 'release', gone: true, reason } };
-  }
+  if (observed.id === undefined) return diffMissing(subject, binding, observed.backups, world);
   const goes = surplus(parent, observed, world).find(({ id }) => id === binding.id);
   if (goes === undefined || whyKept(parent, world) !== undefined) return unchanged;
   const changes = toNothing({ taken: goes.created_at });
@@ -45,6 +42,36 @@ export function diffCopy(subject: Subject, observed: BackupObserved | undefined,
     verdict: { verdict: 'delete', changes, byFile: true },
     freed: flat == null ? { unknown: 'the price of a backup depends on its size' } : { known: '0' },
   };
+}
+
+/**
+ * Where a list ends early, what has fallen off it is there and billed. It is whole as far as
+ * can be told where it lacks one alone, and goes on before and after it. @assumption A8
+ */
+function diffMissing(
+  { key, parent }: Subject,
+  { id }: Binding,
+  backups: readonly Backup[],
+  world: World,
+): Diff {
+  const listed = new Set(backups.map((each) => each.id));
+  const missing = ownIn(parent as ResourceKey, world).filter((each) => !listed.has(each));
+  const at = takenAt({ id, created_at: id });
+  const enclosed = backups.some((each) => takenAt(each) < at) && backups.some((each) => takenAt(each) > at);
+  if (missing.length === 1 && enclosed) {
+    const reason = `backup ${id} does not exist any more`;
+    return { verdict: { verdict: 'release', gone: true, reason } };
+  }
+  const message = `the list of backups lacks ${id}, and may be cut short: it is taken as there; if it is gone: vdcsync forget ${key}`;
+  return { ...unchanged, warnings: [{ code: 'backup_not_listed', key, message }] };
+}
+
+/** Ids of this file's own. */
+function ownIn(server: ResourceKey, world: World): readonly string[] {
+  return world
+    .childrenOf(server)
+    .filter(({ kind, binding }) => kind === 'backup' && binding?.tainted === undefined)
+    .flatMap(({ binding }) => binding?.id ?? []);
 }
 
 /** Of what stays, and is billed, though the file wants it gone. */
@@ -68,12 +95,7 @@ function whyKept(server: ResourceKey, world: World): string | undefined {
 function surplus(server: ResourceKey, { backups }: BackupObserved, world: World): readonly Backup[] {
   const keep = wishOf(server, world)?.value.keep;
   if (keep === undefined) return [];
-  const own = new Set(
-    world
-      .childrenOf(server)
-      .filter(({ kind, binding }) => kind === 'backup' && binding?.tainted === undefined)
-      .map(({ binding }) => binding?.id),
-  );
+  const own = new Set(ownIn(server, world));
   return backups
     .filter(({ id, status }) => own.has(id) && status === 'available')
     .filter((each) => String(each.server_id) === world.idOf(server) && !Number.isNaN(takenAt(each)))

@@ -131,12 +131,35 @@ describe('reconcilers/backup-copies', () => {
     const world = profiled();
     await days(world, file(', keep: 3'), 3);
     const project = projectOf(world.emulator);
-    project.backups = project.backups.slice(1);
+    project.backups = project.backups.filter((_each, at) => at !== 1);
     const spec = file(', keep: 3').replace('24h', '90d');
     expect((await world.apply(spec)).outcome).toBe('converged');
     const keys = (await world.store.bindings()).filter(({ kind }) => kind === 'backup');
     expect(keys).toHaveLength(2);
     expect(countOf(world.emulator, 'delete_backup')).toBe(0);
+  });
+
+  test.each([
+    'the oldest',
+    'the newest',
+  ] as const)('those that a list cut short lacks (%s) are known still, and go in their turn', async (what) => {
+    const world = profiled();
+    const spec = file(', keep: 3');
+    await days(world, spec, 4);
+    const before = taken(world);
+    world.restart();
+    const whole = [...projectOf(world.emulator).backups];
+    const some = what === 'the oldest' ? whole.slice(2) : whole.slice(0, -2);
+    projectOf(world.emulator).backups = some;
+    const report = await world.apply(spec.replace('24h', '90d'));
+    expect(warningsOf(report.plan)).toContain('backup_not_listed');
+
+    projectOf(world.emulator).backups = whole;
+    world.restart();
+    await days(world, spec, 4);
+
+    expect(taken(world)).toHaveLength(3);
+    expect(taken(world)).not.toContain(before[0]);
   });
 
   test('what goes with its server stays billed, and the plan says what to do before', async () => {

@@ -21,6 +21,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'more backups are there than `keep` asks for, and stay billed',
     'delete them in the client area, or enable `delete_backup`; those of a protected server stay',
   ],
+  backup_not_listed: [
+    'the list of backups lacks one that was taken, and may be cut short',
+    'nothing; `vdcsync forget` it if it is gone',
+  ],
   backup_unclear: [
     'a backup has an unknown status or time, so none is taken beside it',
     'look at it in the client area',
