@@ -26,6 +26,8 @@ export type Disposition =
       readonly reason: string;
       readonly until: 'file' | 'replan' | 'now' | 'person';
       readonly hold?: HoldScope;
+      /** What it speaks for in later runs, where that is less. */
+      readonly later?: HoldScope;
     }
   /** Only evidence can tell, not before `afterMs`. */
   | {
@@ -159,7 +161,9 @@ function refusal(result: Conclusive, buys: boolean, { jitter, waits, timeScale }
       if (hold !== undefined) {
         const bug = result.status === 405 || result.status === 415;
         const told = bug ? `${reason} (a bug of vdcsync: please report it)` : reason;
-        return { do: 'refuse', code, reason: told, until: 'replan', hold };
+        // Such a mistake stops a run, and is one operation's.
+        const later = bug ? 'operation' : hold;
+        return { do: 'refuse', code, reason: told, until: 'replan', hold, later };
       }
       return { do: 'refuse', code, reason, until: 'file' };
   }

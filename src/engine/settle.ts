@@ -246,11 +246,11 @@ async function supersede(run: Run, intent: Intent, id: string | undefined): Prom
 async function refused(
   run: Run,
   intent: Intent,
-  { code, reason, until, hold }: Disposition & { readonly do: 'refuse' },
+  { code, reason, until, hold, later }: Disposition & { readonly do: 'refuse' },
 ): Promise<Progress> {
   if (hold !== undefined) {
     run.hold(hold, intent.request, { code, reason });
-    await remember(run.deps, hold, intent, { code, reason });
+    await remember(run.deps, later ?? hold, intent, { code, reason });
   }
   switch (until) {
     case 'file':
