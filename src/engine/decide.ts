@@ -83,9 +83,12 @@ function isAnother({ deps, world }: Run, key: ResourceKey): boolean {
 async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<string> {
   await run.change(released(run, key, 'a person said that it is gone, and its id used again'));
   const address = kind === 'ip' ? run.world.ip(id) : undefined;
+  const isOurs = (server: number | null) =>
+    server !== null && run.world.keyOf('server', String(server)) !== undefined;
   await vouchFor(run, {
     servers: kind === 'server' ? [Number(id)] : [],
-    addresses: address === undefined ? [] : [address],
+    // What a server of this file came with is that server's.
+    addresses: address === undefined || isOurs(address.server_id) ? [] : [address],
   });
   return `${key}: taken as gone; ${kind.replaceAll('_', ' ')} ${id} is somebody else's, and left alone.`;
 }

@@ -1,7 +1,7 @@
 import { money, sumDecimals } from '../core/decimal.ts';
 import { digestOf } from '../core/json.ts';
 import type { KindName, ResourceKey } from '../core/keys.ts';
-import type { ResourceKind, World } from '../core/kind.ts';
+import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Blocked, Cost, Effort, Operation, OperationId, Plan, Summary, Warning } from '../core/plan.ts';
 import { operationId } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
@@ -65,7 +65,12 @@ export function buildPlan(input: PlanInput): Planned {
     (draft) => heldMoves.length === 0 && !objections.has(draft) && !stuck.has(draft.subject.key),
   );
   const candidates = order(allowed.flatMap(operationsOf), kinds, world);
+  // What is let go of with its server is so once that goes.
+  const staying = new Set([...objections.keys()].map(({ subject }) => subject.key));
+  const isEarly = ({ parent }: Subject) =>
+    parent !== undefined && staying.has(parent) && world.isThere(parent);
   const releases = allowed
+    .filter(({ subject, diff: { verdict } }) => !('gone' in verdict && !verdict.gone && isEarly(subject)))
     .flatMap(releaseOf)
     .filter(({ key }) => input.selection === undefined || isSelected(input.selection, key));
   const { operations: possible, held } = hold(
