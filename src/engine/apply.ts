@@ -20,6 +20,7 @@ import { letGo, released } from './release.ts';
 import type { Run } from './run.ts';
 import { settleOpen } from './settle-open.ts';
 import { rememberStrangers } from './strangers.ts';
+import { withheldOf } from './withheld.ts';
 import type { WriteGate } from './write-gate.ts';
 
 /** Every round but the last has to get something done, so this bounds nothing but a bug. */
@@ -248,19 +249,6 @@ async function nextPlan(
     await run.look(run.repeating === undefined ? lookSince : 0);
   }
   return planFor(run, options.destroy ?? false, before.deletions, before.increase);
-}
-
-/** What is held back for now, and what cannot be done without it. */
-function withheldOf(plan: Plan, withholds: (operation: Operation) => boolean): ReadonlySet<OperationId> {
-  const withheld = new Set<OperationId>();
-  // Operations stand after what they need.
-  for (const operation of plan.operations) {
-    const half = operation.replacement !== undefined && withheld.has(operation.replacement);
-    if (half || withholds(operation) || operation.needs.some((id) => withheld.has(id))) {
-      withheld.add(operation.id);
-    }
-  }
-  return withheld;
 }
 
 /** What the plan changes of the state alone: no write goes with it. */
