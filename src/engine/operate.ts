@@ -22,7 +22,7 @@ export type Turn = Progress | NotAsked;
  */
 export async function operate(run: Run, operation: Operation): Promise<Turn> {
   const open = run.intents.get(operation.key);
-  if (open !== undefined) return goOnWith(run, operation, open.key);
+  if (open !== undefined) return goOnWith(run, operation, open);
   if (operation.verb === 'adopt') return adopt(run, operation);
   const held = run.allHeld();
   if (held !== undefined) return { now: 'blocked', ...held };
@@ -32,9 +32,7 @@ export async function operate(run: Run, operation: Operation): Promise<Turn> {
 }
 
 /** The open intent of another verb is in the way of the operation, and its end is not the operation's. */
-async function goOnWith(run: Run, operation: Operation, key: ResourceKey): Promise<Turn> {
-  const open = run.intents.get(key);
-  if (open === undefined) return { now: 'again', afterMs: 0 };
+async function goOnWith(run: Run, operation: Operation, open: Intent): Promise<Turn> {
   if (isOvertaken(open, run.world))
     return close(run, open, 'refused', 'the file has changed', { retryAfterMs: 0 });
   const progress = await advance(run, open);

@@ -59,12 +59,7 @@ describe('daemon: turns at a shared project', () => {
   test('what one replica found out the next one goes by', async () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     const [a, b] = [replica('a'), replica('b')];
-    a.backOff.learn(
-      [{ key, verb: 'create', outcome: 'failed', durationMs: 1 }],
-      spec('10.0.0.0/24'),
-      () => false,
-      0,
-    );
+    learnsOfFailure(a);
     a.holds.set('spending', refused);
     a.holds.review('Suspended');
     passed(a.ledger, blocked, 'sha256:1');
@@ -83,12 +78,7 @@ describe('daemon: turns at a shared project', () => {
   test('a changed entry is tried at once, and nobody is told of drift that is an edit', async () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     const [a, b] = [replica('a'), replica('b')];
-    a.backOff.learn(
-      [{ key, verb: 'create', outcome: 'failed', durationMs: 1 }],
-      spec('10.0.0.0/24'),
-      () => false,
-      0,
-    );
+    learnsOfFailure(a);
     passed(a.ledger, { ...blocked, blocked: [] }, 'sha256:1');
     await handOn(a.turn, store, a.parts, 4711);
     await takeUp(b.turn, store, b.parts, spec('10.0.1.0/24'));
