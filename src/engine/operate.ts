@@ -1,6 +1,6 @@
-import type { ResourceKey } from '../core/keys.ts';
 import type { Subject } from '../core/kind.ts';
 import type { Operation } from '../core/plan.ts';
+import type { Intent } from '../core/state.ts';
 import { isOvertaken } from '../plan/build.ts';
 import { beginIntent, contextOf, preimageOf } from './begin.ts';
 import { close, type Progress } from './endings.ts';

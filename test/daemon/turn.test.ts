@@ -36,6 +36,15 @@ function replica(name: string) {
   return { ...parts, parts, sent, turn: { trigger: 'timer', replica: name, told: notifier } as const };
 }
 
+function learnsOfFailure({ backOff }: ReturnType<typeof replica>): void {
+  backOff.learn(
+    [{ key, verb: 'create', outcome: 'failed', durationMs: 1 }],
+    spec('10.0.0.0/24'),
+    () => false,
+    0,
+  );
+}
+
 const refused = { code: 'payment_required', reason: 'unpaid' };
 const blocked = {
   ...{ operations: [], warnings: [], summary: {} },

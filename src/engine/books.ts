@@ -1,0 +1,101 @@
+import { digestOf } from '../core/json.ts';
+import type { Plan } from '../core/plan.ts';
+import type { Intent, StateChange } from '../core/state.ts';
+import { isOvertaken, type Planned, type Release } from '../plan/build.ts';
+import { isSelected } from '../plan/selection.ts';
+import { block, close } from './endings.ts';
+import { planFor } from './look.ts';
+import { letGo, released } from './release.ts';
+import type { Run } from './run.ts';
+import { rememberStrangers } from './strangers.ts';
+
+const absenceGapMs = 60_000;
+
+/** What the plan changes of the state alone: no write goes with it. */
+export async function keepBooks(run: Run, planned: Planned): Promise<void> {
+  const { plan, releases } = planned;
+  await run.deps.store.claimProject(run.desired.projectId);
+  await run.keepMoves();
+  await rememberStrangers(run, planned);
+  await closeOvertaken(run, plan);
+  const changes = [...flagChanges(run), ...(await releaseChanges(run, releases))];
+  if (changes.length > 0) await run.change(changes);
+}
+
+/** Writes without effect so far that the plan, or the file as it is now, no longer asks for. */
+async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
+  for (const intent of [...run.intents.values()]) {
+    if (isOvertaken(intent, run.world)) {
+      await close(run, intent, 'refused', 'the file has changed');
+      continue;
+    }
+    // A plan that waits for a rename asks for nothing, and so says nothing of what is wanted.
+    if (intent.phase !== 'waiting' || run.heldMoves.length > 0) continue;
+    if (run.selection !== undefined && !isSelected(run.selection, intent.key)) continue;
+    const asked = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
+    const subject = run.world.subjects.get(intent.key);
+    if (asked && intent.basis === digestOf(subject?.desired?.value ?? null)) continue;
+    await closeWaiting(run, intent);
+  }
+}
+
+async function closeWaiting(run: Run, intent: Intent): Promise<void> {
+  const detail = 'not wanted any more';
+  if (intent.why === 'unreadable')
+    await block(run, intent, 'outcome_unknown', `${detail}, but it was accepted once`);
+  else await close(run, intent, intent.ambiguous ? 'absent' : 'refused', detail);
+}
+
+/** What was in flight under a key that the file has renamed is settled: without effect so far, it is asked for anew. */
+export async function settleMoves(run: Run): Promise<void> {
+  if (run.heldMoves.length === 0) return;
+  for (const key of new Set(run.heldMoves.flatMap(({ waitsFor }) => waitsFor))) {
+    const intent = run.intents.get(key);
+    if (intent === undefined) continue;
+    if (isOvertaken(intent, run.world)) await close(run, intent, 'refused', 'the file has changed');
+    else if (intent.phase === 'waiting') await closeWaiting(run, intent);
+  }
+  run.renewMoves();
+}
+
+/** `protect` and `keep_ip` hold after their entry has left the file, so the state keeps them. */
+function flagChanges(run: Run): StateChange[] {
+  return [...run.bindings.values()].flatMap((binding) => {
+    const subject = run.world.subjects.get(binding.key);
+    if (subject?.desired === undefined) return [];
+    const { protect } = subject.desired;
+    const owner = subject.parent === undefined ? undefined : run.world.subjects.get(subject.parent)?.desired;
+    const keep =
+      binding.kind === 'ip' && owner !== undefined
+        ? ((owner.value as { readonly keep_ip?: boolean }).keep_ip ?? false)
+        : binding.keep;
+    if (protect === binding.protect && keep === binding.keep) return [];
+    return [{ type: 'bind', binding: { ...binding, protect, keep } } as const];
+  });
+}
+
+async function releaseChanges(run: Run, releases: readonly Release[]): Promise<StateChange[]> {
+  const kept = releases.filter(({ gone }) => !gone);
+  const gone = await confirmGone(
+    run,
+    releases.filter((each) => each.gone),
+  );
+  return [
+    ...new Map(
+      kept.flatMap(({ key, reason }) => letGo(run, key, reason).map((each) => [each.key, each])),
+    ).values(),
+    ...gone.flatMap(({ key, reason }) => released(run, key, reason)),
+  ];
+}
+
+/** One look that misses a resource is not its absence: a second one decides. @assumption A9 */
+async function confirmGone(run: Run, releases: readonly Release[]): Promise<readonly Release[]> {
+  if (releases.length === 0) return [];
+  await run.deps.clock.sleep(absenceGapMs, run.stop);
+  const token = await run.fence();
+  const since = run.deps.clock.monotonic();
+  for (const { key } of releases) await run.lookAgain(key, since);
+  if (run.deps.writes.token() !== token) return [];
+  const again = new Set((await planFor(run, false, 0)).releases.map(({ key }) => key));
+  return releases.filter(({ key }) => again.has(key));
+}

@@ -1,0 +1,67 @@
+import type { Operation, Plan } from '../core/plan.ts';
+import type { OperationResult } from '../core/progress.ts';
+import type { Intent } from '../core/state.ts';
+import type { Run } from './run.ts';
+
+/** What this run found in the way belongs into its last plan, also where a fresh look does not show it. */
+export function withFindings(
+  run: Run,
+  plan: Plan,
+  results: readonly OperationResult[],
+  destroy: boolean,
+): Plan {
+  const found = new Map(results.map((result) => [result.key, result]));
+  const planned = new Map(plan.blocked.map((each) => [each.key, each]));
+  const further = [...found.values()].flatMap(({ key, verb, outcome, code = 'blocked', detail = '' }) => {
+    const open = run.intents.get(key);
+    // Of what is under way a diff knows nothing: what it did already looks like somebody else's.
+    const better = open === undefined || open.phase === 'blocked' ? planned.get(key) : undefined;
+    if (outcome !== 'blocked' || better !== undefined) return [];
+    return [{ key, verb, code, reason: detail, resolve: wayOut(open, destroy ? 'destroy' : 'apply') }];
+  });
+  const told = new Set(further.map(({ key }) => key));
+  const blocked = [...plan.blocked.filter(({ key }) => !told.has(key)), ...further];
+  return { ...plan, blocked, summary: { ...plan.summary, blocked: blocked.length } };
+}
+
+function wayOut(open: Intent | undefined, command: 'apply' | 'destroy'): string {
+  const again = `vdcsync ${command} (once the cause is gone)`;
+  if (open === undefined || open.phase === 'waiting') return again;
+  const adopt =
+    open.verb === 'create' ? [`vdcsync resolve ${open.key} --adopt ${open.resourceId ?? 'ID'}`] : [];
+  return [again, ...adopt, `vdcsync resolve ${open.key} --abandon`].join(' | ');
+}
+
+/** Of what earlier runs left, what this one has closed is not in the way any more. */
+export function stillOpen(run: Run, unsettled: readonly OperationResult[]): readonly OperationResult[] {
+  return unsettled.filter(({ key }) => run.intents.has(key));
+}
+
+/** An API that gives out one id again and again would have this bought in every round. */
+export function isSuperseded({ superseded }: Run, { key, verb }: Operation): boolean {
+  return verb === 'create' && superseded.has(key);
+}
+
+export function supersededOf(run: Run, { operations }: Plan): readonly OperationResult[] {
+  return operations
+    .filter((each) => isSuperseded(run, each))
+    .map(({ key, verb }) => {
+      const detail = `its id was given to ${run.superseded.get(key)}, so it is gone; the next run makes it again`;
+      return { key, verb, outcome: 'blocked', code: 'superseded', detail, durationMs: 0 };
+    });
+}
+
+/** New servers that stand on a public address, and whose firewall has not come to be. */
+export function openServers(run: Run, plan: Plan, results: readonly OperationResult[]) {
+  const missing = [...plan.operations, ...plan.blocked]
+    .filter(({ key, verb }) => verb === 'create' && run.world.subjects.get(key)?.kind === 'firewall')
+    .filter(({ key }) => !results.some((each) => each.key === key && each.outcome === 'done'));
+  const servers = missing.flatMap(({ key }) => run.world.subjects.get(key)?.parent ?? []);
+  return [...new Set(servers)].flatMap((key) => {
+    const id = run.bindings.get(key)?.id ?? run.intents.get(key)?.resourceId;
+    if (id === undefined) return [];
+    return [
+      { key, code: 'stands_open', message: 'it is there, and its firewall is not: nothing is filtered' },
+    ];
+  });
+}

@@ -1,0 +1,26 @@
+import equal from 'fast-deep-equal';
+import { PlanStaleError } from '../core/errors.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { Plan } from '../core/plan.ts';
+
+/** @throws PlanStaleError unless the plan is the one that was reviewed. */
+export function refuseStale(plan: Plan, saved: Plan): void {
+  // The digest is the world's; what was reviewed is the list, so both have to be as they were.
+  if (plan.digest === saved.digest && equal(plan.operations, saved.operations)) return;
+  const others = differing(plan.operations, saved.operations);
+  const where =
+    others.length === 0
+      ? ''
+      : `, and now differs in ${others.slice(0, 5).join(', ')}${others.length > 5 ? ' and more' : ''}`;
+  throw new PlanStaleError(
+    `The saved plan no longer fits: the project or the file has moved since it was made${where}. Make a new one with \`vdcsync plan --out FILE\` and review it.`,
+  );
+}
+
+/** Keys with other operations than were reviewed. */
+function differing(now: Plan['operations'], then: Plan['operations']): ResourceKey[] {
+  const same = (one: Plan['operations'][number], others: Plan['operations']) =>
+    others.some((other) => equal(one, other));
+  const moved = [...now.filter((each) => !same(each, then)), ...then.filter((each) => !same(each, now))];
+  return [...new Set(moved.map(({ key }) => key))];
+}
