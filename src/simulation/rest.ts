@@ -1,12 +1,23 @@
 import equal from 'fast-deep-equal';
 import type { DesiredResource } from '../core/desired.ts';
-import type { Binding } from '../core/state.ts';
+import type { KindName } from '../core/keys.ts';
+import type { Binding, Intent } from '../core/state.ts';
 import type { Project } from '../emulator/world.ts';
 import { replay } from '../state/replay.ts';
 import type { Controller } from './controller.ts';
 import { sorts } from './ledger.ts';
 import type { Stage } from './stage.ts';
 import type { SpecModel } from './story.ts';
+
+interface State {
+  readonly bindings: readonly Binding[];
+  readonly open: readonly Intent[];
+}
+
+interface Thing {
+  readonly kind: KindName;
+  readonly id: string | null;
+}
 
 /** The next run plans nothing and writes nothing, and neither does a dry one. Gives what it warns of. */
 export async function checkFixedPoint(
@@ -55,42 +66,48 @@ export async function checkAtRest(
   warnings: string,
 ): Promise<void> {
   if (stage.violation !== undefined) return;
-  const store = await controller.box.open(stage.clock.now());
-  const bindings = await store.bindings();
-  await controller.box.release();
+  const { bindings } = await stateOf(stage, controller);
   const project = stage.emulator.world.projects[0] as Project;
-  checkNothingLeft(
-    stage,
-    project,
-    bindings,
-    [warnings, ...stage.leftBilled].join('\n'),
-    controller.epoch > 0,
-    stage.vouched,
-  );
+  const known: Thing[] = [];
+  for (const each of stage.controllers) known.push(...(await knownTo(stage, each)));
+  checkNothingLeft(stage, project, known, [warnings, ...stage.leftBilled].join('\n'));
   checkNoNeedlessAddress(stage, project, bindings);
   const desired = stage.load(spec);
   if (desired.settings.drift === 'report') return;
   for (const resource of desired.resources) checkWanted(stage, project, bindings, resource, spec);
 }
 
-function checkNothingLeft(
-  stage: Stage,
-  project: Project,
-  bindings: readonly Binding[],
-  warnings: string,
-  forgotten: boolean,
-  ignored: boolean,
-): void {
+async function stateOf({ clock }: Stage, { box }: Controller): Promise<State> {
+  const store = await box.open(clock.now());
+  const state = { bindings: await store.bindings(), open: await store.openIntents() };
+  await box.release();
+  return state;
+}
+
+/** What a machine stands for: bound, or made by a write that it still has open. */
+async function knownTo(stage: Stage, controller: Controller): Promise<readonly Thing[]> {
+  const { bindings, open } = await stateOf(stage, controller);
+  const made = open.flatMap(({ idempotencyKey, kind }) =>
+    stage.ledger
+      .executionsUnder(idempotencyKey)
+      .filter((each) => stage.ledger.isLive(each))
+      .map(({ id }) => ({ kind, id })),
+  );
+  return [...bindings, ...made];
+}
+
+function checkNothingLeft(stage: Stage, project: Project, known: readonly Thing[], warnings: string): void {
+  const forgotten = stage.controllers.some(({ epoch }) => epoch > 0);
   const lists = { server: project.servers, ip: project.ips, network: project.networks, iso: project.isos };
   for (const sort of sorts) {
     for (const one of lists[sort]) {
       const { id } = one;
       const told = 'address' in one ? warnings.includes(one.address) : warnings.includes(`${sort} ${id}`);
       // What a lost state no longer knows is told where it is billed.
-      if (told || (forgotten && (ignored || sort === 'network' || sort === 'iso'))) continue;
+      if (told || (forgotten && (stage.vouched || sort === 'network' || sort === 'iso'))) continue;
       const birth = stage.ledger.birthOf(sort, String(id));
-      const bound = bindings.some((each) => each.kind === sort && each.id === String(id));
-      if (bound || birth?.stranger || stage.ledger.wasLetGo(sort, String(id))) continue;
+      const isKnown = known.some((each) => each.kind === sort && each.id === String(id));
+      if (isKnown || birth?.stranger || stage.ledger.wasLetGo(sort, String(id))) continue;
       if (sort === 'network' && (stage.story.readings.pageSize ?? null) !== null)
         stage.giveUp('a list that is cut off, of what can only be seen in it');
       else stage.fail('I1', `${sort} ${id} is there, and nobody knows of it`);

@@ -61,6 +61,8 @@ export interface Stage {
   /** Ends the story without a verdict: a known limit, which the figures count. */
   giveUp(limit: string): void;
   readonly givenUp: boolean;
+  /** Every machine so far. */
+  readonly controllers: readonly Controller[];
   controller(name: string, token: TokenName): Controller & { tokenName: TokenName };
   load(spec: SpecModel): Desired;
   /** A new process on the machine: the same state, and nothing else of its predecessor's. */
@@ -205,6 +207,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
     get givenUp() {
       return givenUp;
     },
+    controllers,
     controller(name, tokenName) {
       const box = story.state === 'sqlite' ? sqliteBox(name) : memoryBox(name);
       let unknownUntil = 0;
