@@ -192,11 +192,17 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
   // A server that is gone is made anew, with a new address; where drift is only reported, it is not.
   const remade = stays && !world.isThere(server.key) && world.settings.drift === 'correct';
   if (stays && !remade) return diffBesideServer(subject, live);
-  if (!binding.keep) return diffLeaving(subject, live, world);
+  if (!isKept(subject, server)) return diffLeaving(subject, live, world);
   return {
     verdict: { verdict: 'release', gone: false, reason: 'keep_ip: the address stays with the project' },
     leftBilled: [`${live.address} stays billed: keep_ip`],
   };
+}
+
+/** As the server's entry says; as it said last, where the entry asks for no address of its own any more. */
+function isKept({ desired, binding }: Subject<IpEntry>, server: Subject | undefined): boolean {
+  if (desired === undefined || server?.desired === undefined) return binding?.keep === true;
+  return member(server.desired.value, 'keep_ip') === true;
 }
 
 /** Its server has been let go of, and nobody has said that the address is to go. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import type { Plan } from '../../src/core/plan.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -72,5 +73,39 @@ describe('engine: a server that is let go of takes its address with it', () => {
 
     expect(plan.operations).toEqual([]);
     expect(plan.blocked).toMatchObject([{ key: 'servers.web.public_ipv4', code: 'ip_in_use' }]);
+  });
+});
+
+describe('engine: `keep_ip` in the edit that replaces a server', () => {
+  const file = (cores: number, keep: boolean) =>
+    `${head}servers:\n  web: {${size.replace('cores: 1', `cores: ${cores}`)}, replace: allowed, public_ipv4: {new: true}, keep_ip: ${keep}}\n`;
+  const planned = (plan: Plan) => plan.operations.map(({ id }) => id as string);
+  const replaced = ['delete:servers.web', 'create:servers.web'];
+
+  test('is what the plan shows, and what is done', async () => {
+    const played = rig();
+    await played.apply(file(1, false));
+    const [address] = addresses(played);
+
+    const plan = await played.plan(file(2, true));
+    const report = await played.apply(file(2, true));
+
+    expect(planned(plan)).toEqual(replaced);
+    expect(plan.cost.left_billed.join()).toContain(`${address} stays billed: keep_ip`);
+    expect(report.results.map(({ outcome }) => outcome)).toEqual(['done', 'done']);
+    expect(addresses(played)).toContain(address);
+  });
+
+  test('taken out, lets the address go', async () => {
+    const played = rig();
+    await played.apply(file(1, true));
+    const [address] = addresses(played);
+
+    const plan = await played.plan(file(2, false));
+    const report = await played.apply(file(2, false));
+
+    expect(planned(plan)).toContain('delete:servers.web.public_ipv4');
+    expect(report.results.map(({ outcome }) => outcome)).toEqual(['done', 'done', 'done']);
+    expect(addresses(played)).not.toContain(address);
   });
 });
