@@ -7,6 +7,7 @@ import { stays } from './disown.ts';
 import type { EngineDeps } from './engine.ts';
 import { openRun } from './look.ts';
 import { bindingOf } from './operate.ts';
+import { ownerOf } from './owner.ts';
 import { letGo, released } from './release.ts';
 import type { Run } from './run.ts';
 import { takeBack } from './strangers.ts';
@@ -107,18 +108,12 @@ function said(entry: object): string {
  */
 export function takenFrom(
   run: Run,
-  { key, kind, id, parentId, identity }: Binding,
+  binding: Binding,
   /** Keys that are bound to something else at the same time. */
-  rebound: ReadonlySet<ResourceKey> = new Set(),
+  rebound?: ReadonlySet<ResourceKey>,
 ): StateChange[] {
-  const owner = [...run.bindings.values()].find(
-    (each) =>
-      each.kind === kind &&
-      each.id === id &&
-      each.key !== key &&
-      !rebound.has(each.key) &&
-      (kind === 'ip' || each.parentId === parentId),
-  );
+  const { id, identity } = binding;
+  const owner = ownerOf(run, binding, rebound);
   if (owner === undefined) return [];
   const differs = Object.entries(owner.identity).some(
     ([field, value]) => identity[field] !== undefined && identity[field] !== value,

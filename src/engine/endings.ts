@@ -1,6 +1,7 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { Evidence } from '../core/kind.ts';
 import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
+import { ownerOf } from './owner.ts';
 import { released } from './release.ts';
 import type { Run } from './run.ts';
 
@@ -118,13 +119,7 @@ export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): S
   const came =
     kind.companions?.({ subject, id, request, asked, preimage, facts: known, world: run.world, at }) ?? [];
   // What another key stands for did not come with this one, whatever a short list made of it.
-  const companions = came.filter(
-    (each) =>
-      ![...run.bindings.values()].some(
-        (own) =>
-          own.kind === each.kind && own.id === each.id && own.key !== each.key && own.key !== intent.key,
-      ),
-  );
+  const companions = came.filter((each) => ownerOf(run, each, new Set([intent.key])) === undefined);
   return [
     ...[binding, ...companions].map((each) => ({ type: 'bind', binding: each }) as const),
     ...(kind.repeats ? [{ type: 'next_incarnation', key: intent.key } as const] : []),

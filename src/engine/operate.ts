@@ -4,6 +4,7 @@ import type { Intent } from '../core/state.ts';
 import { isOvertaken } from '../plan/build.ts';
 import { beginIntent, contextOf, preimageOf } from './begin.ts';
 import { close, type Progress } from './endings.ts';
+import { ownerOf } from './owner.ts';
 import { letGo, released } from './release.ts';
 import { secondHalfHeld, unresolvedCreate } from './replacement.ts';
 import type { Run } from './run.ts';
@@ -94,13 +95,8 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const subject = world.subjects.get(operation.key);
   const id = operation.target;
   if (subject === undefined || id === undefined) return { now: 'satisfied' };
-  const owner = [...run.bindings.values()].find(
-    (each) =>
-      each.kind === subject.kind &&
-      each.id === id &&
-      each.key !== subject.key &&
-      subject.parent === undefined,
-  );
+  const binding = bindingOf(run, subject, id);
+  const owner = ownerOf(run, binding);
   const ownerSubject = owner && world.subjects.get(owner.key);
   // An address that came with a server may get an entry of its own.
   if (ownerSubject?.desired !== undefined && ownerSubject.parent === undefined)
@@ -108,8 +104,8 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   // Another name for what stood under one that is of no use any more: the old name goes, and nothing else.
   const renamed = owner === undefined ? [] : letGo(run, owner.key, `the file calls it ${subject.key} now`);
   await run.deps.store.claimProject(run.desired.projectId);
-  await run.change([...renamed, { type: 'bind', binding: bindingOf(run, subject, id) }]);
-  await takeBack(run, { kind: subject.kind, id });
+  await run.change([...renamed, { type: 'bind', binding }]);
+  await takeBack(run, binding);
   return { now: 'closed', outcome: 'done', detail: 'adopted' };
 }
 

@@ -1,4 +1,4 @@
-import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
+import { takeApart } from '../core/keys.ts';
 import type { Spend } from '../core/plan.ts';
 import type { Conclusive, WriteResult } from '../core/ports.ts';
 import type { TaskId } from '../core/resources.ts';
@@ -6,6 +6,7 @@ import type { Intent } from '../core/state.ts';
 import { again, block, close, goOn, minutes, type Progress, packageOf, warn } from './endings.ts';
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
 import { backoff, type Disposition, disposition } from './outcome.ts';
+import { ownerOf } from './owner.ts';
 import { unbrokenRow } from './past.ts';
 import { released } from './release.ts';
 import { secondHalfHeld } from './replacement.ts';
@@ -230,15 +231,18 @@ async function supersede(run: Run, intent: Intent, id: string | undefined): Prom
   const { key, kind, parentId, request } = intent;
   const { name } = (request.body ?? {}) as { readonly name?: unknown };
   if (id === undefined || id === name) return;
-  const isIt = (each: { key: ResourceKey; kind: KindName; parentId?: string }) =>
-    each.key !== key && each.kind === kind && each.parentId === parentId;
-  const bound = [...run.bindings.values()].find((each) => isIt(each) && each.id === id);
+  const bound = ownerOf(run, { ...intent, id });
   if (bound !== undefined) {
     run.superseded.set(bound.key, key);
     await run.change(released(run, bound.key, `its id ${id} was given to ${key}`));
   }
   const open = [...run.intents.values()].find(
-    (each) => isIt(each) && each.verb === 'create' && each.resourceId === id,
+    (each) =>
+      each.key !== key &&
+      each.kind === kind &&
+      each.parentId === parentId &&
+      each.verb === 'create' &&
+      each.resourceId === id,
   );
   if (open !== undefined) await run.update(open, { clear: ['resourceId'] });
 }

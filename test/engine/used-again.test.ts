@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'vitest';
+import { type Rig, rig } from '../support/rig.ts';
+
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const web = `settings: {exclusive: true}\nservers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
+
+describe('engine: an id that is given out again', () => {
+  test('no address ever has two keys, whatever it came with', async () => {
+    /** What the state holds each time that it has changed. */
+    const doubled: string[] = [];
+    let gone = false;
+    const played: Rig = rig({
+      emulator: { readings: { reuseIds: true } },
+      wrap: (inner) => ({
+        close: () => inner.close(),
+        async send(request, options) {
+          if (request.method === 'POST' && request.url.endsWith('/ips') && !gone) {
+            gone = true;
+            played.emulator.mutate({ do: 'delete_ip', id: 5001 });
+          }
+          const ids = (await played.store.bindings()).map(({ kind, id }) => `${kind} ${id}`);
+          doubled.push(...ids.filter((id, at) => ids.indexOf(id) !== at));
+          return inner.send(request, options);
+        },
+      }),
+    });
+    await played.apply(web);
+
+    const report = await played.apply(`${web}ips:\n  fix: {}\n`);
+
+    expect(gone).toBe(true);
+    expect(doubled).toEqual([]);
+    expect(report.outcome).toBe('converged');
+    const [own] = (await played.store.bindings()).filter(({ key }) => key === 'ips.fix');
+    expect(own?.id).toBe('5001');
+  });
+});
