@@ -31,7 +31,11 @@ export function createNames(bindings: readonly Binding[]): Names {
       if (before !== undefined) return before;
       const base =
         wanted.map((each) => fitting(collection, each)).find((each) => each !== undefined) ?? `${kind}-${id}`;
-      const name = taken.has(`${kind} ${base}`) ? `${base.slice(0, 20)}-${id}` : base;
+      let name = base;
+      for (let at = 1; taken.has(`${kind} ${name}`); at += 1) {
+        const tail = at === 1 ? `-${id}` : `-${id}-${at}`;
+        name = base.slice(0, shortest - tail.length) + tail;
+      }
       taken.add(`${kind} ${name}`);
       given.set(what, name);
       return name;
@@ -39,14 +43,19 @@ export function createNames(bindings: readonly Binding[]): Names {
   };
 }
 
+/** Fits under every map of the file. */
+const shortest = 30;
+/** Accepted by the patterns, and refused by the file's reader. */
+const unusable = new Set(['constructor', 'prototype', '__proto__']);
+
 /** The name, as far as it can be one in the file. */
 function fitting(collection: Collection, name: string | undefined): string | undefined {
   if (name === undefined) return undefined;
   const { pattern } = nameRules[collection];
-  if (pattern.test(name)) return name;
+  if (pattern.test(name) && !unusable.has(name)) return name;
   const near = name
     .replace(/[^A-Za-z0-9_-]+/g, '-')
     .replace(/^[-_]+|[-_]+$/g, '')
-    .slice(0, 30);
-  return pattern.test(near) ? near : undefined;
+    .slice(0, shortest);
+  return pattern.test(near) && !unusable.has(near) ? near : undefined;
 }

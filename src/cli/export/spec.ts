@@ -1,4 +1,5 @@
-import type { BackupPolicy, Firewall, FirewallRule, Network } from '../../core/resources.ts';
+import type { BackupPolicy, Firewall, FirewallRule, Iso, Network, Server } from '../../core/resources.ts';
+import { cidrProblem, normalCidr } from '../../reconcilers/cidr.ts';
 import type { Names } from './names.ts';
 import type { FoundServer, Inventory } from './survey.ts';
 
@@ -31,7 +32,9 @@ export function specOf(inventory: Inventory, names: Names): ExportedSpec {
     server,
     name: names.of('servers', 'server', server.id, [server.shown?.name, `server-${server.id}`]),
   }));
-  const networks = exportNetworks(inventory.networks, names, leftOut);
+  const networks = exportNetworks(inventory.networks, names);
+  const isos = exportIsos(inventory, names, leftOut);
+  const isoName = new Map(isos.map(({ fields, name }) => [String(fields.id), name]));
   const holder = new Map(
     servers.flatMap(({ server, name }) => server.ips.map(({ id }) => [id, name] as const)),
   );
@@ -50,8 +53,8 @@ export function specOf(inventory: Inventory, names: Names): ExportedSpec {
       fields: { id },
       notes: [server_id === null ? `${address}: attached to nothing, and billed` : address],
     })),
-    isos: exportIsos(inventory, names, leftOut),
-    servers: servers.map(({ server, name }) => exportServer(server, name, networks, ipName)),
+    isos,
+    servers: servers.map(({ server, name }) => exportServer(server, name, networks, ipName, isoName)),
     leftOut,
   };
 }
@@ -63,6 +66,15 @@ function headOf({ project, networks, servers, complete }: Inventory): string[] {
       ? [`Network ${name} counts ${server_count} servers, and only ${found} of them could be found.`]
       : [];
   });
+  const shownOfAll = (field: keyof Server) =>
+    servers.length > 0 && servers.every(({ shown }) => shown?.[field] !== undefined);
+  const unseen = [
+    'where an ISO came from',
+    ...(shownOfAll('iso') ? [] : ['what is in a drive (iso)']),
+    'images taken from servers (server_images)',
+    'SSH keys, tags, data disks, the router',
+    `the type${shownOfAll('name') ? '' : ', name'}${shownOfAll('cores') || shownOfAll('plan_id') ? '' : ', size'} and image of a server`,
+  ];
   return [
     `Project ${project.id} (${project.name}, ${project.status}), as it was found. Planning this file gives nothing but adopt.`,
     ...(complete
@@ -72,10 +84,10 @@ function headOf({ project, networks, servers, complete }: Inventory): string[] {
           'address is missing here; an API profile with list_servers finds it.',
           ...counted,
         ]),
-    'Not shown by the API, and so not here: where an ISO came from, SSH keys, tags, data disks, the router,',
-    complete
-      ? 'and the type, image and size of a server.'
-      : 'and the name, type, image and size of a server. An entry without `id:` needs those, one with it does not.',
+    'Not shown by the API, and so not here:',
+    ...unseen.map((each) => `- ${each}`),
+    'An entry without `id:` needs what only creation does, one with it does not. Backups were not looked at: what is',
+    'there stays, billed, and `backup: {max_age: 24h}` in a server has them taken.',
   ];
 }
 
@@ -84,45 +96,45 @@ interface ExportedNetwork {
   readonly entry: ExportedEntry;
 }
 
-function exportNetworks(networks: readonly Network[], names: Names, leftOut: string[]): ExportedNetwork[] {
+function exportNetworks(networks: readonly Network[], names: Names): ExportedNetwork[] {
   const seen: Network[] = [];
-  return networks.flatMap((network): ExportedNetwork[] => {
-    const { id, name, cidr, is_default } = network;
-    if (seen.some((each) => each.name.trim() === name.trim())) {
-      leftOut.push(`network ${id} (${cidr}): a second one named ${name}, and a file names each once`);
-      return [];
-    }
+  return networks.map((network): ExportedNetwork => {
+    const { id, cidr, is_default } = network;
+    const plain = network.name.trim();
+    const key = names.of('networks', 'network', id, [plain]);
+    const unnamed = whyUnnamed(plain, seen);
     const clash = seen.find((each) => overlap(each.cidr, cidr));
     seen.push(network);
-    const key = names.of('networks', 'network', id, [name]);
-    const named = key === name.trim() ? {} : { name: name.trim() };
-    const entry = is_default
-      ? {
-          name: key,
-          fields: { id, managed: false, ...named },
-          notes: [`${cidr}: the default network is never touched`],
-        }
-      : {
-          name: key,
-          fields: { id, ...named, ...(clash === undefined ? { cidr } : {}) },
-          notes:
-            clash === undefined
-              ? []
-              : [`cidr ${cidr} overlaps with that of ${clash.name}, so it is not compared`],
-        };
-    return [{ network, entry }];
+    const named = key === plain ? {} : { name: plain };
+    if (is_default || unnamed !== undefined) {
+      const why = is_default ? 'the default network is never touched' : `not managed, as ${unnamed}`;
+      const fields = { id, managed: false, ...(unnamed === undefined ? named : {}) };
+      return { network, entry: { name: key, fields, notes: [`${cidr}: ${why}`] } };
+    }
+    const why = clash === undefined ? cidrProblem(normalCidr(cidr)) : `overlaps with that of ${clash.name}`;
+    const fields = { id, ...named, ...(why === undefined ? { cidr: normalCidr(cidr) } : {}) };
+    const notes = why === undefined ? [] : [`cidr ${cidr} is not compared: ${why}`];
+    return { network, entry: { name: key, fields, notes } };
   });
 }
+
+/** What keeps a file from saying what the network is called: an entry by its id alone can still be named by servers. */
+function whyUnnamed(name: string, seen: readonly Network[]): string | undefined {
+  if (!networkName.test(name)) return `no file can say its name, ${JSON.stringify(name)}`;
+  return seen.some((each) => each.name.trim() === name)
+    ? `it is a second one named ${name}, and a file names each once`
+    : undefined;
+}
+
+/** @source API §4 */
+const networkName = /^[A-Za-z0-9 _.-]{1,30}$/;
 
 function exportIsos({ isos }: Inventory, names: Names, leftOut: string[]): ExportedEntry[] {
   const seen = new Set<string>();
   return isos.flatMap(({ id, name, download, reason }) => {
     const plain = name.trim();
-    if (download === 'failed' || seen.has(plain)) {
-      const why =
-        download === 'failed'
-          ? `its download failed: ${reason ?? 'no reason given'}`
-          : 'a second one of that name';
+    const why = whyLeftOut({ download, reason, plain, seen });
+    if (why !== undefined) {
       leftOut.push(`ISO ${id} (${plain}): ${why}`);
       return [];
     }
@@ -132,11 +144,25 @@ function exportIsos({ isos }: Inventory, names: Names, leftOut: string[]): Expor
   });
 }
 
+function whyLeftOut({
+  download,
+  reason,
+  plain,
+  seen,
+}: Pick<Iso, 'download' | 'reason'> & { plain: string; seen: ReadonlySet<string> }) {
+  if (download === 'failed') return `its download failed: ${reason ?? 'no reason given'}`;
+  if (seen.has(plain)) return 'a second one of that name';
+  return plain.length >= 1 && plain.length <= 50
+    ? undefined
+    : 'an ISO has a name of 1 to 50 characters in a file';
+}
+
 function exportServer(
-  { id, shown, ips, cards, firewall, policy, backups }: FoundServer,
+  { id, shown, ips, cards, firewall, policy }: FoundServer,
   name: string,
   networks: readonly ExportedNetwork[],
   ipName: ReadonlyMap<number, string>,
+  isoName: ReadonlyMap<string, string>,
 ): ExportedEntry {
   const [first, ...further] = ips;
   const inside = cards.filter((card) => !card.public && card.network_id !== null);
@@ -147,16 +173,20 @@ function exportServer(
   const { plan_id, cores, memory_mb, disk_gb } = shown ?? {};
   const size = plan_id === undefined ? { cores, memory_mb, disk_gb } : { plan_id };
   const rules = firewall === undefined ? undefined : exportFirewall(firewall);
+  const shownName = shown?.name.trim();
+  const schedule = policy && exportPolicy(policy);
   return {
     name,
     fields: defined({
       id,
-      name: shown === undefined || shown.name.trim() === name ? undefined : shown.name.trim(),
+      name: shownName === name || shownName === '' ? undefined : shownName,
       ...size,
       public_ipv4: first && { ip: ipName.get(first.id) },
       network_interfaces: known.length === 0 ? undefined : known,
       firewall: rules?.fields,
-      backup_policy: policy && exportPolicy(policy),
+      backup_policy: schedule,
+      // An empty drive is not pinned: whoever puts a disc in for an hour is not to be corrected.
+      iso: shown?.iso == null ? undefined : (isoName.get(shown.iso) ?? shown.iso),
     }),
     notes: [
       ...(further.length === 0 ? [] : [`also holds ${further.map(({ address }) => address).join(', ')}`]),
@@ -164,35 +194,58 @@ function exportServer(
         ? []
         : ['has several cards in one network, or one in a network that is not here']),
       ...(rules?.notes ?? []),
-      ...(backups === 0 ? [] : [`${backups} ${backups === 1 ? 'backup' : 'backups'}, billed`]),
+      ...(policy !== undefined && schedule === undefined
+        ? [`its backup policy cannot stand in a file: ${JSON.stringify(policy)}`]
+        : []),
     ],
   };
 }
 
-const shownRuleFields = ['direction', 'action', 'enabled', 'protocol', 'destination_port', 'description'];
+/** Fields of a rule that the document shows, with the sort of value that a file takes. @source API §2 */
+const ruleFields = {
+  direction: 'string',
+  action: 'string',
+  enabled: 'boolean',
+  protocol: 'string',
+  destination_port: 'string',
+  description: 'string',
+} as const;
 
 function exportFirewall({ enabled, policy_in, policy_out, rules }: Firewall) {
-  const extra = [...new Set(rules.flatMap((rule) => Object.keys(rule)))].filter(
-    (field) => !shownRuleFields.includes(field),
-  );
+  const shown = rules.map(exportRule);
+  const extra = rules.flatMap((rule, at) => {
+    const left = Object.entries(rule).filter(
+      ([name, value]) => !isEmpty(value) && !Object.hasOwn(shown[at] ?? {}, name),
+    );
+    return left.length === 0
+      ? []
+      : [
+          `rule ${at + 1} also has ${left.map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(', ')}`,
+        ];
+  });
   return {
-    fields: { enabled, policy_in, rules: rules.map(exportRule) },
+    fields: defined({ enabled, policy_in: policy_in.trim() === '' ? undefined : policy_in, rules: shown }),
     notes: [
       ...(policy_out === null || policy_out === 'accept'
         ? []
         : [`policy_out is ${policy_out}, which the API does not take back`]),
       ...(extra.length === 0
         ? []
-        : [`its rules also carry ${extra.join(', ')}, which the API's document does not show`]),
+        : [`the API's document does not show, and so it is not compared: ${extra.join('; ')}`]),
     ],
   };
 }
 
 function exportRule(rule: FirewallRule): Record<string, unknown> {
-  const entries = shownRuleFields.map((field) => [field, rule[field]] as const);
   return Object.fromEntries(
-    entries.filter(([, value]) => value !== undefined && value !== null && value !== ''),
+    Object.entries(ruleFields).flatMap(([name, type]) =>
+      typeof rule[name] === type && !isEmpty(rule[name]) ? [[name, rule[name]]] : [],
+    ),
   );
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
 }
 
 const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];

@@ -19,7 +19,6 @@ export interface FoundServer {
   readonly cards: readonly NetworkInterface[];
   readonly firewall: Firewall | undefined;
   readonly policy: BackupPolicy | undefined;
-  readonly backups: number;
 }
 
 /** The whole of a live project, as far as it can be read. */
@@ -48,10 +47,12 @@ export async function readInventory(
   const ids = [
     ...new Set([...ips.flatMap(({ server_id }) => server_id ?? []), ...(listed ?? []).map(({ id }) => id)]),
   ].sort((a, b) => a - b);
+  const show = await shower(read, listed ?? []);
   let done = 0;
+  onProgress(done, ids.length);
   const servers = await Promise.all(
     ids.map(async (id) => {
-      const shown = (await read.findServer?.(id)) ?? listed?.find((each) => each.id === id);
+      const shown = await show(id);
       const found = await readServer(read, id, shown, ips);
       onProgress(++done, ids.length);
       return found;
@@ -67,6 +68,22 @@ export async function readInventory(
   };
 }
 
+/** A server as the profile's reads show it: where the list tells as much of one as its own read, it serves for all. */
+async function shower(
+  read: ReadPort,
+  listed: readonly Server[],
+): Promise<(id: ServerId) => Promise<Server | undefined>> {
+  const inList = new Map(listed.map((each) => [each.id, each]));
+  const [first] = listed;
+  if (first === undefined || read.findServer === undefined) {
+    return async (id) => (await read.findServer?.(id)) ?? inList.get(id);
+  }
+  const alone = await read.findServer(first.id);
+  const more = alone !== undefined && Object.keys(alone).some((field) => !(field in first));
+  return async (id) =>
+    inList.has(id) && !more ? inList.get(id) : ((await read.findServer?.(id)) ?? inList.get(id));
+}
+
 /** `undefined`: it went while it was looked at. */
 async function readServer(
   read: ReadPort,
@@ -74,14 +91,13 @@ async function readServer(
   shown: Server | undefined,
   ips: readonly Ip[],
 ): Promise<FoundServer | undefined> {
-  const [cards, firewall, policy, backups] = await Promise.all([
+  const [cards, firewall, policy] = await Promise.all([
     read.findNetworkInterfaces(id),
     read.findFirewall(id),
     read.findBackupPolicy(id),
-    read.findBackups(id),
   ]);
   if (cards === undefined) return undefined;
   const own = ips.filter(({ server_id }) => server_id === id);
   const primaryFirst = [...own].sort((a, b) => Number(b.primary) - Number(a.primary));
-  return { id, shown, ips: primaryFirst, cards, firewall, policy, backups: backups?.length ?? 0 };
+  return { id, shown, ips: primaryFirst, cards, firewall, policy };
 }

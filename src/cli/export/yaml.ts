@@ -33,14 +33,23 @@ export function exportedValue(spec: ExportedSpec): Record<string, unknown> {
     version: 1,
     project: { id: spec.projectId },
     ...Object.fromEntries(
-      maps.flatMap((name) => (spec[name].length === 0 ? [] : [[name, entries(spec[name])]])),
+      maps.flatMap((name) => (spec[name].length === 0 ? [] : [[name, literal(entries(spec[name]))]])),
     ),
   };
 }
 
+/** What looks like a variable of the file stands for itself. */
+function literal(value: unknown): unknown {
+  if (typeof value === 'string') return value.replace(/\$\{\s*env\s*[:.]/gi, '$$$&');
+  if (Array.isArray(value)) return value.map(literal);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, literal(each)]));
+}
+
 function decorate(map: YAMLMap, entries: readonly ExportedEntry[]): void {
-  for (const [at, { key, value }] of map.items.entries()) {
-    const notes = entries[at]?.notes ?? [];
+  for (const { key, value } of map.items) {
+    // Not by place: names that are numbers come first in an object.
+    const notes = (isScalar(key) && entries.find(({ name }) => name === key.value)?.notes) || [];
     if (isScalar(key) && notes.length > 0)
       (key as { commentBefore?: string }).commentBefore = notes.map(comment).join('\n');
     fold(value, 0);

@@ -1,0 +1,145 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { Plan } from '../../src/core/plan.ts';
+import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
+import { loadProfile } from '../../src/emulator/profile.ts';
+import { folderWith, inProcess } from './run.ts';
+
+const profile = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
+const speed = 2_000;
+// biome-ignore lint/suspicious/noTemplateCurlyInString: what looks like a variable is the point
+const variable = '${env:HOME}';
+
+let emulator: RunningEmulator;
+let env: Record<string, string>;
+
+/** Twenty servers, with names and contents that a file has a hard time with. */
+beforeAll(async () => {
+  emulator = await startEmulator({
+    speed,
+    profile: loadProfile(profile),
+    readings: { driveField: 'iso', serverFields: 'sizes' },
+  });
+  const { mutate, world } = emulator.emulator;
+  for (const [at, name] of ['constructor', 'Büro', 'x'.repeat(40), 'twice', 'twice', 'odd cidr'].entries()) {
+    mutate({ do: 'add_network', name, cidr: name === 'odd cidr' ? '10.9.0.5/24' : `10.3${at}.0.0/24` });
+  }
+  const [project] = world.projects;
+  const names = ['rescue', 'rescue', '__proto__', 'y'.repeat(80), ' Rettung: "groß" '];
+  for (const [at, name] of names.entries()) {
+    project?.isos.push({
+      id: `uiso-${at + 1}`,
+      name,
+      url: 'https://x.test/a.iso',
+      status: 'available',
+      failure: null,
+    });
+  }
+  const servers = [
+    '20',
+    '3',
+    'server-105',
+    variable,
+    `$${variable}`,
+    '__proto__',
+    'constructor',
+    'a',
+    'a',
+    'a-108',
+  ];
+  servers.push(
+    '  spaced  ',
+    'null',
+    'ünïcode ✓',
+    'bell\u0007',
+    'z'.repeat(90),
+    ' ',
+    'true',
+    '0x10',
+    '- a: [b',
+    '#c',
+  );
+  for (const [at, name] of servers.entries()) {
+    const made = mutate({ do: 'add_server', name, public: at % 3 !== 2 }) as { id: number };
+    const server = project?.servers.find(({ id }) => id === made.id);
+    if (server === undefined) throw new Error('no server was made');
+    server.isoInDrive = at % 4 === 0 ? `uiso-${(at % 5) + 1}` : null;
+    const networkId = 32 + (at % 6);
+    server.cards.push({ id: `net${server.nextCard++}`, public: false, networkId, ips: [], hidden: false });
+    if (at % 5 === 0)
+      server.policy = { ...server.policy, enabled: true, days: ['sun', 'mon'], keep: at === 0 ? 0 : 3 };
+    const rule = {
+      direction: 'in',
+      protocol: 'tcp',
+      destination_port: 443,
+      source: '192.0.2.0/24',
+      tag: null,
+      description: variable,
+    };
+    if (at % 2 === 0)
+      mutate({ do: 'set_firewall', server_id: server.id, policy_out: 'drop', rules: [rule, {}] });
+  }
+  env = { VDC_BASE_URL: emulator.baseUrl, VDC_TOKEN: emulator.projects[0]?.tokens.readWrite ?? '' };
+});
+
+afterAll(() => emulator.close());
+
+function call(text: string) {
+  const cwd = folderWith({ 'profile.yaml': text });
+  return { cwd, env: { ...env, VDCSYNC_API_PROFILE: 'profile.yaml' } };
+}
+
+const withOperations = () => call(profile.replace('limits:', `time_scale: ${speed}\nlimits:`));
+const documented = () => call(`time_scale: ${speed}\n`);
+
+describe('cli: export', () => {
+  test.each([
+    ['through the documented API', documented, 14, 'yaml'],
+    ['where servers can be listed', withOperations, 20, 'yaml'],
+    ['as JSON', withOperations, 20, 'json'],
+  ] as const)('of a project full of odd names, %s, plans nothing but adopt', async (_name, open, count, format) => {
+    const here = open();
+    const exported = await inProcess(['export', '--out', 'vdcsync.yaml', '--format', format], here);
+    expect(exported.code, exported.stderr).toBe(0);
+    const text = readFileSync(`${here.cwd}/vdcsync.yaml`, 'utf8');
+    expect(Object.keys(parse(text).servers)).toHaveLength(count);
+
+    const planned = await inProcess(['plan', '--format', 'json'], here);
+    expect(planned).toMatchObject({ code: 0, stderr: '' });
+    const plan = JSON.parse(planned.stdout) as Plan;
+    expect(plan).toMatchObject({ blocked: [], warnings: [] });
+    expect(new Set(plan.operations.map(({ verb }) => verb))).toEqual(new Set(['adopt']));
+
+    const before = emulator.emulator.requests.length;
+    const applied = await inProcess(['apply', '--yes'], here);
+    expect(applied.code, applied.stdout.slice(-500)).toBe(0);
+    const sent = emulator.emulator.requests.slice(before).filter(({ method }) => method !== 'GET');
+    expect(sent).toEqual([]);
+    const again = await inProcess(['plan'], here);
+    expect(again.stdout).toContain('Nothing to do');
+  });
+
+  test('what a drive holds is in it, by the name of its ISO, or by its id where the file has none', async () => {
+    const { stdout } = await inProcess(['export'], withOperations());
+    const { isos, servers } = parse(stdout);
+    const inDrive = Object.values(servers).flatMap((each) => (each as { iso?: string }).iso ?? []);
+    expect(inDrive.sort()).toEqual(['Rettung-gro', 'proto', 'rescue', 'uiso-2', 'uiso-4']);
+    expect(Object.keys(isos)).toHaveLength(3);
+    expect(stdout).not.toContain('what is in a drive');
+  });
+
+  test('where the API shows neither drive nor size, it says so', async () => {
+    const { stdout } = await inProcess(['export'], documented());
+    expect(stdout).toContain('# - what is in a drive (iso)\n');
+    expect(stdout).toContain('# - the type, name, size and image of a server\n');
+    expect(stdout).not.toMatch(/^ +iso:/m);
+  });
+
+  test('each note stands above its own entry, also of servers that are called numbers', async () => {
+    const { stdout } = await inProcess(['export'], withOperations());
+    const policy = /cannot stand in a file.*\n(?: +#.*\n)* +"?(\w+)"?:/.exec(stdout);
+    expect(policy?.[1]).toBe('20');
+    expect(stdout).toContain('rule 1 also has destination_port: 443, source: "192.0.2.0/24"');
+  });
+});
