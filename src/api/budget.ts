@@ -11,7 +11,12 @@ export type ReadPriority = (typeof readPriorities)[number];
 /** What outlives the process: which requests were sent lately, and small learnt facts. */
 export type UseMemory = Pick<StateStore, 'recordUse' | 'recentUse' | 'note' | 'putNote'>;
 
-/** The same memory for a dry run: it is read, so that the limits hold, and never written. */
+/**
+ * The same memory for a dry run: it is read, so that the limits hold, and never written. So
+ * the next process does not know of a dry run's reads, and learns of them by a 429, which costs
+ * no more than the few requests that are under way at once. A file of use elsewhere on the
+ * machine would know more, but a dry run that writes none is what people are promised.
+ */
 export function readOnlyMemory(memory: UseMemory): UseMemory {
   return {
     recordUse: async () => {},
@@ -32,6 +37,17 @@ export interface BudgetOptions {
   /** How many times faster than real time `clock` runs. */
   readonly timeScale: number;
   readonly memory: UseMemory;
+  /** Told once of each wait that a person would notice. */
+  readonly onWait?: (wait: BudgetWait) => void;
+}
+
+/** Requests that cannot be sent for a while. */
+export interface BudgetWait {
+  /** Real time until the first of them can, as far as it is known. */
+  readonly realMs: number;
+  readonly waiting: number;
+  /** The API has said so, by a 429; else the budget is used up. */
+  readonly limited: boolean;
 }
 
 /** Permission to send one request. Exactly one of its methods is called, once. */
@@ -44,6 +60,13 @@ export interface Slot {
   unsent(): void;
 }
 
+/**
+ * Requests under way at once: as many as the transport has connections. More would wait
+ * there, where a 429 to the first of them could not hold back the others any more.
+ */
+const maxInFlight = 8;
+/** A wait that is as long as this, in real ms, is told of. */
+const toldWaitMs = 5_000;
 /** At most this many requests wait for a slot; one more is refused, as something loops. */
 const maxWaiting = 10_000;
 /** A poll that has waited this long, in ms, goes first, however much is read. */
@@ -104,6 +127,8 @@ export function createBudget(options: BudgetOptions): Budget {
   let closedUntil = 0;
   let loading: Promise<void> | undefined;
   let alarm: AbortController | undefined;
+  /** The end of the last wait that was told of, on the monotonic clock. */
+  let toldUntil = Number.NEGATIVE_INFINITY;
 
   async function load(): Promise<void> {
     const now = clock.now();
@@ -175,7 +200,7 @@ export function createBudget(options: BudgetOptions): Budget {
     const now = clock.monotonic();
     cooling = cooling.filter((freeAt) => freeAt > now);
     if (now >= closedUntil) {
-      while (inFlight + cooling.length < limit) {
+      while (inFlight < maxInFlight && inFlight + cooling.length < limit) {
         const next = latePoll(now) ?? inLine()[0]?.shift();
         if (next === undefined) return;
         inFlight += 1;
@@ -183,9 +208,20 @@ export function createBudget(options: BudgetOptions): Budget {
       }
     }
     if (inLine().length === 0) return;
+    // The end of a request calls back; only where none is under way is there nothing but time to wait for.
     const wakeAt = now < closedUntil ? closedUntil : Math.min(...cooling);
-    // With every slot in flight there is no time to wait for: the end of one calls back.
-    if (Number.isFinite(wakeAt)) setAlarm(wakeAt - now);
+    if (!Number.isFinite(wakeAt)) return;
+    setAlarm(wakeAt - now);
+    if (inFlight < maxInFlight) tell(wakeAt, now);
+  }
+
+  function tell(until: number, now: number): void {
+    const realMs = (until - now) / options.timeScale;
+    // Requests that were refused together do not tell one after the other.
+    if (realMs < toldWaitMs || until < toldUntil + toldWaitMs * options.timeScale) return;
+    toldUntil = until;
+    const waiting = inLine().reduce((sum, { length }) => sum + length, 0);
+    options.onWait?.({ realMs, waiting, limited: now < closedUntil });
   }
 
   function latePoll(now: number): Waiter | undefined {
@@ -228,6 +264,7 @@ export function createBudget(options: BudgetOptions): Budget {
   async function close(ms: number): Promise<void> {
     const span = Math.min(ms, maxCloseMs * options.timeScale);
     closedUntil = Math.max(closedUntil, clock.monotonic() + span);
+    tell(closedUntil, clock.monotonic());
     pump();
     const now = clock.now();
     // The process keeps to it without the note too; a store that fails shows itself at the next write.

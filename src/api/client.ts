@@ -6,7 +6,7 @@ import type { Random } from '../core/random.ts';
 import type { Transport } from '../core/transport.ts';
 import type { Answer } from './answer.ts';
 import { createApiClock } from './api-clock.ts';
-import type { ReadPriority, UseMemory } from './budget.ts';
+import type { BudgetWait, ReadPriority, UseMemory } from './budget.ts';
 import { type ApiLogger, silent } from './logging.ts';
 import { type Counters, createPipeline } from './pipeline.ts';
 import { createReads } from './reads.ts';
@@ -27,6 +27,8 @@ export interface ClientOptions {
   /** Remembers budget use and small facts across processes; see `readOnlyMemory` for a dry run. */
   readonly uses: UseMemory;
   readonly logger?: ApiLogger;
+  /** Told once of each wait for a budget that a person would notice; without it, waits that the API asks for are logged. */
+  readonly onWait?: (wait: BudgetWait) => void;
   /** Of vdcsync, for the `User-Agent`. */
   readonly version?: string;
   /** One whole exchange, in ms of the API's time; at least 2 s real. Default 30,000. */
@@ -76,6 +78,7 @@ export function createClient(options: ClientOptions): Client {
     realTimeoutMs,
     counters,
     apiClock,
+    ...(options.onWait === undefined ? {} : { onWait: options.onWait }),
   });
   const readsOptions = { baseUrl, pipeline, clock, random, profile, apiClock, logger };
   return {

@@ -5,7 +5,14 @@ import type { ApiProfile } from '../core/profile.ts';
 import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
 import { type Answer, readAnswer } from './answer.ts';
 import type { ApiClock } from './api-clock.ts';
-import { type Budget, createBudget, type ReadPriority, type Slot, type UseMemory } from './budget.ts';
+import {
+  type Budget,
+  type BudgetWait,
+  createBudget,
+  type ReadPriority,
+  type Slot,
+  type UseMemory,
+} from './budget.ts';
 import type { ApiLogger } from './logging.ts';
 
 /** Requests sent so far; `reads` does not hold the `polls`, and `limited` are answers 429 among them all. */
@@ -57,6 +64,7 @@ export interface PipelineOptions {
   readonly realTimeoutMs: number;
   readonly counters: Counters;
   readonly apiClock: ApiClock;
+  readonly onWait?: (wait: BudgetWait) => void;
 }
 
 /** A 429 that does not say how long closes its bucket for one window. */
@@ -169,8 +177,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const { retryAfterMs } = answer;
     const waitMs = retryAfterMs === undefined ? unsaidRetryAfter(profile) : retryAfterMs * profile.timeScale;
     // Told once of all that were under way together.
-    if (!budget.isClosed())
-      logger.warn({ bucket: budget.bucket, waitMs }, 'the API limits requests: waiting');
+    if (!budget.isClosed()) {
+      const level = options.onWait === undefined ? 'warn' : 'debug';
+      logger[level]({ bucket: budget.bucket, waitMs }, 'the API limits requests: waiting');
+    }
     await budget.close(waitMs);
   }
 
@@ -185,13 +195,20 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 type Budgets = Readonly<Record<Call['bucket'], Budget>>;
 
 /** Budgets belong to a token, so a new token has new ones. Only the current token's are kept. */
-function budgetsByToken({ baseUrl, clock, profile, uses }: PipelineOptions): (token: string) => Budgets {
+function budgetsByToken({
+  baseUrl,
+  clock,
+  profile,
+  uses,
+  onWait,
+}: PipelineOptions): (token: string) => Budgets {
   let current: { readonly name: string; readonly budgets: Budgets } | undefined;
   return (token) => {
     const name = nameOf(baseUrl, token);
     if (current?.name === name) return current.budgets;
     const { windowMs, reads, writes } = profile.limits;
-    const common = { windowMs, clock, timeScale: profile.timeScale, memory: uses };
+    const told = onWait === undefined ? {} : { onWait };
+    const common = { windowMs, clock, timeScale: profile.timeScale, memory: uses, ...told };
     const budgets = {
       reads: createBudget({ ...common, bucket: `${name}:reads`, limit: reads }),
       writes: createBudget({ ...common, bucket: `${name}:writes`, limit: writes }),

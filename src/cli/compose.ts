@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Answer } from '../api/answer.ts';
-import { readOnlyMemory, type UseMemory } from '../api/budget.ts';
+import { type BudgetWait, readOnlyMemory, type UseMemory } from '../api/budget.ts';
 import { createClient, defaultTimeoutMs, parseBaseUrl } from '../api/client.ts';
 import { type ApiLogger, silent } from '../api/logging.ts';
 import { type Clock, scaledClock } from '../core/clock.ts';
@@ -18,6 +18,7 @@ import { kinds } from '../reconcilers/registry.ts';
 import { openState } from '../state/open.ts';
 import type { Holder } from '../state/owner-lock.ts';
 import { baseUrlOf, type CommonFlags, logSettings, profileOf, stateLocation, tokenSource } from './config.ts';
+import { span } from './render/values.ts';
 import type { Io } from './terminal.ts';
 import { version } from './version.ts';
 
@@ -128,6 +129,10 @@ async function assemble(
     profile,
     uses: memoryOf(store, options.mode),
     logger: await loggerOf(io, options),
+    // A daemon has a log alone.
+    ...(options.logger === undefined
+      ? { onWait: (wait: BudgetWait) => tellerOf(io, options)(waitLine(wait, profile)) }
+      : {}),
     version,
   });
   const counts = (): RequestCounts => {
@@ -240,10 +245,22 @@ function memoryOf(store: StateStore, mode: 'read' | 'write'): UseMemory {
   return mode === 'write' ? memory : readOnlyMemory(memory);
 }
 
-async function loggerOf(io: Io, { writeLog, logger }: SessionOptions): Promise<ApiLogger> {
-  if (logger !== undefined) return logger;
+function tellerOf(io: Io, { writeLog }: Pick<SessionOptions, 'writeLog'>): (line: string) => void {
+  return writeLog ?? ((line) => void io.stderr.write(line));
+}
+
+/** Why nothing happens for a while. */
+function waitLine({ realMs, waiting, limited }: BudgetWait, { limits }: ApiProfile): string {
+  const why = limited
+    ? 'the API answered 429, as much was asked under this token lately'
+    : `${waiting} more to ask, and ${limits.reads} reads or ${limits.writes} writes in ${span(limits.windowMs)} are allowed`;
+  return `vdcsync: waiting ${span(realMs)} for the request budget: ${why}\n`;
+}
+
+async function loggerOf(io: Io, options: SessionOptions): Promise<ApiLogger> {
+  if (options.logger !== undefined) return options.logger;
   const { level, format } = logSettings(io);
   if (level === 'silent') return silent;
   const { createLogger } = await import('../platform/logger.ts');
-  return createLogger({ level, format, write: writeLog ?? ((line) => void io.stderr.write(line)) });
+  return createLogger({ level, format, write: tellerOf(io, options) });
 }

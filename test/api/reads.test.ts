@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { BudgetWait } from '../../src/api/budget.ts';
 import { parseBaseUrl } from '../../src/api/client.ts';
 import { maxTries } from '../../src/api/reads.ts';
 import { scaledClock } from '../../src/core/clock.ts';
@@ -223,6 +224,36 @@ describe('src/api/reads', () => {
       await clock.run(client.reads('operation').project());
     }
     expect(timeouts).toEqual([30_000, 30_000, 3_000, 30_000, 2_000, 200_000]);
+  });
+
+  test('of a burst, a 429 takes only what is under way with it, and is told of once', async () => {
+    const waits: BudgetWait[] = [];
+    // What an earlier dry run has left of the minute.
+    let left = 10;
+    const { client, clock, sent } = rig(
+      async () => {
+        await clock.sleep(50);
+        const second = 59 - Math.floor(clock.monotonic() / 1000);
+        if (second <= 0) return ok([]);
+        left -= 1;
+        return left >= 0 ? ok([]) : problem(429, 'rate_limited', { 'retry-after': String(second) });
+      },
+      { onWait: (wait) => waits.push(wait) },
+    );
+    const reads = client.reads('refresh');
+    const servers = Array.from({ length: 55 }, (_, at) => reads.findBackups(at as ServerId));
+    await clock.run(Promise.all(servers));
+    expect(sent.length).toBeLessThanOrEqual(55 + 8);
+    expect(waits[0]).toEqual({ realMs: 59_000, waiting: 37, limited: true });
+    expect(waits.filter(({ limited }) => limited)).toHaveLength(1);
+  });
+
+  test('a budget that is used up is told of once, and short waits are not', async () => {
+    const waits: BudgetWait[] = [];
+    const { client, clock } = rig(() => ok(aProject), { onWait: (wait) => waits.push(wait) });
+    const reads = client.reads('refresh');
+    await clock.run(Promise.all(Array.from({ length: 70 }, () => reads.project())));
+    expect(waits).toEqual([{ realMs: expect.closeTo(60_060, -2), waiting: 10, limited: false }]);
   });
 
   test('a 429 is respected by the next process, and reads and writes are apart', async () => {

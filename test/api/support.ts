@@ -1,4 +1,4 @@
-import type { UseMemory } from '../../src/api/budget.ts';
+import type { BudgetWait, UseMemory } from '../../src/api/budget.ts';
 import { createClient } from '../../src/api/client.ts';
 import type { ApiLogger } from '../../src/api/logging.ts';
 import type { Clock } from '../../src/core/clock.ts';
@@ -58,6 +58,7 @@ export interface RigOptions {
   readonly token?: () => string;
   readonly random?: () => number;
   readonly logger?: ApiLogger;
+  readonly onWait?: (wait: BudgetWait) => void;
 }
 
 export const baseUrl = 'https://api.example.test/v1';
@@ -84,6 +85,7 @@ export function rig(handler: Handler, options: RigOptions = {}): Rig {
     uses: memo,
     version: '1.2.3',
     ...(options.logger === undefined ? {} : { logger: options.logger }),
+    ...(options.onWait === undefined ? {} : { onWait: options.onWait }),
   });
   return { clock, memory: memo, sent, client };
 }

@@ -10,6 +10,7 @@ import { createNames } from '../export/names.ts';
 import { specOf } from '../export/spec.ts';
 import { readInventory } from '../export/survey.ts';
 import { exportedValue, exportedYaml } from '../export/yaml.ts';
+import { counted } from '../render/values.ts';
 import type { Io } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
@@ -24,9 +25,14 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
   if (out !== undefined && existsSync(resolve(io.cwd, out))) {
     throw new ConfigError(`${out} is there already, and is not overwritten: name another file with --out`);
   }
-  const session = await openSession(flags, io, { mode: 'read', projectId: anyProject(flags, io) });
+  const live = io.stderr.isTTY && io.env.TERM !== 'dumb';
+  const session = await openSession(flags, io, {
+    mode: 'read',
+    projectId: anyProject(flags, io),
+    writeLog: (line) => void io.stderr.write(live ? `\r\x1b[K${line}` : line),
+  });
   try {
-    const inventory = await readInventory(session.reads, (done, of) => progress(io, done, of));
+    const inventory = await readInventory(session.reads, live ? counter(io) : once(io));
     const spec = specOf(inventory, createNames(await session.store.bindings()));
     const text =
       flags.format === 'json' ? `${JSON.stringify(exportedValue(spec), null, 2)}\n` : exportedYaml(spec);
@@ -53,7 +59,13 @@ function anyProject(flags: CommonFlags, io: Io): number {
   return readWorldFile(worldFile(stateLocation(flags, io)))?.projects[0]?.id ?? fallback;
 }
 
-function progress(io: Io, done: number, of: number): void {
-  if (!io.stderr.isTTY || io.env.TERM === 'dumb') return;
-  io.stderr.write(done === of ? '\r\x1b[K' : `\rreading server ${done} of ${of}`);
+function counter(io: Io) {
+  return (done: number, of: number) =>
+    void io.stderr.write(done === of ? '\r\x1b[K' : `\rreading server ${done + 1} of ${of}`);
+}
+
+function once(io: Io) {
+  return (done: number, of: number) => {
+    if (done === 0 && of > 0) io.stderr.write(`vdcsync: reading ${counted(of, 'server')}\n`);
+  };
 }
