@@ -103,6 +103,8 @@ export type Verdict =
 export interface Diff {
   readonly verdict: Verdict;
   readonly warnings?: readonly Warning[];
+  /** What comes of doing it: told only where it is done. */
+  readonly consequences?: readonly Warning[];
   /** Of a firewall that changes. */
   readonly traffic?: Traffic;
   /** What goes on being billed once this is done. */

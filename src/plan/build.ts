@@ -1,6 +1,6 @@
 import { money, sumDecimals } from '../core/decimal.ts';
 import { digestOf } from '../core/json.ts';
-import type { KindName, ResourceKey } from '../core/keys.ts';
+import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Blocked, Cost, Effort, Operation, OperationId, Plan, Summary, Warning } from '../core/plan.ts';
 import { operationId } from '../core/plan.ts';
@@ -10,9 +10,11 @@ import { draftAll, isRenewed, operationsOf } from './draft.ts';
 import type { GuardInput } from './guards.ts';
 import { guard } from './guards.ts';
 import { knownDelta, unknownPrice } from './money.ts';
+import { blockedIntent } from './open-writes.ts';
 import { obstacles, order, prerequisites } from './order.ts';
 import { isSelected, type Selection, select } from './selection.ts';
-import { described, ignoring, isLeftAlone, isNone } from './strangers.ts';
+import { isLeftAlone } from './strangers.ts';
+import { inFlightWarning, leftOut, movedWarning, notActive, unknownToUs } from './warnings.ts';
 
 export interface PlanInput extends GuardInput {
   readonly kinds: ReadonlyMap<KindName, ResourceKind>;
@@ -69,17 +71,24 @@ export function buildPlan(input: PlanInput): Planned {
   const staying = new Set([...objections.keys()].map(({ subject }) => subject.key));
   const isEarly = ({ parent }: Subject) =>
     parent !== undefined && staying.has(parent) && world.isThere(parent);
-  const releases = allowed
+  const releasable = allowed
     .filter(({ subject, diff: { verdict } }) => !('gone' in verdict && !verdict.gone && isEarly(subject)))
-    .flatMap(releaseOf)
-    .filter(({ key }) => input.selection === undefined || isSelected(input.selection, key));
+    .flatMap(releaseOf);
   const { operations: possible, held } = hold(
     candidates,
-    new Set(releases.map(({ key }) => key)),
+    new Set(releasable.map(({ key }) => key)),
     input,
     inFlight,
   );
-  const operations = select(possible, input.selection);
+  const { selection } = input;
+  const operations = select(possible, selection);
+  const going = new Set(operations.map(({ id }) => id));
+  // What is let go of when its server goes is not, where that is held back or left out.
+  const stays = new Set(
+    candidates.flatMap(({ id, key, verb }) => (verb === 'delete' && !going.has(id) ? [key] : [])),
+  );
+  const timely = releasable.filter(({ key, gone }) => gone || !stays.has(takeApart(key).parent ?? key));
+  const releases = timely.filter(({ key }) => selection === undefined || isSelected(selection, key));
   // Refused before, and made by somebody else since: also that is for a person to know.
   const taken = new Map(
     [...objections.values()].filter(({ code }) => code === 'name_exists').map((each) => [each.key, each]),
@@ -92,7 +101,6 @@ export function buildPlan(input: PlanInput): Planned {
     ),
     ...held,
   ]);
-  const { selection } = input;
   const chosen = new Set(operations.map(({ key }) => key));
   const isShown = (key: ResourceKey | null) =>
     selection === undefined || key === null || chosen.has(key) || isSelected(selection, key);
@@ -100,14 +108,22 @@ export function buildPlan(input: PlanInput): Planned {
   const blocked = everythingBlocked.filter(({ key }) => isShown(key) || waiting.has(key));
   const warnings = [
     ...drafts.flatMap(({ diff }) => diff.warnings ?? []),
+    ...allowed.flatMap(({ subject, diff }) => (chosen.has(subject.key) ? (diff.consequences ?? []) : [])),
     ...releases.map(({ key, reason }) => ({ code: 'released', key, message: reason })),
     ...[...inFlight.values()].flatMap(inFlightWarning),
     ...(input.moves ?? []).map(movedWarning),
     ...notActive(world),
-    ...leftOut(possible.length - operations.length + everythingBlocked.length - blocked.length),
-    ...unknownToUs(input),
+    ...leftOut(
+      possible.length -
+        operations.length +
+        (everythingBlocked.length - blocked.length) +
+        (timely.length - releases.length),
+    ),
+    ...unknownToUs(world, input.strangers),
   ].filter(({ key }) => isShown(key));
-  return { plan: assemble(input, { drafts, allowed, operations, blocked, warnings, releases }), releases };
+  const concerned = new Set([...possible, ...everythingBlocked, ...releasable].map(({ key }) => key));
+  const plan = assemble(input, { drafts, allowed, operations, blocked, warnings, releases, concerned });
+  return { plan, releases };
 }
 
 /** Drafts with what is held against them. A server that is held back stays, and so does what is in it. */
@@ -137,6 +153,8 @@ interface Parts {
   readonly blocked: readonly Blocked[];
   readonly warnings: readonly Warning[];
   readonly releases: readonly Release[];
+  /** Keys of which something is planned or held back, also where it is left out. */
+  readonly concerned: ReadonlySet<ResourceKey>;
 }
 
 function assemble(input: PlanInput, parts: Parts): Plan {
@@ -149,7 +167,7 @@ function assemble(input: PlanInput, parts: Parts): Plan {
     project: { id: project.id, name: project.name, status: project.status },
     observed_at: new Date(input.now).toISOString(),
     digest: digestOfPlan(input, parts),
-    summary: summarise(operations, blocked, drafts),
+    summary: summarise(parts),
     operations,
     blocked,
     warnings,
@@ -242,67 +260,6 @@ export function isOvertaken(intent: Intent, world: World): boolean {
   return digestOf(world.subjects.get(intent.key)?.desired?.value ?? null) !== intent.basis;
 }
 
-function blockedIntent(intent: Intent, world: World, taken: Blocked | undefined): Blocked[] {
-  if (intent.phase !== 'blocked' || intent.blocked === undefined) return [];
-  const { code, candidates, until } = intent.blocked;
-  const reason = [intent.blocked.reason, ...(taken === undefined ? [] : [taken.reason])].join('; ');
-  const position = world.subjects.get(intent.key)?.desired?.position;
-  const where = position === undefined ? 'the file' : `${position.file}:${position.line}:${position.column}`;
-  // What was seen then may be another's, and its own may have come to be seen since.
-  const adoptable = intent.verb === 'create' ? [...candidates, 'ID'] : [];
-  // A deletion has no entry to be corrected; where its resource is still there it is given up, and asked for anew.
-  const file = until === 'file' && intent.verb !== 'delete';
-  const commands = [
-    ...(file ? [`correct the entry at ${where}`] : []),
-    ...(file && taken === undefined
-      ? []
-      : adoptable.map((id) => `vdcsync resolve ${intent.key} --adopt ${id}`)),
-    `vdcsync resolve ${intent.key} --absent`,
-    ...(intent.verb === 'delete' ? [`vdcsync resolve ${intent.key} --abandon`] : []),
-  ];
-  return [{ key: intent.key, verb: intent.verb, code, reason, resolve: commands.join(' | ') }];
-}
-
-function inFlightWarning(intent: Intent): Warning[] {
-  if (intent.phase === 'blocked') return [];
-  const message = `${intent.verb} was sent before and is not settled yet (${intent.phase}); apply settles it first`;
-  return [{ code: 'in_flight', key: intent.key, message }];
-}
-
-function movedWarning({ from, to }: { readonly from: ResourceKey; readonly to: ResourceKey }): Warning {
-  return {
-    code: 'moved',
-    key: to,
-    message: `was ${from}; its binding moves with it, and nothing is written`,
-  };
-}
-
-/** What nobody knows of stays billed unseen, and may be this file's. */
-function unknownToUs({ world, strangers }: PlanInput): Warning[] {
-  if (isNone(strangers) || world.settings.unmanaged === 'ignore') return [];
-  const what = described(strangers);
-  const message = {
-    new: `the local state is new, and the project has what neither it nor the file names: ${what}`,
-    settled: `the project has what neither the state nor the file names, and what was not there before: ${what}; vdcsync adopt KEY ID what is this file's, or ${ignoring(strangers)}`,
-    unknown: `the project has ${what}; the state is an older version's, so apply takes that as somebody else's`,
-  }[strangers.since];
-  return [{ code: 'unmanaged_resources', key: null, message }];
-}
-
-/** The rest is not forgotten: the next plan without a selection shows it. */
-function leftOut(count: number): Warning[] {
-  if (count === 0) return [];
-  const message = `${count} ${count === 1 ? 'operation is' : 'operations are'} left out by --target or --exclude`;
-  return [{ code: 'left_out', key: null, message }];
-}
-
-/** @source API §1.6 */
-function notActive({ project }: World): Warning[] {
-  if (project.status === 'Active') return [];
-  const message = `the project is ${project.status}: what adds spending is refused until it is Active`;
-  return [{ code: 'project_not_active', key: null, message }];
-}
-
 function releaseOf({ subject, diff }: Draft): Release[] {
   const { verdict } = diff;
   return verdict.verdict === 'release'
@@ -325,14 +282,9 @@ function byKey<Each extends { readonly key: ResourceKey }>(list: readonly Each[]
   return [...list].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
 }
 
-function summarise(
-  operations: readonly Operation[],
-  blocked: readonly Blocked[],
-  drafts: readonly Draft[],
-): Summary {
+function summarise({ operations, blocked, drafts, concerned }: Parts): Summary {
   const plain = (verb: string) =>
     operations.filter((each) => each.verb === verb && each.replacement === undefined).length;
-  const touched = new Set([...operations.map(({ key }) => key), ...blocked.map(({ key }) => key)]);
   return {
     create: plain('create'),
     update: plain('update'),
@@ -345,7 +297,7 @@ function summarise(
     unchanged: drafts.filter(
       ({ subject: { key, kind, parent, desired, binding } }) =>
         desired !== undefined &&
-        !touched.has(key) &&
+        !concerned.has(key) &&
         (binding !== undefined || kind !== 'ip' || parent === undefined),
     ).length,
   };

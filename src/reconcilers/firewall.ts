@@ -113,7 +113,8 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     const after = filterOf(entry, live);
     const told = {
       traffic: trafficOf(live, after),
-      warnings: [...doubtful(subject), ...shadowed(subject.key, entry), ...lockout(subject.key, live, after)],
+      warnings: [...doubtful(subject), ...shadowed(subject.key, entry)],
+      consequences: lockout(subject.key, live, after),
     };
     if (pristine) return { verdict: { verdict: 'create', changes }, ...told };
     const cause = binding === undefined || isAsLeft(binding.applied, live) ? 'file' : 'drift';
@@ -183,7 +184,7 @@ function shadowed(key: ResourceKey, { rules = [] }: FirewallEntry): Warning[] {
 
 function lockout(key: ResourceKey, before: Filter, after: Filter): Warning[] {
   if (!locksOut(before, after)) return [];
-  const message = 'ssh (tcp 22) was open and will be closed: make sure that there is another way in';
+  const message = 'ssh (tcp 22) is open, and this closes it: make sure that there is another way in';
   return [{ code: 'firewall_lockout', key, message }];
 }
 

@@ -193,8 +193,10 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
   const remade = stays && !world.isThere(server.key) && world.settings.drift === 'correct';
   if (stays && !remade) return diffBesideServer(subject, live);
   if (!isKept(subject, server)) return diffLeaving(subject, live, world);
+  const another = server?.desired === undefined ? '' : ', and the new server gets another one';
+  const reason = `keep_ip: ${live.address} stays with the project${another}`;
   return {
-    verdict: { verdict: 'release', gone: false, reason: 'keep_ip: the address stays with the project' },
+    verdict: { verdict: 'release', gone: false, reason },
     leftBilled: [`${live.address} stays billed: keep_ip`],
   };
 }

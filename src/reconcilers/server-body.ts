@@ -107,6 +107,18 @@ const comparable = [
 ] as const;
 type Comparable = (typeof comparable)[number];
 
+/** What the entry says of the server that only its making decides. */
+export function madeOf(entry: ServerEntry): readonly Comparable[] {
+  return comparable.filter((field) => field !== 'name' && entry[field] !== undefined);
+}
+
+/** Whether the file says something else than when the server was made or adopted, be it in notation alone. */
+export function isEdited(entry: ServerEntry, applied: Json): boolean {
+  const before = member(applied, 'entry') as ServerEntry | null | undefined;
+  const fields = [...comparable, 'public_ipv4'] as const;
+  return before != null && fields.some((field) => !equal(before[field], entry[field]));
+}
+
 /** Whether a declared value, in whatever notation, is what the server was made with. */
 function isApplied(field: Comparable, to: unknown, body: unknown, entry: ServerEntry, world: World): boolean {
   switch (field) {

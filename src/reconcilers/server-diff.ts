@@ -1,10 +1,10 @@
-import { childKey, topLevelKey } from '../core/keys.ts';
+import { childKey, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change, Verb, Warning } from '../core/plan.ts';
 import { blocked, fromNothing, member, toNothing, unchanged } from './existence.ts';
 import type { ServerObserved } from './server.ts';
 import { addressOf, addressProblem } from './server-address.ts';
-import { diffFields, type Problem, priceApplied, resolveBody } from './server-body.ts';
+import { diffFields, madeOf, type Problem, priceApplied, resolveBody } from './server-body.ts';
 import type { ServerEntry } from './server-entry.ts';
 import { diffShown, isResize } from './server-resize.ts';
 
@@ -48,6 +48,7 @@ export function diffLive(
     ...surplusCards(subject, live, world),
     ...misattached(subject, entry, live, world),
     ...unasked(subject, live, world),
+    ...unchecked(subject, entry, live),
   ];
   const applied = subject.binding?.applied ?? null;
   const { changes: fields, notes } = diffFields(entry, applied, world);
@@ -70,7 +71,7 @@ export function diffLive(
   return {
     verdict: { verdict: 'replace', changes, reason, allowed: entry.replace === 'allowed' },
     warnings,
-    leftBilled: leftBilled(subject, live, world),
+    ...whatStays(subject, live, world),
     price: resolved.price,
     ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
     freed: priceApplied(subject, world),
@@ -128,32 +129,63 @@ export function diffLeaving(subject: Subject<ServerEntry>, live: ServerObserved,
       verdict: 'delete',
       changes: toNothing({ name: member(body, 'name'), addresses: addresses === '' ? undefined : addresses }),
     },
-    leftBilled: leftBilled(subject, live, world),
+    ...whatStays(subject, live, world),
     freed: priceApplied(subject, world),
   };
 }
 
-/** Its backups, and addresses that no entry of the file stands for. @source API §1.4, §1.5 */
-function leftBilled({ key }: Subject, live: ServerObserved, world: World): string[] {
+/** Its backups, and addresses that no server holds afterwards. @source API §1.4, §1.5 */
+function whatStays(
+  { key }: Subject,
+  live: ServerObserved,
+  world: World,
+): Required<Pick<Diff, 'leftBilled' | 'consequences'>> {
   const seen = world.observed.get(childKey(key, 'backup')) as
     | { readonly backups: readonly unknown[] }
     | undefined;
   const count = live.backups ?? seen?.backups.length;
-  const backups = count === undefined ? 'any backups' : `${count} ${count === 1 ? 'backup' : 'backups'}`;
-  return [
-    ...(count === 0 ? [] : [`${backups} of ${key} stay billed: ${backupsLeft(world)}`]),
-    ...live.addresses
-      .filter(({ id }) => world.keyOf('ip', String(id)) === undefined)
-      .map(
-        ({ address }) => `${address} stays billed: ${key} holds it, and nothing in the file stands for it`,
-      ),
-  ];
+  const backups = count === 1 ? '1 backup' : `${count ?? 'any'} backups`;
+  const stay = count === 1 ? 'stays' : 'stay';
+  return {
+    leftBilled: [
+      ...(count === 0 ? [] : [`${backups} of ${key} ${stay} billed: ${backupsLeft(world)}`]),
+      ...live.addresses
+        .filter(({ id }) => world.keyOf('ip', String(id)) === undefined)
+        .map(
+          ({ address }) => `${address} stays billed: ${key} holds it, and nothing in the file stands for it`,
+        ),
+    ],
+    consequences: live.addresses.flatMap(({ id, address }) => {
+      const ip = world.keyOf('ip', String(id));
+      if (ip === undefined || !isLeftIdle(ip, world)) return [];
+      const message = `${ip} (${address}) is attached to nothing then, and stays billed as long as its entry is in the file`;
+      return [{ code: 'address_left_idle', key, message }];
+    }),
+  };
+}
+
+/** An address of the file that no server of it asks for. */
+function isLeftIdle(ip: ResourceKey, world: World): boolean {
+  const subject = world.subjects.get(ip);
+  if (subject?.desired === undefined || subject.parent !== undefined) return false;
+  return !world.subjectsOf('server').some(({ desired }) => {
+    const wanted = (desired?.value as ServerEntry | undefined)?.public_ipv4;
+    return wanted !== undefined && 'ip' in wanted && topLevelKey('ips', wanted.ip) === ip;
+  });
 }
 
 function backupsLeft({ profile }: World): string {
   return profile.operations.delete_backup === undefined
     ? 'deleting one is not documented'
-    : 'they outlive it; lower `backup.keep` and apply that first, or delete them in the client area';
+    : 'delete them in the client area, or by a lower `backup.keep` before it goes';
+}
+
+/** No documented read shows what a server was made of: of what somebody else made, the file is believed. */
+function unchecked({ key, binding }: Subject, entry: ServerEntry, { id, shown }: ServerObserved): Warning[] {
+  const fields = madeOf(entry);
+  if (shown !== undefined || fields.length === 0 || member(binding?.applied, 'body') != null) return [];
+  const message = `nothing shows whether server ${id}, which this file did not make, has ${fields.join(', ')} as the file says; read_server in the API profile shows sizes, and an entry with \`id:\` may leave these out`;
+  return [{ code: 'server_unchecked', key, message }];
 }
 
 /** An address that came with the server though nothing asked for it is billed, so it is told. @assumption A22 */

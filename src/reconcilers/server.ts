@@ -6,7 +6,7 @@ import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { diffExistence, idIn, member, recordedIds, unchanged } from './existence.ts';
 import { claimSequence, sentAddress } from './server-address.ts';
-import { priceApplied, resolveBody } from './server-body.ts';
+import { isEdited, priceApplied, resolveBody } from './server-body.ts';
 import { diffCreate, diffLeaving, diffLive } from './server-diff.ts';
 import { checkSizing, type ServerEntry, serverSchema } from './server-entry.ts';
 import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './server-evidence.ts';
@@ -21,7 +21,7 @@ export interface ServerObserved extends SeenServer {
   readonly addresses: readonly Ip[];
   /** As the profile's reads show it. */
   readonly shown: Server | undefined;
-  /** How many; read only where the server is about to go, as afterwards it may be too late. @assumption A42 */
+  /** How many; read only where the server may be about to go, as afterwards it may be too late. @assumption A42 */
   readonly backups: number | undefined;
 }
 
@@ -175,8 +175,10 @@ async function observeOne(
   const id = Number(binding?.id ?? desired?.id) as ServerId;
   const cards = await read.findNetworkInterfaces(id);
   const addresses = ipsOf.get(id) ?? [];
-  const leaves = desired === undefined && cards !== undefined;
-  const backups = leaves ? (await read.findBackups(id))?.length : undefined;
+  const leaves =
+    desired === undefined ||
+    (desired.value.replace === 'allowed' && isEdited(desired.value, binding?.applied ?? null));
+  const backups = leaves && cards !== undefined ? (await read.findBackups(id))?.length : undefined;
   const shown = (await read.findServer?.(id)) ?? listed.get(id);
   const alive = cards !== undefined || addresses.length > 0 || shown !== undefined;
   return { id: alive ? String(id) : undefined, cards, addresses, shown, backups };

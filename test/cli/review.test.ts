@@ -35,7 +35,7 @@ describe('cli: a part of the plan', () => {
     ]);
     expect(await ids('--exclude', 'servers.web-1', '--exclude', 'ips.web')).toEqual(['networks.backend']);
     const { warnings, summary } = await planned(cwd, '--target', 'ips.web');
-    expect(warnings).toMatchObject([{ code: 'left_out', message: expect.stringContaining('4 operations') }]);
+    expect(warnings).toMatchObject([{ code: 'left_out', message: expect.stringContaining('4 changes') }]);
     expect(summary.create).toBe(1);
   });
 

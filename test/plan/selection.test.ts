@@ -23,4 +23,36 @@ describe('plan: a part of it', () => {
     expect(other.cost.left_billed).toEqual([]);
     expect(other.warnings.map(({ code }) => code)).toEqual(['left_out']);
   });
+
+  test('what is left out is neither unchanged nor warned of', async () => {
+    const { apply, engine, clock } = rig();
+    const open = `public_ipv4: {new: true}, firewall: {enabled: true, policy_in: accept, rules: []}`;
+    const file = (firewall: string) => load(`servers:\n  a: {${sliders}, ${firewall}}\n  b: {${sliders}}\n`);
+    await apply(`servers:\n  a: {${sliders}, ${open}}\n`);
+    const closed = file(open.replace('accept', 'drop'));
+    const part = (targets: string[]) =>
+      clock.run(engine.plan(closed, { selection: { targets: targets as ResourceKey[], excludes: [] } }));
+
+    const [other, whole] = [await part(['servers.b']), await part([])];
+
+    expect(other.warnings.map(({ code }) => code)).toEqual(['left_out']);
+    expect(other.summary).toMatchObject({ create: 1, update: 0, unchanged: 2 });
+    expect(whole.warnings.map(({ code }) => code)).toEqual(['firewall_lockout']);
+  });
+
+  test('what a server lets go of when it goes is not let go of where that is left out', async () => {
+    const { apply, engine, clock, store } = rig();
+    const one = (rest: string) => `servers: {a: {${sliders}, keep_ip: true, replace: allowed, ${rest}}}\n`;
+    await apply(one('public_ipv4: {new: true}'));
+    const other = load(`ips: {x: {}}\n${one('public_ipv4: {ip: x}')}`);
+    const selection = { targets: [], excludes: ['ips.x' as ResourceKey] };
+
+    const plan = await clock.run(engine.plan(other, { selection }));
+    await clock.run(engine.apply(other, { selection, approve: async () => true }));
+
+    expect(plan.operations).toEqual([]);
+    expect(plan.cost.left_billed).toEqual([]);
+    expect(plan.warnings.map(({ code }) => code)).not.toContain('released');
+    expect((await store.bindings()).map(({ key }) => key)).toContain('servers.a.public_ipv4');
+  });
 });

@@ -187,7 +187,7 @@ servers:
     ]);
     expect(planned.summary).toMatchObject({ replace: 1, delete: 1, create: 3 });
     expect(planned.cost.left_billed).toEqual([
-      '1 backup of servers.web stay billed: deleting one is not documented',
+      '1 backup of servers.web stays billed: deleting one is not documented',
     ]);
     expect(report.outcome).toBe('converged');
     expect(report.plan.operations).toEqual([]);
@@ -209,10 +209,41 @@ servers:
 
     expect(idsOf(planned)).not.toContain('delete:servers.web.public_ipv4');
     expect(planned.cost.left_billed).toContain(`${kept?.address} stays billed: keep_ip`);
+    expect(planned.warnings).toMatchObject([
+      { code: 'released', message: expect.stringMatching(/^keep_ip: .* the new server gets another one$/) },
+    ]);
     expect(report.outcome).toBe('converged');
     expect(projectOf(emulator).ips.map(({ id, serverId }) => [id, serverId !== null])).toEqual([
       [kept?.id, false],
       [expect.any(Number), true],
+    ]);
+  });
+
+  test('an address of the file that no server asks for any more is told of before the server goes', async () => {
+    const { apply, plan } = rig();
+    const file = (address: string, settings = 'prune: true') =>
+      `settings: {${settings}, max_deletions: 9}\nips: {web: {}}\nservers: {one: {${sliders}, replace: allowed${address}}}\n`;
+    await apply(file(', public_ipv4: {ip: web}'));
+    const leaving = (settings: string) => `settings: {${settings}}\nips: {web: {}}\n`;
+
+    const told = async (text: string) => (await plan(text)).warnings.map(({ code }) => code);
+
+    expect(await told(leaving('prune: true'))).toEqual(['address_left_idle']);
+    expect(await told(file(', public_ipv4: {new: true}'))).toEqual(['address_left_idle']);
+    expect(await told(file(', public_ipv4: {ip: web}').replace('cores: 1', 'cores: 2'))).toEqual([]);
+    expect(await told(leaving('prune: false'))).toEqual([]);
+    expect(await told('settings: {prune: true}')).toEqual([]);
+  });
+
+  test('of an adopted one, what no read shows is told', async () => {
+    const { apply, plan, emulator } = rig();
+    const { id } = emulator.mutate({ do: 'add_server', name: 'old', public: false }) as { id: number };
+    const entry = (fields: string) => `settings: {unmanaged: ignore}\nservers: {old: {id: ${id}${fields}}}\n`;
+    await apply(entry(''));
+
+    expect((await plan(entry(''))).warnings).toEqual([]);
+    expect((await plan(entry(`, ${sliders}`))).warnings).toMatchObject([
+      { code: 'server_unchecked', message: expect.stringContaining('server_type, image, cores, memory_mb') },
     ]);
   });
 
@@ -272,7 +303,7 @@ servers:
     expect(bigger.cost).toMatchObject({
       known_monthly_delta: '800.00',
       unknown: [],
-      left_billed: ['any backups of servers.ai stay billed: deleting one is not documented'],
+      left_billed: [],
     });
     expect(gone.cost).toMatchObject({ known_monthly_delta: '-890.00', unknown: [], left_billed: [] });
     expect(more.cost).toMatchObject({
@@ -316,7 +347,7 @@ describe('reconcilers/server: deletion', () => {
     const report = await apply(prune);
 
     expect(planned.cost.left_billed).toEqual([
-      '1 backup of servers.web stay billed: deleting one is not documented',
+      '1 backup of servers.web stays billed: deleting one is not documented',
       `${address} stays billed: servers.web holds it, and nothing in the file stands for it`,
     ]);
     expect(report.outcome).toBe('converged');

@@ -4,6 +4,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'the address that the entry names is attached to another server',
     'name another address, or delete that server',
   ],
+  address_left_idle: [
+    'the server that holds an address of the file goes, and no other one of the file asks for it',
+    'take the address out of the file as well, unless it is to stay, billed',
+  ],
   address_not_as_declared: [
     'a server holds another address than its entry says, or one nobody asked for',
     'change the entry, or the server in the client area',
@@ -48,7 +52,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'a word or a port in the firewall is nearly one that is usual',
     'correct it, or let it stand: it is sent as it is',
   ],
-  firewall_lockout: ['ssh was open and will be closed', 'make sure that there is another way in'],
+  firewall_lockout: ['ssh is open, and the change closes it', 'make sure that there is another way in'],
   firewall_no_public_iface: [
     'a firewall needs a public card',
     'give the server a `public_ipv4`, or write `enabled: false`',
@@ -148,6 +152,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   server_image_not_taken: [
     'how an image is taken from a server is not documented',
     'take it in the client area and write its `id:`, or enable `take_server_image`',
+  ],
+  server_unchecked: [
+    'no documented read shows what an adopted server was made of',
+    'leave those fields out (with `id:`), or enable `read_server`, which shows sizes',
   ],
   server_type_not_found: ['the catalogue has no such type', 'write one that it has'],
   server_type_not_supported: [

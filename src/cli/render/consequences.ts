@@ -1,7 +1,7 @@
 import type { Operation, Plan } from '../../core/plan.ts';
 
 /** What a person has to know of an operation before saying yes, beside the fields that change. */
-export function consequences(operation: Operation, plan: Pick<Plan, 'operations'>): string[] {
+export function consequences(operation: Operation, plan: Pick<Plan, 'operations' | 'warnings'>): string[] {
   return [...replacement(operation, plan), ...traffic(operation)];
 }
 
@@ -15,17 +15,23 @@ export function releasedAddress({ kind, verb, changes }: Operation): string | un
 /** @source API §1.4, §1.5 */
 function replacement(
   { replacement: half, kind, verb, key }: Operation,
-  { operations }: Pick<Plan, 'operations'>,
+  { operations, warnings }: Pick<Plan, 'operations' | 'warnings'>,
 ): string[] {
   if (kind === 'server' && verb === 'delete' && half === undefined) return ['lost: all that is on its disks'];
   if (half === undefined) return [];
   if (kind === 'server') {
-    const own = operations.find((each) => each.verb === 'delete' && each.key === `${key}.public_ipv4`);
-    const address = own && releasedAddress(own);
-    const change = address === undefined ? [] : [`its address changes: ${address} → known afterwards`];
-    return ['lost: all that is on its disks', ...change];
+    return ['lost: all that is on its disks', ...addressChange(`${key}.public_ipv4`, operations, warnings)];
   }
   return kind === 'network' ? ['lost: it gets another id, and whoever is on it loses it meanwhile'] : [];
+}
+
+/** Its own address is released with the old server, or let go of and kept. */
+function addressChange(own: string, operations: Plan['operations'], warnings: Plan['warnings']): string[] {
+  const release = operations.find(({ verb, key }) => verb === 'delete' && key === own);
+  const address = release && releasedAddress(release);
+  if (address !== undefined) return [`its address changes: ${address} → known afterwards`];
+  const kept = warnings.some(({ code, key }) => code === 'released' && key === own);
+  return kept ? ['its address changes: the new server gets another one'] : [];
 }
 
 function traffic({ traffic: change }: Operation): string[] {

@@ -60,7 +60,10 @@ export function summaryLine(plan: Plan): string {
     }
     if (plan.warnings.some(({ code }) => code === 'left_out'))
       return `Nothing to do in the part of project ${project.id} that was asked for.`;
-    return `Nothing to do: project ${project.id} is as the file says (${managed}).`;
+    const seen = plan.warnings.some(({ code }) => code === 'server_unchecked')
+      ? ', as far as it can be seen'
+      : '';
+    return `Nothing to do: project ${project.id} is as the file says${seen} (${managed}).`;
   }
   const parts = (
     [

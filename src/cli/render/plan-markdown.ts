@@ -33,10 +33,12 @@ export function planMarkdown(plan: Plan): string {
       ({ risk, replacement, verb }) =>
         risk === 'destructive' && (replacement === undefined || verb === 'delete'),
     )
-    .map(({ key, kind, replacement, reason, target }) => {
+    .map((operation) => {
+      const { key, kind, replacement, reason, target } = operation;
       const what = replacement === undefined ? 'deletes' : 'replaces';
       const why = reason === undefined ? '' : `: ${escaped(reason)}`;
-      const lost = kind === 'server' ? '. **All that is on its disks is lost.**' : '';
+      const [, ...further] = consequences(operation, plan).map(escaped);
+      const lost = kind === 'server' ? ['. **All that is on its disks is lost.**', ...further].join(' ') : '';
       return `- **${what}** ${inline(key)}${target === undefined ? '' : ` (${inline(target)})`}${why}${lost}`;
     });
   const traffic = plan.operations.flatMap((operation) =>
