@@ -193,7 +193,8 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
   const remade = stays && !world.isThere(server.key) && world.settings.drift === 'correct';
   if (stays && !remade) return diffBesideServer(subject, live);
   if (!isKept(subject, server)) return diffLeaving(subject, live, world);
-  const another = server?.desired === undefined ? '' : ', and the new server gets another one';
+  const asks = member(server?.desired?.value, 'public_ipv4') !== undefined;
+  const another = asks ? ', and the new server gets another one' : '';
   const reason = `keep_ip: ${live.address} stays with the project${another}`;
   return {
     verdict: { verdict: 'release', gone: false, reason },

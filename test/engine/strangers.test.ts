@@ -112,7 +112,7 @@ describe('engine: what somebody else makes', () => {
     expect(said).toContain(`server 2001 (${address?.address})`);
     const report = await played.apply(head + web);
     expect(report.outcome).toBe('converged');
-    expect(report.plan.warnings).toEqual([]);
+    expect(report.plan.warnings.map(({ code }) => code)).toEqual(['server_unchecked']);
     expect(count(played)).toEqual([2, 2]);
   });
 
