@@ -56,7 +56,7 @@ async function liftHold(run: Run, key: ResourceKey): Promise<string | undefined>
   const held = creation && (await heldBefore(run.deps, creation));
   if (creation === undefined || held === undefined) return undefined;
   await lift(run.deps, creation);
-  return `${key}: it is not held by ${held.code} any more; the next apply replaces it.`;
+  return `${key}: it is not held by ${held.code} any more; the next apply makes it anew.`;
 }
 
 /** What is known of what a write made is named, for nothing is bound to it. */

@@ -9,15 +9,21 @@ import { heldBefore } from './standing-holds.ts';
 /** How old the project's standing may be that a deletion is decided on, in ms. */
 const standingHoldsMs = 30_000;
 
-/** The creation that a deletion of the key makes room for, as the file and the project are now. */
+/**
+ * The creation that a deletion of the key makes room for, as the file and the project are
+ * now: its own, or that of the server that the address came with.
+ */
 export function creationAfter(
   run: Run,
   world: World,
   key: Operation['key'],
   verb: Operation['verb'],
 ): Operation | undefined {
-  const subject = world.subjects.get(key);
-  if (verb !== 'delete' || subject === undefined) return undefined;
+  const own = world.subjects.get(key);
+  if (verb !== 'delete' || own === undefined) return undefined;
+  const comesAlong = own.parent !== undefined && run.kindOf(own.kind).outlivesParent;
+  const subject = comesAlong ? world.subjects.get(own.parent) : own;
+  if (subject === undefined) return undefined;
   return operationsOf(draftOne(run.deps.kinds, world, subject)).find((each) => each.verb === 'create');
 }
 

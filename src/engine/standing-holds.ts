@@ -1,6 +1,7 @@
 import type { Json } from '../core/json.ts';
 import type { Blocked, Operation, Plan } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
+import { successorOf } from '../plan/order.ts';
 import type { EngineDeps } from './engine.ts';
 import type { HoldScope } from './outcome.ts';
 
@@ -57,9 +58,10 @@ export async function withHolds(deps: EngineDeps, plan: Plan): Promise<Plan> {
   const held = plan.operations.flatMap((operation): Blocked[] => {
     const hold = holds.find((each) => operation.verb !== 'adopt' && speaksFor(each, operation));
     if (hold === undefined) return [];
-    const { key, verb, replacement } = operation;
-    // Of a replacement nothing is sent that could show that it is over.
-    const word = replacement === undefined ? '' : `vdcsync resolve ${key} --abandon, and `;
+    const { id, key, verb, replacement } = operation;
+    // Where something is to make room for it, nothing is sent that could show that it is over.
+    const waits = replacement !== undefined || plan.operations.some((each) => successorOf(each) === id);
+    const word = waits ? `vdcsync resolve ${key} --abandon, and ` : '';
     return [
       { key, verb, code: hold.code, reason: since(hold), resolve: liftedBy(hold, `${word}vdcsync apply`) },
     ];

@@ -1,4 +1,5 @@
 import type { Operation, OperationId, Plan } from '../core/plan.ts';
+import { successorOf } from '../plan/order.ts';
 
 /** What is held back for now, and what cannot be done without it. */
 export function withheldOf(
@@ -6,12 +7,14 @@ export function withheldOf(
   withholds: (operation: Operation) => boolean,
 ): ReadonlySet<OperationId> {
   const withheld = new Set<OperationId>();
-  // Operations stand after what they need.
-  for (const operation of plan.operations) {
-    const half = operation.replacement !== undefined && withheld.has(operation.replacement);
-    if (half || withholds(operation) || operation.needs.some((id) => withheld.has(id))) {
-      withheld.add(operation.id);
-    }
+  const isWithheld = (operation: Operation) => {
+    const half = operation.replacement ?? successorOf(operation);
+    const others = half === undefined ? operation.needs : [...operation.needs, half];
+    return withholds(operation) || others.some((id) => withheld.has(id));
+  };
+  for (let known = -1; known !== withheld.size; ) {
+    known = withheld.size;
+    for (const operation of plan.operations) if (isWithheld(operation)) withheld.add(operation.id);
   }
   return withheld;
 }

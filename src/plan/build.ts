@@ -11,7 +11,7 @@ import type { GuardInput } from './guards.ts';
 import { guard } from './guards.ts';
 import { knownDelta, unknownPrice } from './money.ts';
 import { blockedIntent } from './open-writes.ts';
-import { obstacles, order, prerequisites } from './order.ts';
+import { obstacles, order, prerequisites, successorOf } from './order.ts';
 import { isSelected, type Selection, select } from './selection.ts';
 import { isLeftAlone } from './strangers.ts';
 import { inFlightWarning, leftOut, movedWarning, notActive, unknownToUs } from './warnings.ts';
@@ -183,7 +183,7 @@ function assemble(input: PlanInput, parts: Parts): Plan {
 /**
  * What cannot be done because something else cannot: what it needs neither exists nor is
  * about to, or what is in its way stays. Of a replacement both halves are held or none:
- * what is deleted has to come again.
+ * what is deleted has to come again; so has the server that an address goes for.
  */
 function hold(
   candidates: readonly Operation[],
@@ -201,9 +201,10 @@ function hold(
       if (waitsFor === undefined) going.add(operation.id);
       else waits.set(operation.id, waitsFor);
     }
-    for (const { id, replacement } of candidates) {
-      const other = replacement && waits.get(replacement);
-      if (other !== undefined && !waits.has(id)) waits.set(id, other);
+    for (const operation of candidates) {
+      const half = operation.replacement ?? successorOf(operation);
+      const other = half && waits.get(half);
+      if (other !== undefined && !waits.has(operation.id)) waits.set(operation.id, other);
     }
   }
 

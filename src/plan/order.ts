@@ -1,4 +1,4 @@
-import type { KindName, ResourceKey } from '../core/keys.ts';
+import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import { type Operation, type OperationId, operationId } from '../core/plan.ts';
 
@@ -27,7 +27,33 @@ export function order(
     const others = needs.filter((id) => present.has(id) && id !== operation.id);
     return { ...operation, needs: [...new Set(others)] };
   });
-  return sorted(linked, [...kinds.keys()]);
+  return sorted(givingLast(linked), [...kinds.keys()]);
+}
+
+/** The creation that a deletion makes room for: of the same resource, or of the server that an address came with. */
+export function successorOf({ key, verb, replacement }: Operation): OperationId | undefined {
+  if (verb !== 'delete') return undefined;
+  const { parent } = takeApart(key);
+  return replacement ?? (parent === undefined ? undefined : operationId('create', parent));
+}
+
+/** What makes room for something waits for all that this waits for, but for what makes room as well. */
+function givingLast(operations: readonly Operation[]): readonly Operation[] {
+  const byId = new Map(operations.map((operation) => [operation.id, operation]));
+  const leadsTo = (from: OperationId, to: OperationId, seen = new Set<OperationId>()): boolean => {
+    if (from === to || seen.has(from)) return from === to;
+    seen.add(from);
+    return (byId.get(from)?.needs ?? []).some((id) => leadsTo(id, to, seen));
+  };
+  for (const operation of operations) {
+    const successor = byId.get(successorOf(operation) ?? operation.id);
+    if (successor === undefined || successor.id === operation.id) continue;
+    const further = successor.needs.filter(
+      (id) => !operation.needs.includes(id) && !leadsTo(id, operation.id),
+    );
+    byId.set(operation.id, { ...operation, needs: [...operation.needs, ...further] });
+  }
+  return operations.flatMap(({ id }) => byId.get(id) ?? []);
 }
 
 /** The keys that have to exist before the operation can start. */

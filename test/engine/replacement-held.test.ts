@@ -105,3 +105,83 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
     expect(stands(played)).toEqual([true, true]);
   });
 });
+
+describe('engine: nothing is given away before what takes its place can be made', () => {
+  const cleared = (played: Rig) => played.emulator.mutate({ do: 'delete_server', id: 2001 });
+  const address = `${key}.public_ipv4`;
+
+  test('the address of a server that somebody deleted, while the project is suspended', async () => {
+    const played = await made();
+    cleared(played);
+    played.emulator.mutate({ do: 'set_standing', standing: 'suspended' });
+
+    const report = await played.apply(file(1));
+
+    expect(report.blocked).toContainEqual(
+      expect.objectContaining({ key: address, code: 'project_not_active' }),
+    );
+    expect(deleted(played)).toEqual([]);
+    played.emulator.mutate({ do: 'set_standing', standing: 'active' });
+    expect((await played.apply(file(1))).outcome).toBe('converged');
+    expect(stands(played)).toEqual([false, false]);
+  });
+
+  test('nor after a 402, until a person says that it is over', async () => {
+    const played = await made();
+    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+    await played.apply(file(1, another));
+    cleared(played);
+    played.restart();
+
+    const plan = await played.plan(file(1));
+    const report = await played.apply(file(1));
+
+    expect(plan.blocked).toContainEqual(
+      expect.objectContaining({ key, resolve: expect.stringContaining(`resolve ${key} --abandon`) }),
+    );
+    expect(report.blocked).toContainEqual(
+      expect.objectContaining({
+        key: address,
+        code: 'payment_required',
+        reason: expect.stringContaining(`resolve ${address} --abandon`),
+      }),
+    );
+    expect(deleted(played)).toEqual([]);
+    played.emulator.mutate({ do: 'set_standing', standing: 'active' });
+    const resolution = { type: 'abandon' } as const;
+    await played.clock.run(played.engine.resolve(load(file(1)), address as ResourceKey, resolution));
+    expect((await played.apply(file(1))).outcome).toBe('converged');
+  });
+
+  test('nor while it is not known whether another server was made', async () => {
+    const played = await made();
+    const isolated = `  db: {${size(1).replace(', public_ipv4: {new: true}', '')}}\n`;
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done', stored: false }),
+    ]);
+    await played.apply(file(1, isolated));
+    played.emulator.setFaults([]);
+    cleared(played);
+    played.restart();
+
+    const report = await played.apply(file(1, isolated));
+
+    expect(report.blocked).toContainEqual(
+      expect.objectContaining({ key: address, code: 'unresolved_create' }),
+    );
+    expect(deleted(played)).toEqual([]);
+  });
+
+  test('a server, and its address, that need an address which cannot be had', async () => {
+    const played = await made();
+    const { readWrite } = played.emulator.tokens();
+    played.emulator.mutate({ do: 'refuse_operations', token: readWrite, operations: ['allocate_ip'] });
+    const claims = `${head}ips:\n  fix: {}\nservers:\n  web: {${size(1).replace('{new: true}', '{ip: fix}')}, replace: allowed}\n`;
+
+    const report = await played.apply(claims);
+
+    expect(report.blocked).toContainEqual(expect.objectContaining({ key: 'ips.fix' }));
+    expect(deleted(played)).toEqual([]);
+    expect(stands(played)).toEqual([true, true]);
+  });
+});
