@@ -209,6 +209,7 @@ async function nextPlan(
     run.cache.forgetLists();
     await run.look(run.repeating === undefined ? lookSince : 0);
   }
+  run.planned = run.world;
   return planFor(run, options.destroy ?? false, before.deletions, before.increase);
 }
 

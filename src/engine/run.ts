@@ -45,6 +45,10 @@ export interface Run {
   readonly intents: ReadonlyMap<ResourceKey, Intent>;
   /** The last look at everything; operations look again at their own part. */
   world: World;
+  /** As it was when the plan in hand was made. */
+  planned: World | undefined;
+  /** Servers whose purchase waits for a second look at what networks count. */
+  readonly doubted: Set<ResourceKey>;
   /** When servers of this run were accepted, for the time their firewalls took. Monotonic ms. */
   readonly openSince: Map<ResourceKey, number>;
   /** Of the last answer to each key, also where its intent is closed. */
@@ -163,6 +167,8 @@ export async function startRun(options: RunOptions): Promise<Run> {
     requestIds: new Map(),
     exhausted: new Map(),
     superseded: new Map(),
+    planned: undefined,
+    doubted: new Set(),
     kindOf(name) {
       const kind = kinds.get(name);
       if (kind === undefined) throw new Error(`No such kind: ${name}`);

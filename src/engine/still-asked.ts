@@ -3,8 +3,12 @@ import type { World } from '../core/kind.ts';
 import { type Operation, operationId } from '../core/plan.ts';
 import { draftOne, operationsOf } from '../plan/draft.ts';
 import { boughtAlready } from '../plan/guards.ts';
+import { attachedMeanwhile } from './attached-meanwhile.ts';
 import type { Run } from './run.ts';
 import { strangersOf } from './strangers.ts';
+
+/** Reads may lag behind that long. @assumption A9 */
+const staleMs = 60_000;
 
 /** Why an operation is not to be done as things are now. */
 export type NotAsked =
@@ -42,11 +46,22 @@ export async function boughtMeanwhile(
   run: Run,
   world: World,
   { key, verb, replacement }: Operation,
-): Promise<NotAsked | undefined> {
+): Promise<NotAsked | { readonly now: 'again'; readonly afterMs: number } | undefined> {
   const subject = world.subjects.get(key);
   if (verb !== 'create' || replacement !== undefined || subject === undefined) return undefined;
   if (subject.kind !== 'server' && subject.kind !== 'ip') return undefined;
   const draft = draftOne(run.deps.kinds, world, subject);
   const objection = boughtAlready(draft, { world, strangers: await strangersOf(run) });
-  return objection && { now: 'overtaken', reason: objection.reason };
+  if (objection !== undefined) return { now: 'overtaken', reason: objection.reason };
+  const entry = subject.desired?.value as { readonly public_ipv4?: unknown } | undefined;
+  if (subject.kind !== 'server' || entry?.public_ipv4 !== undefined) return undefined;
+  const network = await attachedMeanwhile(run, world);
+  if (network === undefined) return undefined;
+  // What reads show may be behind what they count. @assumption A9
+  if (!run.doubted.has(key)) {
+    run.doubted.add(key);
+    return { now: 'again', afterMs: staleMs };
+  }
+  const reason = `network ${network} counts more servers than when the plan was made, and no address shows them: another copy of the state may have bought just this; look in the client area, then adopt it or apply again`;
+  return { now: 'blocked', code: 'unlisted_servers', reason };
 }

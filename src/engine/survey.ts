@@ -45,13 +45,14 @@ export async function lookAtOne(
   { read, kinds }: SurveyInput,
   before: World,
   key: ResourceKey,
-): Promise<Pick<World, 'ips' | 'networks' | 'observed'>> {
+): Promise<Pick<World, 'ips' | 'networks' | 'servers' | 'observed'>> {
   const subject = before.subjects.get(key);
   const alone = subject?.parent !== undefined;
   const ips = alone ? before.ips : await read.ips();
   const networks = alone ? before.networks : await read.networks();
+  const servers = subject?.kind === 'server' ? await read.servers?.() : before.servers;
   const observed = await observe(kinds, read, before.subjects, subject === undefined ? [] : [subject]);
-  return { ips, networks, observed };
+  return { ips, networks, observed, ...(servers === undefined ? {} : { servers }) };
 }
 
 /** @throws FenceError where the token belongs to another project than the file. */

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/cli/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
+import { loadProfile as emulatorProfile } from '../../src/emulator/profile.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
@@ -237,6 +239,49 @@ describe('engine: what another copy of the state buys', () => {
 
     expect(count(played)).toEqual([1, 1]);
     expect(codes(report.plan)).toEqual({ 'servers.web': 'unmanaged_resources' });
+  });
+
+  const isolated = `networks:\n  a: {cidr: 10.1.0.0/24}\nservers:\n  db: {${size}, network_interfaces: [a]}\n`;
+
+  test.each([
+    [
+      'its list shows',
+      { profile: loadProfile('operations: {list_servers: {}}', 'profile') },
+      'unmanaged_resources',
+    ],
+    ['only a network tells of', {}, 'unlisted_servers'],
+  ])('while the plan waits, and %s, is not bought again', async (_how, options, code) => {
+    const emulator = { profile: emulatorProfile('operations: {list_servers: {}}') };
+    const played = rig({ ...options, emulator });
+    const network = head + isolated.slice(0, isolated.indexOf('servers'));
+    await played.apply(network);
+    const laptop = await copied(played);
+    const other = played.engine;
+    const spec = load(head + isolated);
+    played.restart(laptop);
+
+    const report = await played.clock.run(
+      played.engine.apply(spec, {
+        approve: async () => {
+          await other.apply(spec, { approve: async () => true });
+          await played.clock.sleep(25 * hour);
+          return true;
+        },
+      }),
+    );
+
+    expect(count(played)).toEqual([1, 0]);
+    expect(codes(report.plan)['servers.db']).toBe(code);
+  });
+
+  test('what the run itself attaches is no sign of it', async () => {
+    const played = rig({ emulator: { readings: { defaultNetworkCard: true } } });
+    const more = ['one', 'two', 'three'].map((name) => `  ${name}: {${size}, network_interfaces: [a]}\n`);
+
+    const report = await played.apply(head + isolated + more.join(''));
+
+    expect(report.outcome).toBe('converged');
+    expect(count(played)).toEqual([4, 0]);
   });
 
   test('under the id of what was vouched for is not bought again', async () => {

@@ -179,7 +179,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'look at what it left, then `vdcsync resolve`',
   ],
   unlisted_servers: [
-    'the state is new, and a network counts more servers than are known to be in it',
+    'a network counts more servers than are known to be in it, and the state is new, or they came while a plan waited',
     '`vdcsync adopt` those of this file by the id that the client area tells, `vdcsync ignore` the others, or `settings: {unmanaged: ignore}`',
   ],
   unmanaged_resources: [

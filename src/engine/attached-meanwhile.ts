@@ -1,0 +1,38 @@
+import type { World } from '../core/kind.ts';
+import type { NetworkId, ServerId } from '../core/resources.ts';
+import type { Run } from './run.ts';
+
+/**
+ * The network that counts more servers than when the plan was made, beside what this file
+ * has put there: a server without a public address shows nowhere else. Writes that are
+ * under way may be the cause of as many. @source API §2
+ */
+export async function attachedMeanwhile(run: Run, world: World): Promise<string | undefined> {
+  if (world.servers !== undefined || run.planned === undefined) return undefined;
+  const rises = await risesSince(run, run.planned, world);
+  const underWay = [...run.intents.values()].filter(
+    ({ verb, kind }) => verb === 'create' && (kind === 'server' || kind === 'network_interface'),
+  ).length;
+  return rises.find(({ rise }) => rise > underWay)?.name;
+}
+
+async function risesSince(run: Run, before: World, now: World) {
+  const then = new Map(before.networks.map(({ id, server_count }) => [id, server_count]));
+  const counts = now.networks.flatMap(({ id, name, server_count }) => {
+    const earlier = then.get(id) ?? 0;
+    return server_count === null ? [] : [{ id, name, rise: server_count - earlier }];
+  });
+  if (!counts.some(({ rise }) => rise > 0)) return [];
+  const own = await cardsOfOwn(run, now);
+  const ownBefore = (network: NetworkId) => before.serversIn(String(network)).length;
+  return counts.map(({ id, name, rise }) => ({ name, rise: rise - own(id) + ownBefore(id) }));
+}
+
+/** Cards are read again wherever a write may have changed them, and do not change by themselves. */
+async function cardsOfOwn({ cache }: Run, world: World): Promise<(network: NetworkId) => number> {
+  const ids = world.subjectsOf('server').flatMap(({ binding }) => binding?.id ?? []);
+  const read = cache.since(0);
+  const cards = await Promise.all(ids.map((id) => read.findNetworkInterfaces(Number(id) as ServerId)));
+  return (network) =>
+    cards.filter((each) => each?.some((card) => !card.public && card.network_id === network)).length;
+}
