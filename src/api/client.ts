@@ -11,6 +11,7 @@ import { type ApiLogger, silent } from './logging.ts';
 import { type Counters, createPipeline } from './pipeline.ts';
 import { createReads } from './reads.ts';
 import { createTaskWatch } from './tasks.ts';
+import { createTokenLevels, type TokenLevel } from './token-level.ts';
 import { createWrites } from './writes.ts';
 
 export interface ClientOptions {
@@ -45,6 +46,8 @@ export interface Client {
    * finding out what a deployment answers. Rejects with `TransportError`.
    */
   probe(path: string): Promise<Answer>;
+  /** What writes have shown of the token as it is now, those of earlier processes included. */
+  tokenLevel(): Promise<TokenLevel>;
   readonly counters: Readonly<Counters>;
   /** How long one exchange can last, in ms of the client's clock: a lost answer is not known before. */
   readonly timeoutMs: number;
@@ -80,10 +83,12 @@ export function createClient(options: ClientOptions): Client {
     apiClock,
     ...(options.onWait === undefined ? {} : { onWait: options.onWait }),
   });
+  const levels = createTokenLevels(options.uses, clock);
   const readsOptions = { baseUrl, pipeline, clock, random, profile, apiClock, logger };
   return {
     reads: (priority, halt) => createReads(readsOptions, priority, halt),
-    writes: createWrites(pipeline, profile),
+    writes: createWrites(pipeline, profile, levels.learn),
+    tokenLevel: () => levels.known(pipeline.token()),
     tasks: createTaskWatch({ reads: createReads(readsOptions, 'poll'), clock, memory: options.uses, logger }),
     probe: (path) => pipeline.exchange({ method: 'GET', path, bucket: 'reads', priority: 'operation' }),
     counters,

@@ -1,7 +1,7 @@
 import { ConfigError } from '../core/errors.ts';
 import { digestOf } from '../core/json.ts';
 import { fitsPath } from '../core/path-id.ts';
-import type { AnsweredTask, WritePort, WriteRequest, WriteResult } from '../core/ports.ts';
+import type { AnsweredTask, WriteName, WritePort, WriteRequest, WriteResult } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { TaskId } from '../core/resources.ts';
 import { TransportError } from '../core/transport.ts';
@@ -25,11 +25,13 @@ import { type BuiltWrite, buildWrite } from './write-requests.ts';
  *
  * @source API §4 rule 5, §7
  */
-export function createWrites(pipeline: Pipeline, profile: ApiProfile): WritePort {
+export function createWrites(pipeline: Pipeline, profile: ApiProfile, learn: Learn = () => {}): WritePort {
   async function send(request: WriteRequest, idempotencyKey: string, token?: string): Promise<WriteResult> {
     try {
       const built = buildWrite(request, profile);
-      return toResult(await pipeline.exchange(toCall(built, idempotencyKey, token)), built);
+      const result = toResult(await pipeline.exchange(toCall(built, idempotencyKey, token)), built);
+      if (token !== undefined) learn(token, request.name, result);
+      return result;
     } catch (error) {
       const reason = error instanceof Error ? printable(error.message) : String(error);
       // The pipeline fails with anything else only before the first byte.
@@ -49,6 +51,9 @@ export function createWrites(pipeline: Pipeline, profile: ApiProfile): WritePort
 
   return { room: (signal) => pipeline.room(signal), send, token: () => pipeline.token(), digest };
 }
+
+/** Told what became of each write that went out under a token known by name. */
+type Learn = (token: string, write: WriteName, result: WriteResult) => void;
 
 function toCall(built: BuiltWrite, idempotencyKey: string, token: string | undefined): Call {
   // A key that the API would not take protects from nothing. @source API §8

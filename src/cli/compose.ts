@@ -3,6 +3,7 @@ import type { Answer } from '../api/answer.ts';
 import { type BudgetWait, readOnlyMemory, type UseMemory } from '../api/budget.ts';
 import { createClient, defaultTimeoutMs, parseBaseUrl } from '../api/client.ts';
 import { type ApiLogger, silent } from '../api/logging.ts';
+import type { TokenLevel } from '../api/token-level.ts';
 import { type Clock, scaledClock } from '../core/clock.ts';
 import type { TokenPlace } from '../core/desired.ts';
 import { ConfigError, StateError } from '../core/errors.ts';
@@ -32,6 +33,8 @@ export interface Session {
   readonly timeScale: number;
   /** One GET of any path, never repeated. */
   readonly probe: (path: string) => Promise<Answer>;
+  /** What writes have shown of the token as it is now. */
+  readonly tokenLevel: () => Promise<TokenLevel>;
   /** Reads at another urgency than `reads`, which yield to everything. */
   readonly readsAs: EngineDeps['reads'];
   readonly profile: ApiProfile;
@@ -158,6 +161,7 @@ async function assemble(
     store,
     reads: client.reads('refresh'),
     probe: client.probe,
+    tokenLevel: client.tokenLevel,
     clock,
     timeScale: profile.timeScale,
     readsAs: client.reads,

@@ -1,5 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
 import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
 import { loadProfile } from '../../src/emulator/profile.ts';
 import { contentsOf, folderWith, inProcess, oneNetwork } from './run.ts';
@@ -10,7 +12,7 @@ let emulator: RunningEmulator;
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  emulator = await startEmulator({ profile: loadProfile(profile) });
+  emulator = await startEmulator({ profile: loadProfile(profile.replace('reads: 60', 'reads: 6000')) });
   emulator.emulator.mutate({ do: 'add_server', name: 'one' });
   env = { VDC_BASE_URL: emulator.baseUrl, VDC_TOKEN: emulator.projects[0]?.tokens.read ?? '' };
 });
@@ -53,6 +55,73 @@ describe('cli: doctor', () => {
     expect(card?.message).toContain('is there, though undocumented');
     expect(new Set(emulator.emulator.requests.map(({ method }) => method))).toEqual(new Set(['GET']));
     expect(contentsOf(cwd)).toEqual(before);
+  });
+
+  test('tells of the documented operations without a payload, and asks each path once', async () => {
+    const asked = emulator.emulator.requests.length;
+    const told = await diagnose(folderWith());
+    const insert = told.findings.find(({ id }) => id === 'probe:insert_iso');
+    expect(insert?.message).toContain('PUT /servers/{id}/iso is there, as the document says');
+    expect(insert?.advice).toContain('body: {iso_id: "{iso_id}"}');
+    const image = told.findings.find(({ id }) => id === 'probe:take_server_image');
+    expect(image?.message).toContain('POST /server-images is there');
+    expect(image?.advice).toContain('{server_id: "{server_id}", name: "{name}"}');
+    const iso = emulator.emulator.requests.slice(asked).filter(({ url }) => url.endsWith('/iso'));
+    expect(iso.map(({ method }) => method)).toEqual(['GET']);
+  });
+
+  test('that a token may write is proven by a write under it, and by no other', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const { readWrite: token = '', read = '' } = emulator.projects[0]?.tokens ?? {};
+    expect((await inProcess(['apply', '--yes'], { cwd, env: { ...env, VDC_TOKEN: token } })).code).toBe(0);
+
+    const level = (told: Told) => told.findings.find(({ id }) => id === 'token_level');
+    expect(level(await diagnose(cwd, { VDC_TOKEN: token }))).toMatchObject({
+      level: 'ok',
+      message: expect.stringMatching(/^the token may write: create_network went through under it at 2/),
+    });
+    expect(level(await diagnose(cwd, { VDC_TOKEN: read }))).toMatchObject({ level: 'unknown' });
+
+    const more = `${oneNetwork}  other: { cidr: 10.21.0.0/24 }\n`;
+    writeFileSync(`${cwd}/vdcsync.yaml`, more);
+    expect((await inProcess(['apply', '--yes'], { cwd, env: { ...env, VDC_TOKEN: read } })).code).not.toBe(0);
+    expect(level(await diagnose(cwd, { VDC_TOKEN: read }))).toMatchObject({
+      level: 'warning',
+      message: expect.stringContaining('refused to it with insufficient_scope'),
+    });
+    expect(level(await diagnose(cwd, { VDC_TOKEN: token }))).toMatchObject({ level: 'ok' });
+    for (const name of readdirSync(`${cwd}/.vdcsync`)) {
+      const kept = readFileSync(`${cwd}/.vdcsync/${name}`).toString('latin1');
+      for (const secret of [token, read]) expect(kept).not.toContain(secret);
+    }
+  });
+
+  test('a clock that races is told by its speed, and what to write', async () => {
+    const racing = await startEmulator({ speed: 60 });
+    const at = { VDC_BASE_URL: racing.baseUrl, VDC_TOKEN: racing.projects[0]?.tokens.read ?? '' };
+    const cwd = folderWith({ 'right.yaml': 'time_scale: 60\n', 'wrong.yaml': 'time_scale: 600\n' });
+    const clock = async (more: Record<string, string> = {}) =>
+      (await diagnose(cwd, { ...at, ...more })).findings.find(({ id }) => id === 'clock');
+    await setTimeout(300);
+    const told = await clock();
+    expect(told).toMatchObject({ level: 'error', message: expect.stringMatching(/about (59|60|61) times/) });
+    expect(told?.advice).toContain('time_scale: N');
+    expect(await clock({ VDCSYNC_API_PROFILE: 'right.yaml' })).toMatchObject({ level: 'ok' });
+    expect(await clock({ VDCSYNC_API_PROFILE: 'wrong.yaml' })).toMatchObject({ level: 'error' });
+    await racing.close();
+  });
+
+  test.each([
+    [429, 'info', 'is there'],
+    [503, 'unknown', 'does not tell'],
+  ])('an answer %i takes no operation for absent', async (status, level, message) => {
+    emulator.emulator.setFaults([
+      faultRule({ path: 'list_servers', times: 1 }, { do: 'answer', status, retryAfter: 1 }),
+    ]);
+    const told = await diagnose(folderWith());
+    emulator.emulator.setFaults([]);
+    const list = told.findings.find(({ id }) => id === 'probe:list_servers');
+    expect(list).toMatchObject({ level, message: expect.stringContaining(message) });
   });
 
   test('an operation that the profile has in the wrong place is a warning', async () => {

@@ -66,8 +66,8 @@ async function checkRemote(
     const all = [
       ...findings,
       ...checkFence(project, wanted, facts.projectId),
-      checkLevel(facts.writes),
-      checkClock(session),
+      await checkLevel(session),
+      await checkClock(session),
       ...(await probeOperations(session)),
       await checkBudgets(session),
     ];

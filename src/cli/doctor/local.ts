@@ -16,8 +16,6 @@ import { type Finding, finding, ok } from './findings.ts';
 /** What the state has to say to the rest of the diagnosis. */
 export interface StateFacts {
   readonly projectId: number | null;
-  /** Newest first. */
-  readonly writes: readonly Intent[];
 }
 
 /** The file, if there is one. */
@@ -99,16 +97,13 @@ export async function checkState(
   flags: CommonFlags,
   io: Io,
 ): Promise<{ findings: Finding[]; facts: StateFacts }> {
-  const nothing: StateFacts = { projectId: null, writes: [] };
+  const nothing: StateFacts = { projectId: null };
   try {
     const location = stateLocation(flags, io);
     const file = location !== ':memory:' && !isUrl(location);
     const store = await openStore(flags, io, 'read');
     try {
-      const facts = {
-        projectId: (await store.info()).projectId,
-        writes: await store.intents({ limit: 100 }),
-      };
+      const facts = { projectId: (await store.info()).projectId };
       const exists = file ? existsSync(location) : facts.projectId !== null;
       return {
         findings: [

@@ -9,6 +9,10 @@ interface Candidate {
   readonly operation: UndocumentedOperation;
   readonly method: string;
   readonly path: string;
+  /** The document has method and path, and leaves the payload open. @source API §4 */
+  readonly tabled?: true;
+  /** The payload that is most likely. */
+  readonly body?: string;
 }
 
 /**
@@ -25,25 +29,41 @@ const candidates: readonly Candidate[] = [
   },
   { operation: 'resize_server', method: 'PUT', path: '/servers/{id}/resources' },
   { operation: 'resize_server', method: 'POST', path: '/servers/{id}/resize' },
+  {
+    operation: 'insert_iso',
+    method: 'PUT',
+    path: '/servers/{id}/iso',
+    tabled: true,
+    body: '{iso_id: "{iso_id}"}',
+  },
   { operation: 'eject_iso', method: 'DELETE', path: '/servers/{id}/iso' },
+  {
+    operation: 'take_server_image',
+    method: 'POST',
+    path: '/server-images',
+    tabled: true,
+    body: '{server_id: "{server_id}", name: "{name}"}',
+  },
   { operation: 'delete_backup', method: 'DELETE', path: '/servers/{id}/backups/{backup}' },
 ];
 
-/** Asks by GET alone, a request for each candidate path. */
+/** Asks by GET alone, once for each candidate path. */
 export async function probeOperations(session: Session): Promise<Finding[]> {
-  const servers = (await session.reads.ips()).flatMap(({ server_id }) => server_id ?? []);
-  const [server] = servers;
+  const attached = (await session.reads.ips()).flatMap(({ server_id }) => server_id ?? []);
+  const server = attached[0] ?? (await session.reads.servers?.())?.[0]?.id;
   const findings: Finding[] = [];
   const values: Record<string, string | number | undefined> = { id: server };
   if (server !== undefined) {
     values.card = (await session.reads.findNetworkInterfaces(server))?.[0]?.id;
     values.backup = (await session.reads.findBackups(server))?.[0]?.id;
   }
+  const asked = new Map<string, Seen>();
   for (const candidate of candidatesFor(session)) {
     const path = filled(candidate.path, values);
     const enabled = session.profile.operations[candidate.operation] !== undefined;
-    const judged = path === undefined ? untried(candidate) : await judge(session, candidate, path, enabled);
-    findings.push(judged);
+    const seen = path === undefined ? undefined : (asked.get(path) ?? (await look(session, path)));
+    if (path !== undefined && seen !== undefined) asked.set(path, seen);
+    findings.push(seen === undefined ? untried(candidate) : judge(candidate, seen, enabled));
   }
   findings.push(
     finding(
@@ -91,44 +111,62 @@ function untried({ operation, method, path }: Candidate): Finding {
   );
 }
 
-async function judge(
-  session: Session,
-  candidate: Candidate,
-  path: string,
-  enabled: boolean,
-): Promise<Finding> {
-  const { operation, method, path: pattern } = candidate;
-  const id = `probe:${operation}`;
-  const what = `${method} ${pattern}`;
-  let answer: Answer;
+/** What a GET of a path gave: an answer, or the code of why there is none. */
+type Seen = Answer | { readonly lost: string };
+
+async function look({ probe }: Session, path: string): Promise<Seen> {
   try {
-    answer = await session.probe(path);
+    const answer = await probe(path);
+    // Its budget is closed until it is over, so that the second one waits.
+    return answer.status === 429 ? await probe(path) : answer;
   } catch (error) {
     if (!(error instanceof TransportError)) throw error;
-    return finding(id, 'unknown', `${what}: no answer (${error.code})`);
+    return { lost: error.code };
   }
-  if (answers(answer, method)) {
-    if (enabled) return ok(id, `${what} is there, and the API profile enables ${operation}`);
-    const template = `${operation}: {method: ${method}, path: "${pattern.replace('{id}/', '{server_id}/').replace(/\{(card|backup)\}/, '{id}')}"}`;
-    const unsure = method === 'GET' ? '' : "; what it takes and does the API's owner has to confirm";
-    return finding(
-      id,
-      'info',
-      `${what} is there, though undocumented${unsure}`,
-      `to use it, write into the API profile: operations: {${template}}`,
-    );
-  }
-  const [level, advice] = enabled
-    ? (['warning', 'the API profile enables it there: correct its path, or take it out'] as const)
-    : (['info', null] as const);
-  return finding(
-    id,
-    level,
-    `${what} is not there (${answer.status}${answer.allow === undefined ? '' : `, takes ${answer.allow.join(', ')}`})`,
-    advice,
-  );
 }
 
-function answers(answer: Answer, method: string): boolean {
-  return method === 'GET' ? answer.status === 200 : (answer.allow?.includes(method) ?? false);
+function judge(candidate: Candidate, seen: Seen, enabled: boolean): Finding {
+  const { operation, method, path, tabled = false } = candidate;
+  const id = `probe:${operation}`;
+  const what = `${method} ${path}`;
+  if ('lost' in seen) return finding(id, 'unknown', `${what}: no answer (${seen.lost})`);
+  const { status, allow } = seen;
+  const takes = allow === undefined ? '' : `, takes ${allow.join(', ')}`;
+  switch (verdictOf(seen, method)) {
+    case 'there':
+      if (enabled) return ok(id, `${what} is there, and the API profile enables ${operation}`);
+      return finding(id, 'info', `${what} is there, ${unsure(candidate)}`, entryFor(candidate));
+    case 'unknown':
+      return finding(id, 'unknown', `${what}: its path answers GET with ${status}, which does not tell`);
+    case 'absent': {
+      const message = `${what} is not there (${status}${takes})${tabled ? ', though the document has it' : ''}`;
+      return enabled
+        ? finding(
+            id,
+            'warning',
+            message,
+            'the API profile enables it there: correct its path, or take it out',
+          )
+        : finding(id, 'info', message);
+    }
+  }
+}
+
+function unsure({ method, tabled }: Candidate): string {
+  if (tabled) return "as the document says; with which payload the API's owner has to confirm";
+  return method === 'GET'
+    ? 'though undocumented'
+    : "though undocumented; what it takes and does the API's owner has to confirm";
+}
+
+function entryFor({ operation, method, path, body }: Candidate): string {
+  const named = path.replace(/\{id\}(?=\/)/, '{server_id}').replace(/\{(card|backup)\}/, '{id}');
+  const payload = body === undefined ? '' : `, body: ${body}`;
+  return `to use it, write into the API profile: operations: {${operation}: {method: ${method}, path: "${named}"${payload}}}`;
+}
+
+function verdictOf({ status, allow }: Answer, method: string): 'there' | 'absent' | 'unknown' {
+  if (allow !== undefined) return allow.includes(method) ? 'there' : 'absent';
+  if (status === 200 && method === 'GET') return 'there';
+  return status === 404 || status === 405 ? 'absent' : 'unknown';
 }

@@ -1,6 +1,5 @@
 import { ApiProblem } from '../../core/errors.ts';
 import type { Project } from '../../core/resources.ts';
-import type { Intent } from '../../core/state.ts';
 import { TransportError } from '../../core/transport.ts';
 import type { Session } from '../compose.ts';
 import { moment, span } from '../render/values.ts';
@@ -84,58 +83,74 @@ export function checkFence(project: Project, wanted: number | undefined, recorde
 
 /**
  * No documented read shows a token's level, and asking with a write is no way to find
- * out: what was sent against expectation could have its effect. So the past has to tell.
+ * out: what was sent against expectation could have its effect. So what this very token
+ * has done has to tell.
  *
  * @source API §5
  */
-export function checkLevel(writes: readonly Intent[]): Finding {
-  const last = writes.find(
-    ({ outcome, detail }) => outcome === 'done' || /403|insufficient_/.test(detail ?? ''),
-  );
+export async function checkLevel({ tokenLevel }: Session): Promise<Finding> {
+  const { passed, refused } = await tokenLevel();
   const cannot = 'no read of the API shows whether the token may write';
-  if (last === undefined) {
+  if (refused !== undefined && (passed === undefined || refused.at > passed.at)) {
+    return finding(
+      'token_level',
+      'warning',
+      `${cannot}; ${refused.write} at ${moment(refused.at)} was refused to it with ${refused.code ?? 'no code'}`,
+      'apply needs a token for reading and writing, and a team member with the permission',
+    );
+  }
+  if (passed === undefined) {
     return finding(
       'token_level',
       'unknown',
-      `${cannot}, and no write was ever answered`,
+      `${cannot}, and this state knows of no write under this one`,
       'the first apply tells; plan needs a read token only',
     );
   }
-  const when = moment(last.lastSentAt);
-  if (last.outcome === 'done') {
-    return ok(
-      'token_level',
-      `${cannot}; the last one, ${last.verb} ${last.key} at ${when}, was carried out, with the token of that time`,
-    );
-  }
-  return finding(
+  return ok(
     'token_level',
-    'warning',
-    `${cannot}; ${last.verb} ${last.key} at ${when} was refused: ${last.detail}`,
-    'apply needs a token for reading and writing, and a team member with the permission',
+    `the token may write: ${passed.write} went through under it at ${moment(passed.at)}`,
   );
 }
 
 const secondMs = 1000;
 
 /** The local clock beside the `Date` of the last answer. @assumption A35 */
-export function checkClock({ reads, clock, timeScale }: Session): Finding {
-  if (timeScale !== 1)
+export async function checkClock(session: Session): Promise<Finding> {
+  const { reads, clock, timeScale } = session;
+  const skew = clock.now() - reads.apiNow();
+  if (timeScale === 1 && Math.abs(skew) <= 5 * secondMs)
+    return ok('clock', 'the local clock agrees with that of the API');
+  const speed = await apiSpeed(session);
+  if (Math.abs(speed - timeScale) > Math.max(speedErrorAtMost, timeScale / 10)) {
     return finding(
       'clock',
-      'unknown',
-      `the API's clock runs ${timeScale} times faster, so clocks cannot be compared`,
+      'error',
+      `the API's clock runs about ${Math.round(speed)} times as fast as this machine's, and the client counts on ${timeScale}`,
+      speed > 1 + speedErrorAtMost
+        ? `write \`time_scale: N\` into the API profile, with the N of \`emulator --speed N\`: some ${Math.round(speed)}`
+        : 'take `time_scale` out of the API profile',
     );
-  const skew = clock.now() - reads.apiNow();
-  const told = `the local clock is ${span(Math.abs(skew))} ${skew < 0 ? 'behind' : 'ahead of'} the API's`;
-  if (Math.abs(skew) <= 5 * secondMs) return ok('clock', 'the local clock agrees with that of the API');
-  const level = Math.abs(skew) > 10 * 60 * secondMs ? 'error' : 'warning';
+  }
+  if (timeScale !== 1)
+    return ok('clock', `the API's clock runs ${timeScale} times faster, as the API profile says`);
   return finding(
     'clock',
-    level,
-    told,
-    'set the clock by NTP: how old a key is, and what history says, goes by it (an emulator with --speed N wants `time_scale: N` in the API profile)',
+    Math.abs(skew) > 10 * 60 * secondMs ? 'error' : 'warning',
+    `the local clock is ${span(Math.abs(skew))} ${skew < 0 ? 'behind' : 'ahead of'} the API's`,
+    'set the clock by NTP: how old a key is, and what history says, goes by it',
   );
+}
+
+/** `Date` tells whole seconds, so that over one second it is wrong by one at most. */
+const speedErrorAtMost = 1.5;
+
+async function apiSpeed({ reads, probe, clock, timeScale }: Session): Promise<number> {
+  await probe('/project');
+  const [api, own] = [reads.apiNow(), clock.monotonic()];
+  await clock.sleep(secondMs * timeScale);
+  await probe('/project');
+  return (reads.apiNow() - api) / ((clock.monotonic() - own) / timeScale);
 }
 
 /** What this state has sent lately under this token. Other users of the token are not seen. */

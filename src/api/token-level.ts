@@ -1,0 +1,60 @@
+import type { Clock } from '../core/clock.ts';
+import type { WriteName, WriteResult } from '../core/ports.ts';
+import type { UseMemory } from './budget.ts';
+
+/** What the API's answers to writes have shown of one token. */
+export interface TokenLevel {
+  /** The first write of a process that it has let through. */
+  readonly passed?: ShownBy;
+  /** The last that it has refused for want of level or permission. */
+  readonly refused?: ShownBy & { readonly code: string | null };
+}
+
+/** `at` is wall time in ms. */
+export interface ShownBy {
+  readonly at: number;
+  readonly write: WriteName;
+}
+
+/**
+ * No read shows a token's level, so what writes have shown of it is kept, under the name that
+ * the token's budget has too: a hash, of which no token can be made.
+ *
+ * @source API §5 rules 4, 5, 6
+ */
+export function createTokenLevels(memory: UseMemory, clock: Clock) {
+  const shown = new Set<string>();
+
+  return {
+    /** `token` is the name of the one that the write went out under. Never fails: it costs a hint, and nothing else. */
+    learn(token: string, write: WriteName, result: WriteResult): void {
+      // What is replayed was let through or refused under whatever token that was.
+      if (result.type !== 'answer' || result.replayed) return;
+      const passed = result.status >= 200 && result.status < 300;
+      const code = result.code ?? null;
+      if (!passed && result.status !== 403) return;
+      const name = noteName(token, passed ? 'passed' : 'refused');
+      const once = passed ? name : `${name} ${write} ${code}`;
+      if (shown.has(once)) return;
+      shown.add(once);
+      const at = clock.now();
+      void memory.putNote(name, passed ? { at, write } : { at, write, code }).catch(() => {});
+    },
+    async known(token: string): Promise<TokenLevel> {
+      const [seen, refused] = await Promise.all([
+        memory.note(noteName(token, 'passed')),
+        memory.note(noteName(token, 'refused')),
+      ]);
+      return {
+        ...(seen === undefined ? {} : { passed: seen as unknown as ShownBy }),
+        ...(refused === undefined
+          ? {}
+          : { refused: refused as unknown as NonNullable<TokenLevel['refused']> }),
+      };
+    },
+  };
+}
+
+function noteName(token: string, what: 'passed' | 'refused'): string {
+  return `token:${token}:${what}`;
+}
