@@ -47,9 +47,11 @@ export async function apply(
   /** Of earlier runs. */
   const unsettled: OperationResult[] = [];
 
-  /** To the monthly bill, by what is done. */
-  const added: string[] = [];
-  const before = (): Before => ({ deletions: deletions(results), increase: sumDecimals(added) });
+  const added: Added[] = [];
+  const before = (): Before => ({
+    deletions: deletions(results),
+    increase: sumDecimals(added.map((each) => amountOf(run, each))),
+  });
 
   /** Told by the plans of this run: once a resource has gone, nothing shows what it left. */
   const leftBilled = new Set<string>();
@@ -83,7 +85,7 @@ export async function apply(
         await settleMoves(run);
         lookSince = deps.clock.monotonic();
       }
-      planned = await nextPlan(run, options, lookSince, before());
+      planned = await nextPlan(run, options, lookSince, before);
       const { plan } = planned;
       for (const each of plan.cost.left_billed) leftBilled.add(each);
       deps.onEvent?.({ type: 'planned', at: deps.clock.now(), round, plan });
@@ -122,7 +124,7 @@ export async function apply(
         ...done.flatMap((result) => (hasEffect(run, result) ? (prices.get(idOf(result)) ?? []) : [])),
       );
       if (!run.stop.aborted && !done.some(isProgress)) {
-        const { plan: rest } = await nextPlan(run, options, lookSince, before());
+        const { plan: rest } = await nextPlan(run, options, lookSince, before);
         return report(
           done.some(hasFailed) ? 'failed' : 'blocked',
           withFindings(run, rest, found(rest), options.destroy === true),
@@ -148,13 +150,32 @@ interface Before {
   readonly increase: string;
 }
 
+/** To the monthly bill, by what was done. */
+interface Added {
+  readonly key: ResourceKey;
+  /** Decimal text. */
+  readonly most: string;
+  /** The file left a choice, and what was bought may be cheaper. */
+  readonly chosen: boolean;
+}
+
+/** What was bought tells its price once it is seen. */
+function amountOf({ world, deps }: Run, { key, most, chosen }: Added): string {
+  const subject = world.subjects.get(key);
+  if (!chosen || subject?.binding === undefined) return most;
+  const price = deps.kinds.get(subject.kind)?.priceNow?.(subject, world.observed.get(key), world);
+  return price !== undefined && 'known' in price ? price.known : most;
+}
+
 /** What each operation changes of the monthly bill, as things are before it. */
-function pricesOf(run: Run, plan: Plan, may: ReadonlySet<OperationId>): ReadonlyMap<OperationId, string> {
+function pricesOf(run: Run, plan: Plan, may: ReadonlySet<OperationId>): ReadonlyMap<OperationId, Added> {
   return new Map(
     plan.operations.flatMap(({ id, key, verb }) => {
       const subject = run.world.subjects.get(key);
       if (subject === undefined || !may.has(id) || (verb !== 'create' && verb !== 'delete')) return [];
-      return [[id, halves(draftOne(run.deps.kinds, run.world, subject).diff)[verb]] as const];
+      const { diff } = draftOne(run.deps.kinds, run.world, subject);
+      const chosen = verb === 'create' && diff.dearest !== undefined;
+      return [[id, { key, most: halves(diff)[verb], chosen }] as const];
     }),
   );
 }
@@ -203,14 +224,15 @@ async function nextPlan(
   run: Run,
   options: ApplyOptions,
   lookSince: number | undefined,
-  before: Before,
+  before: () => Before,
 ): Promise<Planned> {
   if (!run.halt.aborted && lookSince !== undefined) {
     run.cache.forgetLists();
     await run.look(run.repeating === undefined ? lookSince : 0);
   }
   run.planned = run.world;
-  return planFor(run, options.destroy ?? false, before.deletions, before.increase);
+  const { deletions, increase } = before();
+  return planFor(run, options.destroy ?? false, deletions, increase);
 }
 
 function deletions(results: readonly OperationResult[]): number {

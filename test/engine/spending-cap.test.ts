@@ -36,4 +36,18 @@ describe('engine: settings.max_monthly_increase', () => {
     expect(report.blocked.map(({ code }) => code)).toEqual(['max_monthly_increase']);
     expect(bought(played)).toHaveLength(1);
   });
+
+  test('goes by what was bought, once that is known', async () => {
+    const played = rig();
+    played.emulator.mutate({ do: 'add_ip', pool: 'gpu' });
+    const ips = `${head.replace('1000', '2000')}ips:\n  web: {server_type_id: 8}\n`;
+    await played.apply(ips);
+
+    const report = await played.apply(
+      `${ips}servers:\n  a: {${gpu}, gpu_package: [l40s-1, l40s-2], public_ipv4: {reuse: true}}\n  b: {${gpu}, gpu_package: l40s-1, public_ipv4: {ip: web}}\n`,
+    );
+
+    expect(report.blocked).toEqual([]);
+    expect(bought(played)).toHaveLength(2);
+  });
 });
