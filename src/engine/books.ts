@@ -4,6 +4,7 @@ import type { Intent, StateChange } from '../core/state.ts';
 import { isOvertaken, type Planned, type Release } from '../plan/build.ts';
 import { isSelected } from '../plan/selection.ts';
 import { block, close } from './endings.ts';
+import { forgetGone } from './forget-gone.ts';
 import { planFor } from './look.ts';
 import { letGo, released } from './release.ts';
 import type { Run } from './run.ts';
@@ -17,6 +18,7 @@ export async function keepBooks(run: Run, planned: Planned): Promise<void> {
   await run.deps.store.claimProject(run.desired.projectId);
   await run.keepMoves();
   await rememberStrangers(run, planned);
+  await forgetGone(run);
   await closeOvertaken(run, plan);
   const changes = [...flagChanges(run), ...(await releaseChanges(run, releases))];
   if (changes.length > 0) await run.change(changes);

@@ -1,3 +1,4 @@
+import type { Json } from '../core/json.ts';
 import type { ServerId } from '../core/resources.ts';
 import type { Binding, StateStore } from '../core/state.ts';
 import type { Planned } from '../plan/build.ts';
@@ -101,7 +102,7 @@ export async function vouchFor(
   const settled = settles || before.settled === true;
   const same = all.size === before.servers.length && names.size === before.addresses.length;
   if (same && settled === (before.settled === true)) return;
-  await deps.store.putNote(vouchedNote, { servers: [...all], addresses: [...names], settled });
+  await putVouched(deps.store, { ...before, servers: [...all], addresses: [...names], settled });
 }
 
 /** A server that a key stands for from now on is this file's, whatever was said of it before. */
@@ -112,15 +113,19 @@ export async function takeBack(
   const before = await vouchedBy(deps.store);
   if (kind !== 'server' || before === undefined || !before.servers.includes(Number(id))) return;
   const theirs = new Set(world.ipsOf(id).map(nameOf));
-  await deps.store.putNote(vouchedNote, {
+  await putVouched(deps.store, {
+    ...before,
     servers: before.servers.filter((each) => each !== Number(id)),
     addresses: before.addresses.filter((name) => !theirs.has(name)),
-    settled: before.settled === true,
   });
 }
 
-async function vouchedBy(store: StateStore): Promise<Vouched | undefined> {
+export async function vouchedBy(store: StateStore): Promise<Vouched | undefined> {
   return (await store.note(vouchedNote)) as Vouched | undefined;
+}
+
+export function putVouched(store: StateStore, vouched: Vouched): Promise<void> {
+  return store.putNote(vouchedNote, vouched as unknown as Json);
 }
 
 /** Servers and addresses that the file says are not managed, that the state lets go of, or that a deletion leaves. */

@@ -36,6 +36,8 @@ export interface Vouched {
   readonly addresses: readonly string[];
   /** Whoever is not vouched for came later: the project was seen without other strangers, or the file ignored them. */
   readonly settled?: boolean;
+  /** Those that lists lacked, by server id or address name, and when that was first seen, wall ms. */
+  readonly missed?: Readonly<Record<string, number>>;
 }
 
 /** What is nobody's new one, by kind. */

@@ -5,7 +5,7 @@ import type { Plan } from '../../src/core/plan.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { loadProfile as emulatorProfile } from '../../src/emulator/profile.ts';
 import { memoryState } from '../../src/state/memory.ts';
-import { load, type Rig, rig } from '../support/rig.ts';
+import { load, type Rig, type RigOptions, rig } from '../support/rig.ts';
 
 const hour = 3_600_000;
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -303,6 +303,56 @@ describe('engine: what another copy of the state buys', () => {
 
     expect(project(played).servers).toHaveLength(1);
     expect(codes(report.plan)).toEqual({ 'servers.web': 'unmanaged_resources' });
+  });
+});
+
+describe('engine: a stranger that was vouched for and is gone', () => {
+  const vouched = async ({ store }: Rig) => {
+    const { servers, addresses } = (await store.note('vouched_for')) as Record<string, unknown[]>;
+    return [servers, addresses];
+  };
+  const theirs = async (more: RigOptions = {}) => {
+    const played = rig({ ...more, emulator: { readings: { reuseIds: true }, ...more.emulator } });
+    played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+    await played.clock.run(played.engine.ignore(load(head), ['2001']));
+    await played.apply(head);
+    return played;
+  };
+  const addressless = { profile: loadProfile('operations: {list_servers: {}}', 'profile') };
+  const emulator = { profile: emulatorProfile('operations: {list_servers: {}}') };
+
+  test('is known no more after two looks, and its id is a stranger’s again', async () => {
+    const played = await theirs({ ...addressless, emulator });
+    const [address] = project(played).ips;
+    played.emulator.mutate({ do: 'delete_server', id: 2001 });
+    played.emulator.mutate({ do: 'delete_ip', id: Number(address?.id) });
+    await played.apply(head);
+    await played.clock.advance(hour / 2);
+    await played.apply(head);
+    expect(await vouched(played)).toEqual([[2001], [`5001 ${address?.address}`]]);
+    await played.clock.advance(hour);
+    await played.apply(head);
+    expect(await vouched(played)).toEqual([[], []]);
+
+    const { nextId } = played.emulator.world as { nextId: { server: number } };
+    nextId.server = 2001;
+    played.emulator.mutate({ do: 'add_server', name: 'copy', public: false });
+
+    expect((await played.plan(head)).warnings.map(({ message }) => message).join()).toContain('server 2001');
+  });
+
+  test('stays known as long as a read of its own shows it', async () => {
+    const played = await theirs();
+    const [address] = project(played).ips;
+    played.emulator.mutate({ do: 'delete_ip', id: Number(address?.id) });
+    for (let day = 0; day < 3; day++) {
+      await played.apply(head);
+      await played.clock.advance(2 * hour);
+    }
+
+    const [servers] = await vouched(played);
+
+    expect(servers).toEqual([2001]);
   });
 });
 
