@@ -163,7 +163,10 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .argument('<key>', 'such as servers.web-1')
     .option('--adopt <id>', 'it did happen, and made this')
     .option('--absent', 'it did not happen; or what was bound is gone, and its id used again')
-    .option('--abandon', 'forget it, whatever it did')
+    .option(
+      '--abandon',
+      'forget it, whatever it did; or try a replacement again that an earlier refusal still holds back',
+    )
     .addOption(textOrJson())
     .action(async (key: string, flags: ResolveFlags) => {
       const { resolve } = await import('./commands/settle.ts');

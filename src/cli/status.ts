@@ -3,6 +3,7 @@ import { parseKey } from '../core/keys.ts';
 import type { Blocked, MonthlyCost, Plan, Verb, Warning } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
+import { waysOut } from '../plan/open-writes.ts';
 import { tellsDifference } from './render/plan-groups.ts';
 
 /** `unknown`: the API was not looked at. `differs`: the plan has an operation on it. */
@@ -150,14 +151,10 @@ function standingOf(binding: Binding, { intents, plan }: StatusFacts, blocked: r
 }
 
 /** As a plan tells it, for when there is no plan. */
-function blockedIntent({ key, verb, phase, blocked }: Intent): Blocked[] {
+function blockedIntent(intent: Intent): Blocked[] {
+  const { key, verb, phase, blocked } = intent;
   if (phase !== 'blocked' || blocked === undefined) return [];
-  const candidates = blocked.candidates.length > 0 || verb !== 'create' ? blocked.candidates : ['ID'];
-  const commands = [
-    ...candidates.map((id) => `vdcsync resolve ${key} --adopt ${id}`),
-    `vdcsync resolve ${key} --absent`,
-  ];
-  return [{ key, verb, code: blocked.code, reason: blocked.reason, resolve: commands.join(' | ') }];
+  return [{ key, verb, code: blocked.code, reason: blocked.reason, resolve: waysOut(intent).join(' | ') }];
 }
 
 /** A creation that is not settled yet may cost money already. */

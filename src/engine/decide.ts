@@ -60,10 +60,14 @@ async function liftHold(run: Run, key: ResourceKey): Promise<string | undefined>
 }
 
 /** What is known of what a write made is named, for nothing is bound to it. */
-function leftBehind({ world }: Run, { verb, kind, resourceId }: Intent): string {
+function leftBehind({ world }: Run, { verb, kind, resourceId, blocked }: Intent): string {
   if (verb !== 'create') return 'What it stands for stays bound, as it is.';
-  if (resourceId === undefined) return "What it may have made is nobody's, and is billed if it is there.";
   const noun = kind === 'ip' ? 'address' : kind.replaceAll('_', ' ');
+  if (resourceId === undefined) {
+    const seen = (blocked?.candidates ?? []).map((id) => (kind === 'ip' ? world.ip(id)?.address : id) ?? id);
+    const what = seen.length === 0 ? '' : ` (${noun} ${seen.join(', ')} came since)`;
+    return `What it may have made${what} is nobody's, and is billed if it is there.`;
+  }
   const name = kind === 'ip' ? world.ip(resourceId)?.address : resourceId;
   const held = kind === 'server' ? world.ipsOf(resourceId).map(({ address }) => address) : [];
   const what = [`${noun} ${name ?? resourceId}`, ...held.map((address) => `address ${address}`)].join(

@@ -1,6 +1,7 @@
 import type { Operation, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
 import type { Intent } from '../core/state.ts';
+import { unresolvedBeside } from './replacement.ts';
 import type { Run } from './run.ts';
 
 /** What this run found in the way belongs into its last plan, also where a fresh look does not show it. */
@@ -17,15 +18,38 @@ export function withFindings(
     // Of what is under way a diff knows nothing: what it did already looks like somebody else's.
     const better = open === undefined || open.phase === 'blocked' ? planned.get(key) : undefined;
     if (outcome !== 'blocked' || better !== undefined) return [];
-    return [{ key, verb, code, reason: detail, resolve: wayOut(open, destroy ? 'destroy' : 'apply') }];
+    const cause = firstOf(run, { key, verb, code });
+    const again = `${cause === undefined ? '' : `${cause}; then `}vdcsync ${destroy ? 'destroy' : 'apply'}`;
+    const resolve = wayOut(open, cause === undefined ? `${again} (once the cause is gone)` : again);
+    return [{ key, verb, code, reason: detail, resolve }];
   });
   const told = new Set(further.map(({ key }) => key));
   const blocked = [...plan.blocked.filter(({ key }) => !told.has(key)), ...further];
   return { ...plan, blocked, summary: { ...plan.summary, blocked: blocked.length } };
 }
 
-function wayOut(open: Intent | undefined, command: 'apply' | 'destroy'): string {
-  const again = `vdcsync ${command} (once the cause is gone)`;
+/** What has to be done before it can be tried again, where that is known. */
+function firstOf(
+  run: Run,
+  { key, verb, code }: Pick<OperationResult, 'key' | 'verb'> & { readonly code: string },
+): string | undefined {
+  switch (code) {
+    case 'unresolved_create': {
+      const kind = run.world.subjects.get(key)?.kind;
+      // Of a replacement it is the creation that has to wait.
+      const other = kind && unresolvedBeside(run, { kind, verb: verb === 'delete' ? 'create' : verb });
+      return other && `vdcsync resolve ${other.key}, as is said there`;
+    }
+    case 'insufficient_scope':
+      return 'use a token that may write (vdcsync doctor tells what this one may)';
+    case 'insufficient_privileges':
+      return 'use a token that may do this, or have it permitted in the client area';
+    default:
+      return undefined;
+  }
+}
+
+function wayOut(open: Intent | undefined, again: string): string {
   if (open === undefined || open.phase === 'waiting') return again;
   const adopt =
     open.verb === 'create' ? [`vdcsync resolve ${open.key} --adopt ${open.resourceId ?? 'ID'}`] : [];

@@ -61,13 +61,21 @@ export function unresolvedCreate(
   run: Run,
   operation: Pick<Operation, 'kind' | 'verb'>,
 ): Progress | undefined {
-  if (operation.verb !== 'create') return undefined;
-  const listOf = (name: Operation['kind']) => run.kindOf(name).seenAmong ?? name;
-  const other = [...run.intents.values()].find(
-    ({ kind, verb, ambiguous }) => verb === 'create' && ambiguous && listOf(kind) === listOf(operation.kind),
-  );
+  const other = unresolvedBeside(run, operation);
   if (other === undefined) return undefined;
   if (other.phase !== 'blocked') return { now: 'again', afterMs: 5_000 };
   const reason = `it is not known whether ${other.key} was created`;
   return { now: 'blocked', code: 'unresolved_create', reason };
+}
+
+/** The creation that is unresolved, where the operation is one that shows in the same list. */
+export function unresolvedBeside(run: Run, operation: Pick<Operation, 'kind' | 'verb'>): Intent | undefined {
+  const listOf = (name: Operation['kind']) => run.kindOf(name).seenAmong ?? name;
+  return [...run.intents.values()].find(
+    ({ kind, verb, ambiguous }) =>
+      operation.verb === 'create' &&
+      verb === 'create' &&
+      ambiguous &&
+      listOf(kind) === listOf(operation.kind),
+  );
 }

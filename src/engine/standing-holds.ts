@@ -89,7 +89,8 @@ function since({ at, reason }: StandingHold): string {
 function liftedBy({ scope, code }: StandingHold, next: string): string {
   const apply = `then ${next}`;
   if (scope === 'spending') return `pay what is due, or have the project made Active again; ${apply}`;
-  if (code === 'insufficient_scope') return `use a token that may write; ${apply}`;
+  if (code === 'insufficient_scope')
+    return `use a token that may write (vdcsync doctor tells what this one may); ${apply}`;
   return scope === 'operation'
     ? `use a token that may do this, or have it permitted; ${apply}`
     : `use another token; ${apply}`;

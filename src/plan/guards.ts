@@ -186,7 +186,11 @@ function prune({ subject, diff }: Draft, { world, destroy }: GuardInput): Object
     verb: 'delete',
     code: 'prune_disabled',
     reason: `${subject.key} is not in the file any more, and settings.prune is false`,
-    resolve: 'write `settings: {prune: true}` to have it deleted, or put its entry back',
+    resolve: [
+      'write `settings: {prune: true}` (to have it deleted)',
+      `vdcsync forget ${subject.key} (to keep it, managed no more)`,
+      'put its entry back',
+    ].join(' | '),
   };
 }
 

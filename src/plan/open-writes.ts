@@ -2,23 +2,52 @@ import type { World } from '../core/kind.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 
+/** A write that is left to a person; `taken`: what it would make has come to be by another hand. */
 export function blockedIntent(intent: Intent, world: World, taken: Blocked | undefined): Blocked[] {
   if (intent.phase !== 'blocked' || intent.blocked === undefined) return [];
-  const { code, candidates, until } = intent.blocked;
-  const reason = [intent.blocked.reason, ...(taken === undefined ? [] : [taken.reason])].join('; ');
-  const position = world.subjects.get(intent.key)?.desired?.position;
+  const { key, verb, blocked } = intent;
+  const position = world.subjects.get(key)?.desired?.position;
   const where = position === undefined ? 'the file' : `${position.file}:${position.line}:${position.column}`;
-  // What was seen then may be another's, and its own may have come to be seen since.
-  const adoptable = intent.verb === 'create' ? [...candidates, 'ID'] : [];
+  const reason = [blocked.reason, ...(taken === undefined ? [] : [taken.reason]), ...alone(intent, world)];
+  const commands = waysOut(intent, where, taken !== undefined);
+  return [{ key, verb, code: blocked.code, reason: reason.join('; '), resolve: commands.join(' | ') }];
+}
+
+/** What settles a blocked write, each way with when to take it. */
+export function waysOut({ key, verb, blocked }: Intent, where = 'the file', taken = false): string[] {
+  const { candidates = [], until } = blocked ?? {};
+  const say = (word: string, when: string) => `vdcsync resolve ${key} --${word} (${when})`;
   // A deletion has no entry to be corrected; where its resource is still there it is given up, and asked for anew.
-  const file = until === 'file' && intent.verb !== 'delete';
-  const commands = [
-    ...(file ? [`correct the entry at ${where}`] : []),
-    ...(file && taken === undefined
-      ? []
-      : adoptable.map((id) => `vdcsync resolve ${intent.key} --adopt ${id}`)),
-    `vdcsync resolve ${intent.key} --absent`,
-    ...(intent.verb === 'delete' ? [`vdcsync resolve ${intent.key} --abandon`] : []),
+  if (verb === 'delete') {
+    return [say('absent', 'if the client area shows it gone'), say('abandon', 'if it is still there')];
+  }
+  const refused = until === 'file';
+  const adoptable = verb === 'create' && (!refused || taken);
+  // What was seen then may be another's, and its own may have come to be seen since.
+  const other = candidates.length === 0 ? 'it is there' : 'it is another';
+  return [
+    ...(refused ? [`correct the entry at ${where}`] : []),
+    ...(adoptable
+      ? [
+          ...candidates.map((id) => say(`adopt ${id}`, 'if the client area shows that this is it')),
+          say('adopt ID', `if ${other}: the client area tells its id`),
+        ]
+      : []),
+    say('absent', refused ? 'to have it tried again as it is' : absentWhen[verb]),
   ];
-  return [{ key: intent.key, verb: intent.verb, code, reason, resolve: commands.join(' | ') }];
+}
+
+const absentWhen = {
+  create: "only if it is not in the provider's client area: else the next apply makes a second one",
+  update: 'if it had no effect: the next apply sends it again',
+  adopt: 'if it is not there',
+};
+
+/** One candidate is proof where nobody else creates. */
+function alone({ verb, blocked }: Intent, { settings }: World): string[] {
+  const one = verb === 'create' && blocked?.code === 'outcome_unknown' && blocked.candidates.length === 1;
+  if (!one || settings.exclusive) return [];
+  return [
+    '`settings: {exclusive: true}` lets such be decided without a person, where nobody else creates here',
+  ];
 }

@@ -55,6 +55,23 @@ describe('cli: rehearse', () => {
     expect([0, 1]).toContain(code);
   });
 
+  test('says where `exclusive` would spare a person', async () => {
+    const file = (settings: string) =>
+      folderWith({ 'vdcsync.yaml': `version: 1\nproject: {id: 4711}\n${settings}ips: {web: {}}\n` });
+    const played = (cwd: string, ...more: string[]) =>
+      inProcess(['rehearse', '--crashes', '0', ...more], { cwd });
+
+    const [open, ours] = [file(''), file('settings: {exclusive: true}\n')];
+
+    expect((await played(open)).stdout).toMatch(
+      /\d+ of those need nobody with `settings: \{exclusive: true\}`/,
+    );
+    expect((await played(ours)).stdout).not.toContain('of those need nobody');
+    const told = JSON.parse((await played(open, '--format', 'json')).stdout);
+    expect(told.settled_by_exclusive).toBeGreaterThan(0);
+    expect(told.settled_by_exclusive).toBeLessThanOrEqual(told.needed_a_person);
+  });
+
   test('an invalid file is told as validate tells it', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': 'version: 1\nproject: {id: 1}\nservers: {a: {core: 1}}\n' });
     const { code, stderr } = await inProcess(['rehearse'], { cwd });

@@ -92,7 +92,9 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
     expect(text).not.toContain('**bold**');
     expect(text).not.toContain('@somebody');
     expect(text).not.toContain('\u001b');
-    expect(text).toContain('`vdcsync resolve networks.x --adopt 3` or `vdcsync resolve networks.x --absent`');
+    expect(text).toContain(
+      '`vdcsync resolve networks.x --adopt 3`  \n  or `vdcsync resolve networks.x --absent`',
+    );
   });
 
   test('compares lists of rules rule by rule', () => {

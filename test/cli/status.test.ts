@@ -56,8 +56,7 @@ describe('status', () => {
         verb: 'create',
         code: 'ambiguous',
         reason: 'two candidates',
-        resolve:
-          'vdcsync resolve servers.d --adopt 4 | vdcsync resolve servers.d --adopt 5 | vdcsync resolve servers.d --absent',
+        resolve: expect.stringMatching(/ --adopt 4 .*\| .* --adopt 5 .*\| .* --adopt ID .*\| .* --absent /),
       },
     ]);
     expect(view.in_flight).toMatchObject([{ key: 'servers.c', phase: 'accepted', task_id: 'task-1' }]);

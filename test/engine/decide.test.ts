@@ -111,4 +111,19 @@ describe('engine/decide: resolve --abandon', () => {
     ]);
     expect(project(played).servers).toHaveLength(1);
   });
+
+  test('names what may be it, where several things came or nobody has said which is it', async () => {
+    const played = rig();
+    played.emulator.setFaults([faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset', effect: 'done' })]);
+    const file = 'ips:\n  web: {}\n';
+    await played.apply(file);
+    played.emulator.setFaults([]);
+
+    const said = await played.clock.run(
+      played.engine.resolve(load(file), 'ips.web' as ResourceKey, { type: 'abandon' }),
+    );
+
+    const [address] = project(played).ips.map((each) => each.address);
+    expect(said).toContain(`What it may have made (address ${address} came since) is nobody's`);
+  });
 });

@@ -12,10 +12,10 @@ const blockedOf = async (played: Rig, spec: string) =>
 
 describe('engine: what one refusal holds', () => {
   test.each([
-    [403, 'insufficient_scope', 1],
-    [403, 'insufficient_privileges', 2],
-    [401, 'unauthorized', 1],
-  ])('%i %s: each write of its class stays unsent', async (status, code, writes) => {
+    [403, 'insufficient_scope', 1, 'use a token that may write (vdcsync doctor tells'],
+    [403, 'insufficient_privileges', 2, 'use a token that may do this'],
+    [401, 'unauthorized', 1, 'once the cause is gone'],
+  ])('%i %s: each write of its class stays unsent, and it says what has to be done first', async (status, code, writes, first) => {
     const played = rig();
     played.emulator.setFaults(refusals(status, code));
 
@@ -23,6 +23,7 @@ describe('engine: what one refusal holds', () => {
 
     expect(played.writes()).toHaveLength(writes);
     expect(report.blocked.map(({ key }) => key).sort()).toEqual(['ips.one', 'ips.two', 'networks.backend']);
+    for (const { resolve } of report.blocked) expect(resolve).toContain(first);
   });
 
   test('402: what adds spending stays unsent, and the rest is done', async () => {

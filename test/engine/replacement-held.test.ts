@@ -101,7 +101,14 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
 
     const report = await played.apply(file(2, isolated));
 
-    expect(report.blocked).toContainEqual(expect.objectContaining({ ...blocked, code: 'unresolved_create' }));
+    const { resolve } = report.blocked.find(({ code }) => code === 'unresolved_create') ?? expect.fail();
+    expect(report.blocked).toContainEqual({
+      ...blocked,
+      code: 'unresolved_create',
+      reason: expect.any(String),
+      resolve,
+    });
+    expect(resolve).toContain('vdcsync resolve servers.db, as is said there; then vdcsync apply');
     expect(stands(played)).toEqual([true, true]);
   });
 });

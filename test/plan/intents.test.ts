@@ -33,9 +33,22 @@ describe('plan: writes that are not settled', () => {
       'networks.a': 'outcome_unknown',
       'servers.web.network_interfaces.a': 'dependency_blocked',
     });
-    expect(plan.blocked[0]?.resolve).toBe(
-      'vdcsync resolve networks.a --adopt 41 | vdcsync resolve networks.a --adopt 42 | vdcsync resolve networks.a --adopt ID | vdcsync resolve networks.a --absent',
-    );
+    expect(plan.blocked[0]?.resolve.split(' | ')).toEqual([
+      'vdcsync resolve networks.a --adopt 41 (if the client area shows that this is it)',
+      'vdcsync resolve networks.a --adopt 42 (if the client area shows that this is it)',
+      'vdcsync resolve networks.a --adopt ID (if it is another: the client area tells its id)',
+      "vdcsync resolve networks.a --absent (only if it is not in the provider's client area: else the next apply makes a second one)",
+    ]);
+  });
+
+  test('where one candidate is all there is, it says what would have decided that', () => {
+    const one = intent({ blocked: { ...unknown, candidates: ['41'] } });
+    const reason = (settings: object) =>
+      planOf(worldOf({ ...desired, settings: { ...desired.settings, ...settings } }), { openIntents: [one] })
+        .blocked[0]?.reason;
+
+    expect(reason({})).toContain('`settings: {exclusive: true}` lets such be decided without a person');
+    expect(reason({ exclusive: true })).toBe('the answer was lost');
   });
 
   test('a refusal of what has come to be by another hand offers to adopt it', () => {
@@ -46,7 +59,7 @@ describe('plan: writes that are not settled', () => {
     });
 
     expect(plan.blocked[0]?.reason).toContain('cidr: is taken; the project has a network named "a" (id 41');
-    expect(plan.blocked[0]?.resolve).toContain('| vdcsync resolve networks.a --adopt ID |');
+    expect(plan.blocked[0]?.resolve).toContain('| vdcsync resolve networks.a --adopt ID (if it is there');
   });
 
   test('a refusal names the place in the file, and ends when the entry changes', () => {
@@ -64,7 +77,7 @@ describe('plan: writes that are not settled', () => {
     const plan = planOf(worldOf(desired), { openIntents: [intent({ verb: 'delete', blocked: unknown })] });
 
     expect(plan.blocked[0]?.resolve).toBe(
-      'vdcsync resolve networks.a --absent | vdcsync resolve networks.a --abandon',
+      'vdcsync resolve networks.a --absent (if the client area shows it gone) | vdcsync resolve networks.a --abandon (if it is still there)',
     );
   });
 

@@ -115,7 +115,7 @@ describe('reconcilers/server-image', () => {
     const { reports } = await applyWithHelp(world, file());
 
     expect(reports.map(({ outcome }) => outcome)).toEqual(['blocked', 'converged']);
-    expect(reports[0]?.blocked[0]?.resolve).toMatch(/--adopt ID \| vdcsync resolve \S+ --absent/);
+    expect(reports[0]?.blocked[0]?.resolve).toMatch(/--adopt ID [^|]*\| vdcsync resolve \S+ --absent/);
     expect(projectOf(world.emulator).images).toHaveLength(1);
     expect(countOf(world.emulator, 'take_server_image')).toBe(sends);
     await expectInvariants(world);

@@ -5,7 +5,7 @@ import { type ExitCode, exitCodes } from '../exit.ts';
 import { type Adapted, adapt } from '../rehearse/adapt.ts';
 import { type CalmRun, calmRun } from '../rehearse/calm-run.ts';
 import { barsSvg, barsText } from '../rehearse/picture.ts';
-import { isDuplicate, runTrial, type TrialEnd, trialsFor } from '../rehearse/trials.ts';
+import { isDuplicate, runTrial, settledByExclusive, type TrialEnd, trialsFor } from '../rehearse/trials.ts';
 import { blockedLines } from '../render/plan-text.ts';
 import { counted, span } from '../render/values.ts';
 import { readSources } from '../spec-source.ts';
@@ -26,12 +26,14 @@ interface Rehearsal {
   readonly adapted: Adapted;
   readonly calm: CalmRun;
   readonly ends: readonly TrialEnd[];
+  /** Trials that would not need a person with `settings.exclusive`; none where the file has it. */
+  readonly byExclusive: number;
 }
 
 /** Plays the file against the emulator: once undisturbed, then with a crash at every step and every usual fault. */
 export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> {
   const sources = await readSources(flags, io);
-  const { projectId } = loadSpec(sources, io.env);
+  const { projectId, settings } = loadSpec(sources, io.env);
   const { profile, text } = profileOf(flags, io);
   const adapted = adapt(sources, io.env);
   const calm = await calmRun(adapted.spec, projectId, profile, text);
@@ -43,8 +45,9 @@ export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> 
     progress(io, ends.length, trials.length, trial.name);
     ends.push(await runTrial(trial));
   }
+  const byExclusive = settings.exclusive ? 0 : await settledByExclusive(trials, ends);
   progress(io, trials.length, trials.length, '');
-  const rehearsal = { projectId, adapted, calm, ends };
+  const rehearsal = { projectId, adapted, calm, ends, byExclusive };
   if (flags.svg !== undefined) writeOut(flags.svg, barsSvg(calm.bars, titleOf(rehearsal)), io);
   const json = () => `${JSON.stringify(rehearsalJson(rehearsal), null, 2)}\n`;
   io.stdout.write(flags.format === 'json' ? json() : rehearsalText(rehearsal, io));
@@ -56,11 +59,12 @@ function titleOf({ calm, projectId }: Rehearsal): string {
   return `Project ${projectId}: ${counted(calm.bars.length, 'operation')} in ${span(calm.durationMs)}`;
 }
 
-function countsOf({ calm, ends }: Rehearsal) {
+function countsOf({ calm, ends, byExclusive }: Rehearsal) {
   return {
     trials: ends.length,
     converged: ends.filter((end) => end.converged).length,
     needed_a_person: ends.filter((end) => end.person).length,
+    settled_by_exclusive: byExclusive,
     duplicates: ends.filter(isDuplicate).length,
     left_unseen: ends.filter(({ rule }) => rule === 'I1').length,
     settled: calm.settled,
@@ -119,7 +123,15 @@ function rehearsalText(rehearsal: Rehearsal, io: Io): string {
       ({ name, rule, message }) => `${paint('red', '✗')} ${name}: ${rule} ${printable(message ?? '')}`,
     ),
     paint('bold', verdict),
+    ...exclusiveHint(rehearsal),
   ].join('\n')}\n`;
+}
+
+function exclusiveHint({ byExclusive }: Rehearsal): string[] {
+  if (byExclusive === 0) return [];
+  return [
+    `${byExclusive} of those need nobody with \`settings: {exclusive: true}\`, which is for a project in which nobody else creates.`,
+  ];
 }
 
 function costLine({ cost }: Plan): string[] {

@@ -133,7 +133,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   bound_already: ['another entry is bound to the same resource', 'correct the `id:` of one of the two'],
   prune_disabled: [
     'it has left the file, and `settings.prune` is false',
-    'set `prune: true`, or put the entry back',
+    'set `prune: true` to have it deleted, `vdcsync forget KEY` to keep it, or put the entry back',
   ],
   read_failed: ['a read failed, so nothing is known', 'run it again'],
   released: ['the state lets go of something, without a write', 'nothing'],
@@ -186,6 +186,9 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'there are servers or addresses that neither file nor state names, and that were not there when the state was new',
     "`vdcsync adopt` what is of this file, `vdcsync ignore` what is somebody else's, or `settings: {unmanaged: ignore}`",
   ],
-  unresolved_create: ['another creation of that kind is unsettled', 'settle that first'],
+  unresolved_create: [
+    'another creation of that kind is unsettled',
+    'settle that first, by the `vdcsync resolve` that the message names',
+  ],
   url_missing: ['an ISO has to be added again, and the file has no url', 'write `url:`'],
 };

@@ -21,7 +21,7 @@ export function planMarkdown(plan: Plan): string {
   );
   const blocked = plan.blocked.map(
     ({ key, verb, code, reason, resolve }) =>
-      `- **${verb}** ${inline(key)} (${inline(code)}): ${escaped(reason)}  \n  ${resolve.split(' | ').map(inline).join(' or ')}`,
+      `- **${verb}** ${inline(key)} (${inline(code)}): ${escaped(reason)}  \n  ${resolve.split(' | ').map(wayOut).join('  \n  or ')}`,
   );
   const warnings = plan.warnings.map(
     ({ code, key, message }) =>
@@ -101,6 +101,12 @@ class Page {
   }
 }
 
+/** A command as code, with what is said of it beside; an edit as prose. */
+function wayOut(text: string): string {
+  const [, command, rest] = /^(vdcsync [^(;,]*[^(;, ])(.*)$/.exec(text) ?? [];
+  return command === undefined ? escaped(text) : `${inline(command)}${escaped(rest ?? '')}`;
+}
+
 /** A `diff` block colours by the first character of a line. */
 function diffLines({ sign, operation, name }: PlanLine): string[] {
   const { verb, changes, replacement, reason } = operation;
@@ -140,7 +146,6 @@ function longestTicks(text: string): number {
   return Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
 }
 
-/** Text that stays text: neither markup, nor HTML, nor a mention of somebody. */
 /** Prose; what stands between backticks is code. */
 function escaped(text: string): string {
   const parts = text.split('`');
@@ -148,8 +153,9 @@ function escaped(text: string): string {
   return parts.map((part, index) => (index % 2 === 0 || part === '' ? plain(part) : inline(part))).join('');
 }
 
+/** Text that stays text: neither markup, nor HTML, nor a mention of somebody. */
 function plain(text: string): string {
-  return html(printable(text)).replace(/[\\`*_{}[\]()#+!|~@-]/g, (character) =>
+  return html(printable(text)).replace(/^[+-]|[\\`*_[\]#!|~@]/g, (character) =>
     character === '@' ? '@\u200b' : `\\${character}`,
   );
 }
