@@ -18,8 +18,8 @@ import { Refusal } from './problem.ts';
 import type { Profile } from './profile.ts';
 import { findRoute, matchPath, type Route, type RoutedCall } from './router.ts';
 import type { Settings } from './settings.ts';
-import { authenticate } from './tokens.ts';
-import type { Project, Token, World } from './world.ts';
+import { authenticate, authorise } from './tokens.ts';
+import type { Project, StoredAnswer, Token, World } from './world.ts';
 
 /** Bodies beyond this are refused unread. */
 export const MOST_BODY_BYTES = 1_048_576;
@@ -143,8 +143,7 @@ function write(step: Step): Attempt {
     const answer = findAnswer(project, key, keyed, nowMs, readings);
     if (answer !== null) {
       if (!readings.replaysCost) refund(world, token, call.method, nowMs, settings);
-      call.trace.replayed = true;
-      return { response: replay(answer) };
+      return { response: replayTo(step, answer) };
     }
     const busyUntilMs = settings.keyBusyUntil(project.id, key, call);
     if (busyUntilMs !== null && readings.inFlightKey === 'wait') {
@@ -168,6 +167,13 @@ function write(step: Step): Attempt {
   return { response };
 }
 
+/** What the token may not do, it may not have repeated to it either. `@source API §5.5` */
+function replayTo({ call, token, routed }: Step, answer: StoredAnswer): HttpResponse {
+  if (answer.status < 400) authorise(token, routed.route.name, call.method);
+  call.trace.replayed = true;
+  return replay(answer);
+}
+
 /** A 429, or the replay that costs nothing. `@assumption A1` `@assumption A6` */
 function overBudget(step: Step, error: unknown, header: string | undefined, keyed: KeyedCall): HttpResponse {
   const { call, project, nowMs, settings } = step;
@@ -178,10 +184,7 @@ function overBudget(step: Step, error: unknown, header: string | undefined, keye
   const known = project.answers.some((answer) => answer.key === key);
   if (known && !readings.replaysCost) {
     const answer = findAnswer(project, key, keyed, nowMs, readings);
-    if (answer !== null) {
-      call.trace.replayed = true;
-      return replay(answer);
-    }
+    if (answer !== null) return replayTo(step, answer);
   }
   if (!known && readings.stored429) storeAnswer(project, key, keyed, response, nowMs);
   return response;

@@ -29,7 +29,7 @@ export type FieldRules = Readonly<Record<string, FieldRule>>;
 /** The body's fields, trimmed. Throws `422 invalid_request` naming every offending field at once. */
 export function readBody(body: unknown, fields: FieldRules, normalise = true): Record<string, unknown> {
   const faults: InvalidParam[] = [];
-  const result = readObject(body ?? {}, fields, '', faults, { open: false, normalise });
+  const result = readObject(body === undefined ? {} : body, fields, '', faults, { open: false, normalise });
   if (faults.length > 0) throw invalid(...faults);
   return result;
 }

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
@@ -33,6 +35,21 @@ describe('emulator/http-server', () => {
     expect(answer.headers.get('x-request-id')).toMatch(/^req_/);
     expect(answer.headers.get('date')).not.toBeNull();
     expect(await answer.json()).toEqual({ data: { id: 4711, name: 'shop', status: 'Active' } });
+  });
+
+  test.each([
+    ['what is no HTTP', 'GARBAGE\r\n\r\n', 400],
+    ['headers that are too large', `GET /v1/project HTTP/1.1\r\nx: ${'a'.repeat(40_000)}\r\n\r\n`, 431],
+    ['a request without a host', 'GET /v1/project HTTP/1.1\r\n\r\n', 401],
+  ])('%s gets a problem with a request id, like any other refusal', async (_name, sent, status) => {
+    const socket = connect(Number(new URL(running.baseUrl).port), '127.0.0.1');
+    socket.write(sent);
+    const [first] = await once(socket, 'data');
+    socket.destroy();
+    const [head = '', body = ''] = String(first).split('\r\n\r\n');
+    expect(head).toContain(`HTTP/1.1 ${status} `);
+    const requestId = /^x-request-id: (\S+)/im.exec(head)?.[1];
+    expect(JSON.parse(body)).toMatchObject({ status, request_id: requestId });
   });
 
   test.each([

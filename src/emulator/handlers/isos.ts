@@ -30,8 +30,8 @@ export const isoRoutes: readonly Route[] = [
 ];
 
 /** The project's ISO, 404, or 422 for an id that cannot be one. */
-export function findIso(context: Context, id: string): Iso {
-  if (!/^uiso-\d{1,10}$/.test(id)) throw invalid({ name: 'id', reason: 'must be uiso- and 1 to 10 digits' });
+export function findIso(context: Context, id: string, name = 'id'): Iso {
+  if (!/^uiso-\d{1,10}$/.test(id)) throw invalid({ name, reason: 'must be uiso- and 1 to 10 digits' });
   const iso = context.project.isos.find((candidate) => candidate.id === id);
   if (iso === undefined) throw new Refusal(404, 'iso_not_found', { detail: `There is no ISO ${id}.` });
   return iso;

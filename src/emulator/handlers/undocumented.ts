@@ -54,7 +54,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   insert_iso: (context, values) => {
     const server = serverOf(context, values);
     refuseDeleting(server);
-    const iso = findIso(context, String(values.iso_id));
+    const iso = findIso(context, String(values.iso_id), 'iso_id');
     if (iso.status !== 'available')
       throw new Refusal(409, 'iso_not_ready', { detail: 'The ISO is not downloaded.' });
     return change(context, server, { isoInDrive: iso.id }, () => ({ server_id: server.id, iso_id: iso.id }));
@@ -79,9 +79,19 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
 
 /** Path parameters and, where the profile gives a body template, what stands at its marks. */
 function readValues(context: Context, operation: ProfileOperation): Values {
-  const bound = operation.body === undefined ? {} : bindTemplate(operation.body, context.body ?? {});
+  const { body } = context;
+  const bound =
+    operation.body === undefined ? {} : bindTemplate(operation.body, body === undefined ? {} : body);
+  const wrong = Object.entries(TYPES).filter(
+    ([name, type]) => Object.hasOwn(bound, name) && typeof bound[name] !== type,
+  );
+  if (wrong.length > 0)
+    throw invalid(...wrong.map(([name, type]) => ({ name, reason: `must be a ${type}` })));
   return { ...context.params, ...bound };
 }
+
+/** Types are strict, whatever the payload is called. `@source API §4 rule 3` */
+const TYPES = { server_id: 'number', iso_id: 'string', name: 'string' } as const;
 
 /** The server is `server_id`, or the first parameter of the path. */
 function serverOf(context: Context, values: Values): Server {

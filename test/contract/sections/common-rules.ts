@@ -56,6 +56,24 @@ describe('§4 common rules', () => {
     }
   });
 
+  test('§4.3 null is no JSON object either, also where a body is optional', async () => {
+    const api = await open();
+    const answer = await api.send('POST', '/ips', { raw: 'null', type: 'application/json' });
+    expect(answer.status).toBe(422);
+    expect((await api.get('/ips')).data).toEqual([]);
+  });
+
+  test('§4.3 types are strict in payloads that are not shown, too', async () => {
+    const api = await open();
+    const { id } = await api.server();
+    const image = await api.post('/server-images', { server_id: String(id), name: 'image' });
+    expect([image.status, image.invalidParams]).toEqual([422, ['server_id']]);
+    for (const iso_id of [1, null, 'rescue']) {
+      const drive = await api.send('PUT', `/servers/${id}/iso`, { json: { iso_id } });
+      expect([drive.status, drive.invalidParams]).toEqual([422, ['iso_id']]);
+    }
+  });
+
   test('§4.3 unknown body fields are refused with 422 that names them', async () => {
     const api = await open();
     const server = await api.server();

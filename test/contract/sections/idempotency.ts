@@ -106,6 +106,18 @@ describe('§8 idempotency', () => {
     expect(await api.networkNamed('one')).toBeDefined();
   });
 
+  test('§5.5 what a token may not do is not replayed to it', async () => {
+    const api = await open();
+    const { read, member } = api.tokens;
+    const ip = (await api.post<Ip>('/ips', {}, { key: 'bought-by-another' })).data;
+    const peek = await api.post('/ips', {}, { key: 'bought-by-another', token: read });
+    expect([peek.status, peek.code, peek.replayed]).toEqual([403, 'insufficient_scope', false]);
+    await api.delete(`/ips/${ip.id}`, { key: 'released-by-another' });
+    const gone = await api.delete(`/ips/${ip.id}`, { key: 'released-by-another', token: member });
+    expect([gone.status, gone.code, gone.replayed]).toEqual([403, 'insufficient_privileges', false]);
+    expect((await api.post('/ips', {}, { key: 'bought-by-another' })).replayed).toBe(true);
+  });
+
   test('§8 the key is kept per project: another token of the project gets the replay', async () => {
     const api = await open();
     const first = await api.post<Ip>('/ips', {}, { key: 'shared-by-tokens' });
