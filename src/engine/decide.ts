@@ -12,7 +12,7 @@ import { released } from './release.ts';
 import { creationAfter } from './replacement.ts';
 import type { Run } from './run.ts';
 import { heldBefore, lift } from './standing-holds.ts';
-import { vouchFor } from './strangers.ts';
+import { takeBack, vouchFor } from './strangers.ts';
 import type { WriteGate } from './write-gate.ts';
 
 /** Ends an intent on a person's word, checked against the project where that is possible. */
@@ -118,6 +118,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<strin
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
   await close(run, intent, 'done', `a person adopted ${id}`, { changes: [...taken, ...bound] });
+  for (const binding of bindings) await takeBack(run, binding);
   return `${intent.key} is bound to ${id}.`;
 }
 

@@ -12,6 +12,7 @@ import type { EngineDeps, Repeating } from './engine.ts';
 import { type HeldMove, type Move, moveChanges, movedBindings, movesOf } from './moves.ts';
 import type { HoldScope } from './outcome.ts';
 import type { ReadCache } from './read-cache.ts';
+import { dropLifted } from './standing-holds.ts';
 import { createStopwatch, type Stopwatch } from './stopwatch.ts';
 import { lookAtOne, refuseOtherProject, type SurveyInput, subjectOf, survey, worldOf } from './survey.ts';
 import type { WriteGate } from './write-gate.ts';
@@ -122,6 +123,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
   const bindings = movedBindings(stored, moves);
   const wanted = new Map(desired.resources.map((resource) => [resource.key, resource]));
   const holds = repeating?.holds ?? new Map<string, Hold>();
+  await dropLifted(deps, holds);
   const stopwatch = repeating?.stopwatch ?? createStopwatch(clock, profile.timeScale);
   stopwatch.keep(new Set([...intents.values()].map(({ id }) => id)));
   const broken = new AbortController();

@@ -46,6 +46,18 @@ export async function lift(deps: EngineDeps, written: Written): Promise<void> {
   if (left.length < all.length) await deps.store.putNote(noteName, left);
 }
 
+/**
+ * What a process that runs again and again holds by itself ends once the state tells of it
+ * no more: a person has lifted it, or a write that was accepted.
+ */
+export async function dropLifted(deps: EngineDeps, holds: Map<string, Refused>): Promise<void> {
+  if (holds.size === 0) return;
+  const all = await standing(deps);
+  for (const [name, { code, reason }] of [...holds]) {
+    if (!all.some((each) => each.code === code && each.reason === reason)) holds.delete(name);
+  }
+}
+
 /** What was refused before, and still speaks for the write. */
 export async function heldBefore(deps: EngineDeps, written: Written): Promise<Refused | undefined> {
   const hold = (await inForce(deps)).find((each) => speaksFor(each, written));

@@ -105,17 +105,20 @@ export async function vouchFor(
   await putVouched(deps.store, { ...before, servers: [...all], addresses: [...names], settled });
 }
 
-/** A server that a key stands for from now on is this file's, whatever was said of it before. */
+/** What a key stands for from now on is this file's, whatever was said of it before. */
 export async function takeBack(
   { deps, world }: Run,
   { kind, id }: Pick<Binding, 'kind' | 'id'>,
 ): Promise<void> {
   const before = await vouchedBy(deps.store);
-  if (kind !== 'server' || before === undefined || !before.servers.includes(Number(id))) return;
-  const theirs = new Set(world.ipsOf(id).map(nameOf));
+  if (before === undefined || (kind !== 'server' && kind !== 'ip')) return;
+  const ours = kind === 'server' ? world.ipsOf(id) : [world.ip(id) ?? []].flat();
+  const theirs = new Set(ours.map(nameOf));
+  const isTheirs = kind === 'server' && before.servers.includes(Number(id));
+  if (!isTheirs && !before.addresses.some((name) => theirs.has(name))) return;
   await putVouched(deps.store, {
     ...before,
-    servers: before.servers.filter((each) => each !== Number(id)),
+    servers: before.servers.filter((each) => !isTheirs || each !== Number(id)),
     addresses: before.addresses.filter((name) => !theirs.has(name)),
   });
 }

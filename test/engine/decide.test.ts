@@ -127,3 +127,23 @@ describe('engine/decide: resolve --abandon', () => {
     expect(said).toContain(`What it may have made (address ${address} came since) is nobody's`);
   });
 });
+
+describe('engine/decide: resolve --adopt', () => {
+  test('what was said to be somebody else’s is this file’s from then on', async () => {
+    const played = rig();
+    await played.apply(head);
+    const named = { do: 'add_server', name: 'web', public: true } as const;
+    const { id } = played.emulator.mutate(named) as { id: number };
+    await played.clock.run(played.engine.ignore(load(web()), [String(id)]));
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', times: 9 }, { do: 'reset', effect: 'none' }),
+    ]);
+    await played.apply(web());
+    const [intent] = await played.store.openIntents();
+    expect(intent?.key).toBe(key);
+
+    await resolve(played, web(), { type: 'adopt', id: String(id) });
+
+    expect(await played.store.note('vouched_for')).toMatchObject({ servers: [], addresses: [] });
+  });
+});

@@ -192,3 +192,22 @@ describe('engine: nothing is given away before what takes its place can be made'
     expect(stands(played)).toEqual([true, true]);
   });
 });
+
+describe('engine: a process that runs again and again', () => {
+  test('holds nothing by itself that a person has lifted in the state', async () => {
+    const played = await made();
+    const repeating = played.repeating();
+    const twoAddresses = `${file(2)}ips:\n  one: {}\n`;
+    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+    await played.apply(`${file(1)}ips:\n  one: {}\n`, { repeating });
+    played.emulator.mutate({ do: 'set_standing', standing: 'active' });
+    expect((await played.apply(twoAddresses, { repeating })).outcome).toBe('blocked');
+    expect(repeating.holds.size).toBe(1);
+
+    await played.clock.run(played.engine.resolve(load(twoAddresses), key, { type: 'abandon' }));
+    const report = await played.apply(twoAddresses, { repeating });
+
+    expect(report.outcome).toBe('converged');
+    expect(stands(played)).toEqual([false, false]);
+  });
+});

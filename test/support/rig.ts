@@ -8,7 +8,9 @@ import type { StateStore } from '../../src/core/state.ts';
 import { type Transport, TransportError } from '../../src/core/transport.ts';
 import { createEmulator } from '../../src/emulator/emulator.ts';
 import type { Emulator, EmulatorOptions } from '../../src/emulator/options.ts';
-import { type ApplyOptions, createEngine, type Engine } from '../../src/engine/engine.ts';
+import { type ApplyOptions, createEngine, type Engine, type Repeating } from '../../src/engine/engine.ts';
+import { createReadCache } from '../../src/engine/read-cache.ts';
+import { createStopwatch } from '../../src/engine/stopwatch.ts';
 import { kinds } from '../../src/reconcilers/registry.ts';
 import { loadSpec } from '../../src/spec/load.ts';
 import { memoryState } from '../../src/state/memory.ts';
@@ -51,6 +53,8 @@ export interface Rig {
   readonly engine: Engine;
   /** The engine of another process, from now on: same state, or another one. */
   restart(store?: StateStore): Engine;
+  /** What a daemon keeps from pass to pass. */
+  repeating(): Repeating;
   plan(spec: string): Promise<Plan>;
   apply(spec: string, options?: Partial<ApplyOptions>): Promise<ApplyReport>;
 }
@@ -88,8 +92,8 @@ export function rig(options: RigOptions = {}): Rig {
     };
   }
 
-  function engineOn(state: StateStore): Engine {
-    const client = createClient({
+  function clientOn(state: StateStore) {
+    return createClient({
       baseUrl: 'http://127.0.0.1/v1',
       token: options.token ?? (() => emulator.tokens().readWrite),
       transport,
@@ -98,6 +102,10 @@ export function rig(options: RigOptions = {}): Rig {
       profile,
       uses: state,
     });
+  }
+
+  function engineOn(state: StateStore): Engine {
+    const client = clientOn(state);
     return createEngine({
       reads: client.reads,
       writes: client.writes,
@@ -128,6 +136,12 @@ export function rig(options: RigOptions = {}): Rig {
       engine = engineOn(other ?? store);
       return engine;
     },
+    repeating: () => ({
+      cache: createReadCache(clientOn(store).reads('operation'), clock),
+      holds: new Map(),
+      stopwatch: createStopwatch(clock, profile.timeScale),
+      settleMs: 90_000,
+    }),
     plan: (spec) => clock.run(engine.plan(load(spec))),
     apply: (spec, applyOptions) =>
       clock.run(engine.apply(load(spec), { approve: async () => true, ...applyOptions })),
