@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/profile.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
 import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import { expectInvariants } from '../support/invariants.ts';
-import { type RigOptions, rig } from '../support/rig.ts';
+import { load, type RigOptions, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
@@ -160,6 +161,23 @@ describe('reconcilers/backup-copies', () => {
 
     expect(taken(world)).toHaveLength(3);
     expect(taken(world)).not.toContain(before[0]);
+  });
+
+  test('the oldest, deleted elsewhere, stays known until it is let go as the warning says', async () => {
+    const world = profiled();
+    const spec = file(', keep: 3').replace('24h', '90d');
+    await days(world, file(', keep: 3'), 3);
+    const project = projectOf(world.emulator);
+    project.backups = project.backups.slice(1);
+    const { plan } = await world.apply(spec);
+    const told = plan.warnings.find(({ code }) => code === 'backup_not_listed');
+    const [, key = ''] = /vdcsync forget (\S+)$/.exec(told?.message ?? '') ?? [];
+
+    await world.clock.run(world.engine.forget(load(spec), key as ResourceKey));
+
+    const report = await world.apply(spec);
+    expect([report.outcome, warningsOf(report.plan)]).toEqual(['converged', []]);
+    expect((await world.store.bindings()).filter(({ kind }) => kind === 'backup')).toHaveLength(2);
   });
 
   test('what goes with its server stays billed, and the plan says what to do before', async () => {
