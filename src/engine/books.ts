@@ -43,9 +43,16 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
 
 async function closeWaiting(run: Run, intent: Intent): Promise<void> {
   const detail = 'not wanted any more';
-  if (intent.why === 'unreadable')
-    await block(run, intent, 'outcome_unknown', `${detail}, but it was accepted once`);
+  const doubt = doubtOf(run, intent);
+  if (doubt !== undefined) await block(run, intent, 'outcome_unknown', `${detail}, but ${doubt}`);
   else await close(run, intent, intent.ambiguous ? 'absent' : 'refused', detail);
+}
+
+/** Sent again under its key a purchase would be found, even where no list shows it. @assumption A8 */
+function doubtOf(run: Run, { why, ambiguous, verb, kind }: Intent): string | undefined {
+  if (why === 'unreadable') return 'it was accepted once';
+  const mayBeThere = ambiguous && verb === 'create' && run.kindOf(kind).billed;
+  return mayBeThere ? 'its answer was lost, and a list that ends early would not show it' : undefined;
 }
 
 /** What was in flight under a key that the file has renamed is settled: without effect so far, it is asked for anew. */

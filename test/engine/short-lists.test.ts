@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
+import { memoryState } from '../../src/state/memory.ts';
 import { type Rig, rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -50,5 +51,39 @@ describe('engine: a list that ends early proves nothing', () => {
 
     expect(bought(played, 'network')).toBe(2);
     expect(report.blocked.map(({ code }) => code)).toContain('outcome_unknown');
+  });
+
+  test.each([
+    [
+      'a server',
+      'servers',
+      (cores: number) =>
+        `${base}servers:\n  web: {${size.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {new: true}}\n`,
+    ],
+    ['an address', 'ips', (type: number) => `${base}  d: {server_type_id: ${type}}\n`],
+  ])('%s whose answer was lost is not given up for an edit', async (_what, path, file) => {
+    const halt = new AbortController();
+    const store = memoryState({ createdAt: 1, lineage: 'test' });
+    const update = store.updateIntent.bind(store);
+    store.updateIntent = async (id, patch, at, note) => {
+      await update(id, patch, at, note);
+      if (patch.phase === 'waiting') halt.abort(new Error('interrupted'));
+    };
+    const played = rig({ store });
+    await played.apply(base);
+    const fault = faultRule({ method: 'POST', path: `/${path}`, nth: 1 }, { do: 'reset', effect: 'done' });
+    played.emulator.setFaults([fault]);
+    played.emulator.setReadings({ pageSize: 3 });
+    await played.apply(file(1), { halt: halt.signal }).catch(() => undefined);
+    const [open] = await played.store.openIntents();
+    expect(open).toMatchObject({ phase: 'waiting', ambiguous: true });
+    played.restart();
+
+    const report = await played.apply(file(3));
+
+    expect(played.writes().filter((each) => each.path === `/${path}` && !each.unsent)).toHaveLength(
+      path === 'ips' ? 4 : 1,
+    );
+    expect(report.blocked).toMatchObject([{ code: 'outcome_unknown' }]);
   });
 });
