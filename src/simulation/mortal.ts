@@ -20,7 +20,8 @@ export interface Mortal {
 /** Told of each boundary; may kill the process that crosses it. */
 export type OnBoundary = (mortal: Mortal, names: readonly string[]) => void;
 
-const never = new Promise<never>(() => {});
+/** One for each: what waits for a shared one is kept in memory for good. */
+const never = () => new Promise<never>(() => {});
 
 export function createMortal(name: string, machine: MachineClock, onBoundary: OnBoundary): Mortal {
   let alive = true;
@@ -30,18 +31,18 @@ export function createMortal(name: string, machine: MachineClock, onBoundary: On
   });
 
   async function cross<Value>(names: readonly string[], effect: () => Promise<Value>): Promise<Value> {
-    if (!alive) return never;
+    if (!alive) return never();
     onBoundary(mortal, names.map(before));
-    if (!alive) return never;
+    if (!alive) return never();
     try {
       const value = await effect();
-      if (!alive) return never;
+      if (!alive) return never();
       onBoundary(mortal, names.map(after));
-      return alive ? value : never;
+      return alive ? value : never();
     } catch (error) {
-      if (!alive) return never;
+      if (!alive) return never();
       onBoundary(mortal, names.map(after));
-      if (!alive) return never;
+      if (!alive) return never();
       throw error;
     }
   }
@@ -56,9 +57,9 @@ export function createMortal(name: string, machine: MachineClock, onBoundary: On
       now: () => machine.now(),
       monotonic: () => machine.monotonic(),
       sleep: (ms, signal) => {
-        if (!alive) return never;
+        if (!alive) return never();
         onBoundary(mortal, ['sleep']);
-        return alive ? machine.sleep(ms, signal) : never;
+        return alive ? machine.sleep(ms, signal) : never();
       },
     },
     kill() {
