@@ -132,7 +132,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     }
     if (intent.resourceId !== undefined) {
       const live = await read.findIp(Number(intent.resourceId));
-      return live === undefined || isReplayOfAnother(intent, live)
+      return live === undefined || isAnother(intent, live)
         ? { verdict: 'not_done' }
         : { verdict: 'done', id: String(live.id), certain: true, facts: { address: live.address } };
     }
@@ -167,10 +167,10 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
   },
 };
 
-/** The answer to an old write: its id may be somebody else's by now. @assumption A17 */
-function isReplayOfAnother({ facts }: Intent, live: Ip): boolean {
+/** The id that was answered may be somebody else's by now. @assumption A17 */
+function isAnother({ facts }: Intent, live: Ip): boolean {
   const told = member(facts, 'address');
-  return member(facts, 'replay') === true && typeof told === 'string' && told !== live.address;
+  return typeof told === 'string' && told !== live.address;
 }
 
 /** An address that came with a server of ours: it goes when its server has gone. */

@@ -1,4 +1,5 @@
 import type { Desired } from '../core/desired.ts';
+import type { OperationId } from '../core/plan.ts';
 import type { Intent, StateStore } from '../core/state.ts';
 import type { Disk, Mirror } from './durable.ts';
 import type { Mortal } from './mortal.ts';
@@ -12,6 +13,8 @@ export interface Controller {
   readonly disk: Disk;
   /** Goes up when its state is no longer what it wrote last. */
   epoch: number;
+  /** Its state is an old copy: not new, so it asks about nothing that only a network's count shows. */
+  behind: boolean;
   /** How its writes ended, the last one by key and verb. */
   readonly endings: Map<string, Intent>;
   /** How far its wall is off, in ms; each process starts with it. */
@@ -22,8 +25,10 @@ export interface Controller {
   forgetBudget(): void;
   token(): string;
   runs: number;
+  /** What its last process began. */
+  readonly done: Set<OperationId>;
   /** What happens to its disk once its process is gone. */
-  readonly onRelease: (() => void)[];
+  readonly onRelease: (() => Promise<void>)[];
 }
 
 /** One process of a machine. */

@@ -11,6 +11,16 @@ const hour = 60 * minute;
 
 /** Draws the story of a seed. What is drawn is small: a bug that needs more has a smaller sister. */
 export function drawStory(seed: number): Story {
+  return { ...drawEvents(seed), ...drawEnd(chance(seed ^ 0xe4d)) };
+}
+
+/** What comes once the faults have stopped; drawn apart, so that nothing before it moves. */
+function drawEnd(dice: Chance): Pick<Story, 'shown' | 'cut'> {
+  const cut = { back: dice.mostlySmall(1, 100), afterMs: dice.pick([minute, 25 * hour]) };
+  return { ...(dice.happens(0.4) ? { shown: true } : {}), ...(dice.happens(0.3) ? { cut } : {}) };
+}
+
+function drawEvents(seed: number): Story {
   const dice = chance(seed);
   if (seed % 2 === 0) {
     const drill = drillOf(seed / 2);

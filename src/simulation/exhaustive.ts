@@ -90,3 +90,29 @@ export async function* pairsOfFaults(): AsyncGenerator<Case> {
     }
   }
 }
+
+/** The state put back to each earlier one: behind every write, and once all is at rest, at once and when no key is known any more. */
+export async function* earlierStates(): AsyncGenerator<Case> {
+  for (const [subject, specs] of Object.entries({ ...subjects, ...profiledSubjects })) {
+    const { boundaries, changes } = await play(base(specs, [late]));
+    const backs = Array.from({ length: changes }, (_, at) => at + 1);
+    const sends = boundaries.get('write:after') ?? 0;
+    for (let nth = 1; nth <= sends; nth++) {
+      for (const back of backs.slice(0, Math.ceil((changes * nth) / sends))) {
+        const incident: Incident = { at: { boundary: 'write:after', nth }, what: { do: 'cut_state', back } };
+        yield { name: `${subject}: ${back} changes back after write ${nth}`, story: base(specs, [incident]) };
+      }
+    }
+    for (const left of specs.slice(0, -1).map((_, at) => specs.slice(0, at + 1))) {
+      for (const afterMs of [minute, 25 * hour]) {
+        for (const back of backs) {
+          const story = { ...base(left, [late]), cut: { back, afterMs } };
+          yield {
+            name: `${subject}: ${back} changes back, ${afterMs / minute} min after rest ${left.length}`,
+            story,
+          };
+        }
+      }
+    }
+  }
+}

@@ -50,10 +50,13 @@ function strike(stage: Stage, wishes: Wishes, running: Running, what: Happening,
       controller.forgetBudget();
       return;
     case 'lose_state':
-      afterDeath(controller, mortal.kill, () => controller.box.lose());
+      afterDeath(controller, mortal.kill, () => controller.box.lose(), false);
       return;
     case 'restore_state':
       afterDeath(controller, mortal.kill, () => controller.box.restore(what.back));
+      return;
+    case 'cut_state':
+      afterDeath(controller, mortal.kill, () => controller.box.cut(what.back));
       return;
     case 'set_clock':
       mortal.kill();
@@ -98,14 +101,22 @@ export function crash(stage: Stage, running: Running, boundary: string): void {
 }
 
 /** The state is another one when the next process opens it. */
-function afterDeath(controller: Controller, kill: () => void, change: () => void): void {
+function afterDeath(controller: Controller, kill: () => void, change: () => unknown, behind = true): void {
   kill();
-  controller.onRelease.push(() => {
-    change();
-    controller.epoch += 1;
-    controller.forgetBudget();
-    controller.endings.clear();
-  });
+  controller.onRelease.push(() => exchangeState(controller, change, behind));
+}
+
+/** What the machine has from now on is not what it wrote last. */
+export async function exchangeState(
+  controller: Controller,
+  change: () => unknown,
+  behind = true,
+): Promise<void> {
+  await change();
+  controller.behind = behind;
+  controller.epoch += 1;
+  controller.forgetBudget();
+  controller.endings.clear();
 }
 
 export function mutate(stage: Stage, mutation: Mutation): void {

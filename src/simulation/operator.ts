@@ -1,8 +1,9 @@
+import equal from 'fast-deep-equal';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import type { Intent } from '../core/state.ts';
-import type { Project } from '../emulator/world.ts';
+import type { Execution, Project } from '../emulator/world.ts';
 import type { Resolution } from '../engine/engine.ts';
 import type { Controller } from './controller.ts';
 import { mutate } from './happenings.ts';
@@ -184,9 +185,11 @@ function truth(stage: Stage, intent: Intent): Resolution {
     intent.blocked?.until === 'file' && ledger.executionsUnder(intent.idempotencyKey).length === 0;
   // What is written as a whole is the same, however often.
   if (refused || intent.verb === 'update') return { type: 'absent' };
+  const asWell = ({ idempotencyKey }: Execution) =>
+    intent.kind !== 'backup' && equal(ledger.writes.get(idempotencyKey ?? '')?.request, intent.request);
   const made =
     ledger.executionsUnder(intent.idempotencyKey).find((each) => ledger.isLive(each)) ??
-    ledger.executionsOf(intent.key).findLast((each) => intent.kind !== 'backup' && ledger.isLive(each));
+    ledger.executionsOf(intent.key).findLast((each) => asWell(each) && ledger.isLive(each));
   const id = made?.id?.split('/').at(-1);
   return id === undefined ? { type: 'absent' } : { type: 'adopt', id };
 }

@@ -130,8 +130,9 @@ function checkNoNeedlessAddress(stage: Stage, project: Project, bindings: readon
   if (left !== undefined) stage.fail('I1', `without any fault ${left.address} stays without its server`);
 }
 
-function isCalm({ story }: Stage): boolean {
-  return story.faults.length === 0 && story.incidents.every(({ what }) => what.do === 'edit');
+function isCalm({ story, controllers }: Stage): boolean {
+  const undisturbed = story.faults.length === 0 && story.incidents.every(({ what }) => what.do === 'edit');
+  return undisturbed && controllers.every(({ epoch }) => epoch === 0);
 }
 
 function checkWanted(
@@ -186,7 +187,9 @@ function checkWanted(
     }
     case 'backup': {
       const { keep } = value as { readonly keep?: number };
-      const copies = bindings.filter((each) => each.key.startsWith(`${key}.`)).length;
+      const copies = bindings.filter(
+        (each) => each.key.startsWith(`${key}.`) && project.backups.some(({ id }) => id === each.id),
+      ).length;
       const tooMany = stage.story.profile === true && !protect && copies + 1 > (keep ?? copies + 1);
       if (tooMany || !project.backups.some((each) => each.serverId === server?.id)) missing();
       return;

@@ -177,19 +177,20 @@ export function createRules(deps: RulesDeps): Rules {
         continue;
       }
       if (running !== undefined) makers.set(execution, stateOf(running));
-      checkOnce(execution, intent);
+      checkOnce(execution, intent, running?.controller.behind === true);
     }
   }
 
-  /** No list of addresses and no network's count tells of it. @source API §4 */
-  function isUnseen({ kind, id }: Execution): boolean {
+  /** No list of addresses and no network's count tells of it, where that is asked, and of images nothing does. @source API §4 */
+  function isUnseen({ kind, id }: Execution, behind: boolean): boolean {
+    if (kind === 'image') return true;
     const world = projectNow();
     const server = kind === 'server' ? world?.servers.find((each) => String(each.id) === id) : undefined;
     if (world === undefined || server === undefined || deps.serversAreListed) return false;
-    return server.cards.length === 0 && !world.ips.some(({ serverId }) => serverId === server.id);
+    return (behind || server.cards.length === 0) && !world.ips.some(({ serverId }) => serverId === server.id);
   }
 
-  function checkOnce(execution: Execution, intent: Intent): void {
+  function checkOnce(execution: Execution, intent: Intent, behind: boolean): void {
     const earlier = ledger
       .executionsOf(intent.key)
       .filter((each) => each !== execution && each.atMs <= execution.atMs && !ledger.isExcused(each));
@@ -210,8 +211,12 @@ export function createRules(deps: RulesDeps): Rules {
       deps.giveUp('a list that is cut off, of what can only be seen in it');
     } else if (first !== undefined && parted && deps.machines() > 1) {
       deps.giveUp('two states that have parted');
-    } else if (first !== undefined && isUnseen(first) && makers.get(first) !== makers.get(execution)) {
-      deps.giveUp('another state bought a server that no documented read shows');
+    } else if (
+      first !== undefined &&
+      isUnseen(first, behind) &&
+      makers.get(first) !== makers.get(execution)
+    ) {
+      deps.giveUp('another state bought what no documented read shows');
     } else if (first !== undefined) {
       fail(
         'I3',

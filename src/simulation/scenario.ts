@@ -3,9 +3,10 @@ import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import { TransportError } from '../core/transport.ts';
 import type { ApplyOptions, Engine } from '../engine/engine.ts';
+import { checkAsShown, show } from './as-shown.ts';
 import type { Controller, Running } from './controller.ts';
 import { type Coverage, createCoverage } from './coverage.ts';
-import { plantIncidents, type Wishes } from './happenings.ts';
+import { exchangeState, plantIncidents, type Wishes } from './happenings.ts';
 import { operate } from './operator.ts';
 import { checkAtRest, checkFixedPoint, checkJournal } from './rest.ts';
 import { createStage, type Stage, type Violation } from './stage.ts';
@@ -21,6 +22,8 @@ export interface Outcome {
   readonly runs: number;
   readonly blockedRuns: number;
   readonly boundaries: ReadonlyMap<string, number>;
+  /** Durable changes of the first machine's state. */
+  readonly changes: number;
 }
 
 /** How a process ended. */
@@ -82,6 +85,10 @@ export async function play(story: Story, coverage: Coverage = createCoverage()):
       blockedRuns += await settle(stage, main, specOf(story, wishes.spec), calm);
     if (stage.violation === undefined && !stage.givenUp)
       blockedRuns += await settle(stage, main, specOf(story, wishes.spec), calm);
+    if (stage.violation === undefined && !stage.givenUp && story.cut !== undefined) {
+      await cutAtRest(stage, main, story.cut);
+      blockedRuns += await settle(stage, main, specOf(story, wishes.spec), false);
+    }
   } catch (error) {
     stage.fail('error', error instanceof Error ? (error.stack ?? error.message) : String(error));
   } finally {
@@ -97,7 +104,20 @@ export async function play(story: Story, coverage: Coverage = createCoverage()):
     runs: main.runs,
     blockedRuns,
     boundaries: stage.crossed,
+    changes: main.box.changes,
   };
+}
+
+/** Any earlier state recovers, or asks; it never guesses. */
+async function cutAtRest(
+  stage: Stage,
+  main: Controller,
+  { back, afterMs }: NonNullable<Story['cut']>,
+): Promise<void> {
+  await stage.clock.advance(afterMs);
+  stage.trace.add('!', `the state is put back by ${back} changes`);
+  stage.coverage.count('states cut at rest');
+  await exchangeState(main, () => main.box.cut(back));
 }
 
 function specOf({ specs }: Story, number: number): SpecModel {
@@ -222,6 +242,7 @@ async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: b
   let spec = wanted;
   let blocked = 0;
   for (let run = 1; run <= mostQuietRuns && stage.violation === undefined; run++) {
+    const shown = stage.story.shown ? await show(stage, main, spec) : undefined;
     const [end] = await together(stage, [main], spec);
     if (end === undefined || stage.violation !== undefined || stage.givenUp) return blocked;
     judgeEnd(stage, end, false);
@@ -230,6 +251,7 @@ async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: b
       return blocked;
     }
     const { report } = end;
+    if (shown !== undefined) checkAsShown(stage, main, shown, report);
     if (report.outcome === 'converged') {
       const warnings = await checkFixedPoint(stage, main, spec);
       await checkAtRest(stage, main, spec, warnings);

@@ -29,6 +29,10 @@ export async function shrink(story: Story, stillFails: StillFails): Promise<Stor
 /** One part less each, large parts first. */
 function* candidates(story: Story): Generator<Story> {
   const { faults, incidents, specs, readings } = story;
+  const { cut: _cut, ...uncut } = story;
+  if (story.cut !== undefined) yield uncut;
+  const { shown: _shown, ...unshown } = story;
+  if (story.shown) yield unshown;
   if (faults.length > 0) yield { ...story, faults: [] };
   if (incidents.length > 0) yield { ...story, incidents: [] };
   if (Object.keys(readings).length > 0) yield { ...story, readings: {} };

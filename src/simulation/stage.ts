@@ -1,6 +1,7 @@
 import { readOnlyMemory } from '../api/budget.ts';
 import { type Client, createClient } from '../api/client.ts';
 import type { Desired } from '../core/desired.ts';
+import type { OperationId } from '../core/plan.ts';
 import { type ApiProfile, documentedProfile } from '../core/profile.ts';
 import { type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
 import { createEmulator } from '../emulator/emulator.ts';
@@ -8,6 +9,7 @@ import type { Emulator } from '../emulator/options.ts';
 import { createEngine, type Engine } from '../engine/engine.ts';
 import { kinds } from '../reconcilers/registry.ts';
 import { loadSpec } from '../spec/load.ts';
+import { noted } from './as-shown.ts';
 import { type Chance, chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
 import { type Coverage, watchedWrites } from './coverage.ts';
@@ -216,10 +218,12 @@ export function createStage(story: Story, coverage: Coverage): Stage {
         box,
         disk: { failing: 0, durable: false },
         epoch: 0,
+        behind: false,
         endings: new Map(),
         skewMs: 0,
         clockWasSet: false,
         runs: 0,
+        done: new Set<OperationId>(),
         onRelease: [],
         tokenName,
         budgetUnknown: () =>
@@ -237,6 +241,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
 
     async start(controller, desired, dry = false) {
       controller.runs += 1;
+      controller.done.clear();
       const machine = clock.machine();
       machine.jump(controller.skewMs);
       const inner = await controller.box.open(machine.now());
@@ -272,7 +277,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
       const store = watchedStore(inner, {
         mortal: process.mortal,
         mirror,
-        watch: traced(rules.watch(process), trace, name, coverage),
+        watch: noted(traced(rules.watch(process), trace, name, coverage), controller.done, mirror.bindings),
         disk: controller.disk,
       });
       running.add(process);
@@ -290,7 +295,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
       process.mortal.kill();
       running.delete(process);
       await process.controller.box.release();
-      for (const change of process.controller.onRelease.splice(0)) change();
+      for (const change of process.controller.onRelease.splice(0)) await change();
     },
     remove() {
       for (const each of controllers) each.box.remove();

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { StateStore } from '../core/state.ts';
 import { memoryState } from '../state/memory.ts';
 import { openState } from '../state/open.ts';
+import { createTape } from './tape.ts';
 
 /** Where one machine keeps its state: opened anew by every process, and all that can befall a disk. */
 export interface StateBox {
@@ -13,24 +14,40 @@ export interface StateBox {
   lose(): void;
   /** Puts back the copy of that many runs ago; `false` where there is none. */
   restore(back: number): boolean;
+  /** Durable changes so far, but for notes of requests. */
+  readonly changes: number;
+  /** Puts it back as it was that many durable changes ago, or when it was new. */
+  cut(back: number): Promise<void>;
   remove(): void;
 }
 
 /** In memory: the same store for every process of the machine. */
 export function memoryBox(name: string): StateBox {
+  const tape = createTape();
   let generation = 0;
   let store: StateStore | undefined;
+  const born = (createdAt: number) => memoryState({ createdAt, lineage: `${name}-${generation}` });
   return {
     async open(now) {
-      store ??= memoryState({ createdAt: now, lineage: `${name}-${generation}` });
+      store ??= tape.record(born(now));
       return store;
     },
     release: async () => {},
     lose() {
       store = undefined;
       generation += 1;
+      tape.clear();
     },
     restore: () => false,
+    get changes() {
+      return tape.length;
+    },
+    async cut(back) {
+      if (store === undefined) return;
+      const earlier = born((await store.info()).createdAt);
+      await tape.cut(back, earlier);
+      store = tape.record(earlier);
+    },
     remove: () => {},
   };
 }
@@ -44,13 +61,22 @@ export function sqliteBox(name: string): StateBox {
   const folder = mkdtempSync(join(fastFolders.find(existsSync) ?? tmpdir(), 'vdcsync-simulation-'));
   const file = join(folder, `${name}.db`);
   const files = (path: string) => ['', '-wal', '-shm', '.lock', '.owner'].map((suffix) => `${path}${suffix}`);
+  const tape = createTape();
+  const lengths: number[] = [];
   let generation = 0;
   let copies = 0;
   let store: StateStore | undefined;
+  const openFile = (now: number) => openState(file, { mode: 'write', now, lineage: `${name}-${generation}` });
+  const erase = () => {
+    for (const each of files(file)) rmSync(each, { force: true });
+  };
   return {
     async open(now) {
-      if (existsSync(file)) copyFileSync(file, `${file}.${copies++ % mostCopies}`);
-      store = await openState(file, { mode: 'write', now, lineage: `${name}-${generation}` });
+      if (existsSync(file)) {
+        lengths[copies % mostCopies] = tape.length;
+        copyFileSync(file, `${file}.${copies++ % mostCopies}`);
+      }
+      store = tape.record(await openFile(now));
       return store;
     },
     async release() {
@@ -58,15 +84,30 @@ export function sqliteBox(name: string): StateBox {
       store = undefined;
     },
     lose() {
-      for (const each of files(file)) rmSync(each, { force: true });
+      erase();
       generation += 1;
+      tape.clear();
     },
     restore(back) {
       if (copies === 0) return false;
       const place = (copies - 1 - Math.min(back, copies - 1, mostCopies - 1)) % mostCopies;
-      for (const each of files(file)) rmSync(each, { force: true });
+      erase();
       copyFileSync(`${file}.${place}`, file);
+      tape.clear(lengths[place]);
       return true;
+    },
+    get changes() {
+      return tape.length;
+    },
+    async cut(back) {
+      if (!existsSync(file)) return;
+      const whole = await openFile(0);
+      const { createdAt } = await whole.info();
+      await whole.close();
+      erase();
+      const earlier = await openFile(createdAt);
+      await tape.cut(back, earlier);
+      await earlier.close();
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };

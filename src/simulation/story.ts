@@ -18,6 +18,10 @@ export interface Story {
   readonly incidents: readonly Incident[];
   /** Time between two runs, in ms, one after the other; the last one is used from then on. */
   readonly pausesMs: readonly number[];
+  /** Before each run that nothing disturbs, a dry one shows what it is to do. */
+  readonly shown?: true;
+  /** Once at rest, and `afterMs` later, the state is put back as it was so many changes ago, and all is to come to rest again. */
+  readonly cut?: { readonly back: number; readonly afterMs: number };
 }
 
 /** The spec file as JSON, which is YAML too. */
@@ -48,6 +52,8 @@ export type Happening =
   /** With the process: a new machine, or a backup put back. `back` counts runs. */
   | { readonly do: 'lose_state' }
   | { readonly do: 'restore_state'; readonly back: number }
+  /** The same, as it was `back` durable changes ago. */
+  | { readonly do: 'cut_state'; readonly back: number }
   /** With the process: its machine comes back with another wall time. */
   | { readonly do: 'set_clock'; readonly ms: number }
   /** The file is edited: the process is stopped, and the next run has the spec of that number. */

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { createCoverage, missingCoverage, wantedCoverage } from '../../src/simulation/coverage.ts';
 import { drawStory } from '../../src/simulation/draw.ts';
-import { pairsOfFaults, singleFaults } from '../../src/simulation/exhaustive.ts';
+import { earlierStates, pairsOfFaults, singleFaults } from '../../src/simulation/exhaustive.ts';
 import { play } from '../../src/simulation/scenario.ts';
 import { shrink } from '../../src/simulation/shrink.ts';
 import type { Story } from '../../src/simulation/story.ts';
@@ -14,6 +14,7 @@ const usage = `npm run simulate -- [options]
   --seeds N              plays the first N seeds, and wants full coverage
   --seeds N --from M     plays N seeds from M on
   --single, --pairs      every single fault at every boundary; pairs on purchases
+  --cuts                 every earlier state put back, behind every write and at rest
   --hours H              plays seeds for so long, from a random one on unless --from
   --threads N            as many as there are cores
   --keep-going           plays on after a failure; --no-shrink tells it as it is
@@ -27,6 +28,7 @@ const { values } = parseArgs({
     from: { type: 'string' },
     single: { type: 'boolean' },
     pairs: { type: 'boolean' },
+    cuts: { type: 'boolean' },
     hours: { type: 'string' },
     threads: { type: 'string' },
     'keep-going': { type: 'boolean' },
@@ -87,6 +89,7 @@ async function many(): Promise<void> {
 function jobs(): Iterator<Job> | AsyncIterator<Job> {
   if (values.single) return caseJobs(singleFaults());
   if (values.pairs) return caseJobs(pairsOfFaults());
+  if (values.cuts) return caseJobs(earlierStates());
   const from = values.from ?? (values.hours === undefined ? 1 : Math.floor(Math.random() * 2 ** 31));
   return seedJobs(Number(from), values.seeds === undefined ? undefined : Number(values.seeds));
 }
