@@ -2,7 +2,7 @@ import { takeApart } from '../core/keys.ts';
 import type { Spend } from '../core/plan.ts';
 import type { Conclusive, WriteResult } from '../core/ports.ts';
 import type { TaskId } from '../core/resources.ts';
-import type { Intent } from '../core/state.ts';
+import type { Binding, Intent } from '../core/state.ts';
 import { again, block, close, goOn, minutes, type Progress, packageOf, warn } from './endings.ts';
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
 import { backoff, type Disposition, disposition } from './outcome.ts';
@@ -202,7 +202,9 @@ async function accept(
   breach: string | undefined,
 ): Promise<Progress> {
   const accepted = run.kindOf(intent.kind).accept(answer, intent.request, intent.preimage);
-  if (!answer.replayed && intent.verb === 'create') await supersede(run, intent, accepted.id);
+  // The answer to an earlier send of this same intent is as old as that one.
+  if (intent.verb === 'create' && (!answer.replayed || intent.sends > 1))
+    await supersede(run, intent, accepted.id);
   if (!answer.replayed) await lift(run.deps, { ...intent, spend: spendOf(run, intent) });
   if (intent.kind === 'server' && intent.verb === 'create')
     run.openSince.set(intent.key, run.deps.clock.monotonic());
@@ -232,7 +234,7 @@ async function supersede(run: Run, intent: Intent, id: string | undefined): Prom
   const { name } = (request.body ?? {}) as { readonly name?: unknown };
   if (id === undefined || id === name) return;
   const bound = ownerOf(run, { ...intent, id });
-  if (bound !== undefined) {
+  if (bound !== undefined && (await wasSentBefore(run, bound, intent))) {
     run.superseded.set(bound.key, key);
     await run.change(released(run, bound.key, `its id ${id} was given to ${key}`));
   }
@@ -242,9 +244,17 @@ async function supersede(run: Run, intent: Intent, id: string | undefined): Prom
       each.kind === kind &&
       each.parentId === parentId &&
       each.verb === 'create' &&
+      each.firstSentAt <= intent.firstSentAt &&
       each.resourceId === id,
   );
   if (open !== undefined) await run.update(open, { clear: ['resourceId'] });
+}
+
+/** What was asked for later has the id by now; what nobody asked for was there before. */
+async function wasSentBefore(run: Run, { key, id }: Binding, intent: Intent): Promise<boolean> {
+  const past = await run.deps.store.intents({ key, limit: 20 });
+  const made = past.find(({ verb, resourceId }) => verb === 'create' && resourceId === id);
+  return made === undefined || made.firstSentAt <= intent.firstSentAt;
 }
 
 async function refused(

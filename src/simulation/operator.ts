@@ -1,4 +1,3 @@
-import equal from 'fast-deep-equal';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
@@ -186,7 +185,8 @@ function truth(stage: Stage, intent: Intent): Resolution {
   // What is written as a whole is the same, however often.
   if (refused || intent.verb === 'update') return { type: 'absent' };
   const asWell = ({ idempotencyKey }: Execution) =>
-    intent.kind !== 'backup' && equal(ledger.writes.get(idempotencyKey ?? '')?.request, intent.request);
+    intent.kind !== 'backup' &&
+    JSON.stringify(ledger.writes.get(idempotencyKey ?? '')?.request) === JSON.stringify(intent.request);
   const made =
     ledger.executionsUnder(intent.idempotencyKey).find((each) => ledger.isLive(each)) ??
     ledger.executionsOf(intent.key).findLast((each) => asWell(each) && ledger.isLive(each));

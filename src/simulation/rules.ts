@@ -339,7 +339,10 @@ export function createRules(deps: RulesDeps): Rules {
       if (!change.gone && old !== undefined) ledger.letGo(change.key, old.id);
       if (change.gone && old !== undefined && isSort(old.kind) && !running.byPerson && !listsAreCut()) {
         const birth = ledger.birthOf(old.kind, old.id);
-        if (birth !== undefined && ledger.birthBoundAs(old)?.number === birth.number)
+        // Made for another key under an id that was free again, and looking the same, it is that key's.
+        const maker = ledger.makerOf(old.kind, old.id);
+        const ours = maker === undefined || maker === change.key;
+        if (ours && birth !== undefined && ledger.birthBoundAs(old)?.number === birth.number)
           fail('I1', `${old.kind} ${old.id} was taken as gone, and is there`);
       }
       return;

@@ -117,6 +117,12 @@ export const plantedBugs: readonly Planted[] = [
     replace: 'return undefined;',
   },
   {
+    name: 'a dry run counts the cap otherwise',
+    file: 'engine/look.ts',
+    find: 'planFor(run, destroy, 0)',
+    replace: 'planFor(run, destroy, 1)',
+  },
+  {
     name: 'prune is ignored',
     file: guards,
     find: 'if (world.settings.prune || destroy || diff.verdict.byFile) return undefined;',
