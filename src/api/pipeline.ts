@@ -36,6 +36,8 @@ export interface Call {
   /** Name of the only token it may go out under. */
   readonly token?: string;
   readonly signal?: AbortSignal | undefined;
+  /** Asked right before it is sent. */
+  readonly mayGo?: (() => boolean) | undefined;
 }
 
 export interface Pipeline {
@@ -90,6 +92,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   async function exchange(call: Call): Promise<Answer> {
     const { slot, token, budget } = await acquire(call);
+    if (call.mayGo?.() === false) {
+      slot.unsent();
+      throw new Error('what it was decided on is too old by now');
+    }
     count(call);
     const startedAt = clock.monotonic();
     const request = httpRequest(options, call, token);

@@ -26,10 +26,13 @@ import { type BuiltWrite, buildWrite } from './write-requests.ts';
  * @source API §4 rule 5, §7
  */
 export function createWrites(pipeline: Pipeline, profile: ApiProfile, learn: Learn = () => {}): WritePort {
-  async function send(request: WriteRequest, idempotencyKey: string, token?: string): Promise<WriteResult> {
+  const send: WritePort['send'] = async (request, idempotencyKey, token, mayGo) => {
     try {
       const built = buildWrite(request, profile);
-      const result = toResult(await pipeline.exchange(toCall(built, idempotencyKey, token)), built);
+      const result = toResult(
+        await pipeline.exchange({ ...toCall(built, idempotencyKey, token), mayGo }),
+        built,
+      );
       if (token !== undefined) learn(token, request.name, result);
       return result;
     } catch (error) {
@@ -38,7 +41,7 @@ export function createWrites(pipeline: Pipeline, profile: ApiProfile, learn: Lea
       const unknown = error instanceof TransportError && error.effect === 'unknown';
       return unknown ? { type: 'ambiguous', reason } : { type: 'unsent', reason };
     }
-  }
+  };
 
   function digest(request: WriteRequest): string {
     try {

@@ -117,8 +117,14 @@ export interface WritePort {
   /**
    * Sends once, to the byte as given. Never retries and never throws. `token`: the one
    * that was seen to be the right project's; under any other the write stays unsent.
+   * `mayGo` is asked right before the first byte; where it says no, the write stays unsent.
    */
-  send(request: WriteRequest, idempotencyKey: string, token?: string): Promise<WriteResult>;
+  send(
+    request: WriteRequest,
+    idempotencyKey: string,
+    token?: string,
+    mayGo?: () => boolean,
+  ): Promise<WriteResult>;
   /** Names the token that the next request will carry, without giving it away. */
   token(): string;
   /** Digest of what `send` would send: equal digests, the same method, path and body. Empty where it cannot be sent. */

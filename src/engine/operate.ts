@@ -8,7 +8,7 @@ import { ownerOf } from './owner.ts';
 import { letGo, released } from './release.ts';
 import { secondHalfHeld, unresolvedCreate } from './replacement.ts';
 import type { Run } from './run.ts';
-import { advance, inTurn, lookHoldsMs, send } from './settle.ts';
+import { advance, inTurn, lookHoldsMs, send, sinceLook } from './settle.ts';
 import { boughtMeanwhile, type NotAsked, stillAsked } from './still-asked.ts';
 import { takeBack } from './strangers.ts';
 
@@ -43,10 +43,9 @@ async function goOnWith(run: Run, operation: Operation, open: Intent): Promise<T
 /** Has its turn. First the room, which may take long to come: what is looked at afterwards is fresh. */
 async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   run.stop.throwIfAborted();
-  const { writes, clock } = run.deps;
-  await writes.room(run.stop);
+  await run.deps.writes.room(run.stop);
   run.gate.readyNext();
-  const lookedAt = clock.monotonic();
+  const holds = sinceLook(run);
   const world = await run.lookAgain(operation.key);
   const not = stillAsked(run, world, operation);
   if (not !== undefined) return not;
@@ -61,9 +60,9 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   const waits = await secondHalfHeld(run, world, { ...operation, request });
   if (waits !== undefined) return waits;
   const preimage = await preimageOf(run, operation, world);
-  if (clock.monotonic() - lookedAt > lookHoldsMs) return { now: 'again', afterMs: 0 };
+  if (!holds(lookHoldsMs)) return { now: 'again', afterMs: 0 };
   const intent = await beginIntent(run, operation, request, { world, preimage });
-  return send(run, intent, token);
+  return send(run, intent, token, holds);
 }
 
 /** A resource that was there is made again only once two looks, a minute apart, miss it. */

@@ -26,6 +26,8 @@ const mostReplayed = 5;
  * be a minute old, so that of a slow turn the next one can use what was read last.
  */
 export const lookHoldsMs = 30_000;
+/** The same up to the first byte: a machine may stand still between the record and the send. */
+const sendHoldsMs = 60_000;
 
 /**
  * Takes an open intent one step further: sends it, waits for its task, or looks for
@@ -58,17 +60,34 @@ export async function advance(run: Run, intent: Intent): Promise<Progress> {
   }
 }
 
+/** A machine that stood still may have stopped either of its clocks, and not the other. */
+export function sinceLook({ deps: { clock } }: Run): (holdsMs: number) => boolean {
+  const [monotonic, wall] = [clock.monotonic(), clock.now()];
+  return (holdsMs) => clock.monotonic() - monotonic <= holdsMs && Math.abs(clock.now() - wall) <= holdsMs;
+}
+
 /**
  * Sends an intent that is durable, under the token that the fence was passed with, and
  * records what came back before anything else happens.
  */
-export async function send(run: Run, intent: Intent, token: string): Promise<Progress> {
+export async function send(
+  run: Run,
+  intent: Intent,
+  token: string,
+  holds: (ms: number) => boolean,
+): Promise<Progress> {
   const { deps } = run;
   const chosen = [intent.request.name, intent.idempotencyKey, packageOf(intent)];
   run.tell(intent.key, intent.verb, 'sent', chosen.filter((each) => each !== '').join(' '));
   run.stopwatch.mark(intent.id, 'sent');
-  const result = await deps.writes.send(intent.request, intent.idempotencyKey, token);
+  const result = await deps.writes.send(intent.request, intent.idempotencyKey, token, () =>
+    holds(sendHoldsMs),
+  );
   run.cache.forget(intent.request);
+  if (result.type === 'unsent' && !holds(sendHoldsMs)) {
+    const phase = intent.ambiguous ? 'unknown' : 'waiting';
+    return goOn(run, intent, { phase, dueAt: deps.clock.now(), detail: result.reason });
+  }
   const next = disposition(
     result,
     { ...intent, billed: run.kindOf(intent.kind).billed },
@@ -106,7 +125,7 @@ async function resendNow(run: Run, intent: Intent): Promise<Progress> {
   if (held !== undefined) return { now: 'blocked', ...held };
   await writes.room(run.stop);
   run.gate.readyNext();
-  const lookedAt = clock.monotonic();
+  const holds = sinceLook(run);
   // An id may stand for something else by now, so a deletion is looked at again whatever is known. @assumption A17
   if (!intent.ambiguous || intent.verb === 'delete') {
     const world = await run.lookAgain(intent.key);
@@ -118,7 +137,7 @@ async function resendNow(run: Run, intent: Intent): Promise<Progress> {
     if (waits !== undefined) return waits;
   }
   const token = await run.fence();
-  if (clock.monotonic() - lookedAt > lookHoldsMs) return again(0);
+  if (!holds(lookHoldsMs)) return again(0);
   if (!keyIsFresh(run, intent))
     return newKey(run, intent, 'key_too_old', 'its idempotency key is too old to be sent again');
   if (intent.sentAs !== undefined && intent.sentAs !== writes.digest(intent.request))
@@ -129,7 +148,7 @@ async function resendNow(run: Run, intent: Intent): Promise<Progress> {
     lastSentAt: clock.now(),
     clear: ['notSeenAt'],
   });
-  return send(run, sending, token);
+  return send(run, sending, token, holds);
 }
 
 /** Its key cannot be used again; another one can, where nothing may have come of this one. */

@@ -108,8 +108,8 @@ export function missingCoverage({ hits }: Coverage): readonly string[] {
 export function watchedWrites(writes: WritePort, process: Running, coverage: Coverage): WritePort {
   return {
     ...writes,
-    async send(request, key, token) {
-      const result = await writes.send(request, key, token);
+    async send(request, ...rest) {
+      const result = await writes.send(request, ...rest);
       for (const row of rowsOf(result)) coverage.hit(row, request.name);
       const { controller } = process;
       if (controller.epoch > 0) coverage.hit('state lost', request.name);

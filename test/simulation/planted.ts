@@ -77,8 +77,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'sent under whatever token there is',
     file: 'engine/operate.ts',
-    find: '  return send(run, intent, token);',
-    replace: '  return send(run, intent, undefined as unknown as string);',
+    find: '  return send(run, intent, token, holds);',
+    replace: '  return send(run, intent, undefined as unknown as string, holds);',
   },
   {
     name: 'no next incarnation for what is gone',
