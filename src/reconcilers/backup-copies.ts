@@ -1,6 +1,6 @@
 import { childKey, type ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
-import type { Warning } from '../core/plan.ts';
+import type { Change, Warning } from '../core/plan.ts';
 import type { Backup } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
 import type { BackupEntry, BackupObserved } from './backup.ts';
@@ -91,8 +91,22 @@ function whyKept(server: ResourceKey, world: World): string | undefined {
     : undefined;
 }
 
-/** This file's own that are ready and still this server's, but for the newest `keep`. */
-function surplus(server: ResourceKey, { backups }: BackupObserved, world: World): readonly Backup[] {
+/** What has to go once another one is taken, as a change of the newest: nobody is to learn of it only then. */
+export function makesRoom(server: ResourceKey, observed: BackupObserved, world: World): Change[] {
+  if (whyKept(server, world) !== undefined) return [];
+  const goes = new Set(surplus(server, observed, world).map(({ id }) => id));
+  return surplus(server, observed, world, 1)
+    .filter(({ id }) => !goes.has(id))
+    .map(({ id }) => ({ path: 'oldest', from: id, to: null }));
+}
+
+/** This file's own that are ready and still this server's, but for the newest `keep`, of which some are to come. */
+function surplus(
+  server: ResourceKey,
+  { backups }: BackupObserved,
+  world: World,
+  toCome = 0,
+): readonly Backup[] {
   const keep = wishOf(server, world)?.value.keep;
   if (keep === undefined) return [];
   const own = new Set(ownIn(server, world));
@@ -100,7 +114,7 @@ function surplus(server: ResourceKey, { backups }: BackupObserved, world: World)
     .filter(({ id, status }) => own.has(id) && status === 'available')
     .filter((each) => String(each.server_id) === world.idOf(server) && !Number.isNaN(takenAt(each)))
     .sort((a, b) => takenAt(b) - takenAt(a))
-    .slice(keep);
+    .slice(Math.max(0, keep - toCome));
 }
 
 function wishOf(server: ResourceKey, world: World) {

@@ -6,7 +6,7 @@ import type { Diff, Price, ResourceKind, Subject, World } from '../core/kind.ts'
 import type { Backup, BackupPolicy, ServerId } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
 import { takenAt } from './backup-age.ts';
-import { copyOf, diffCopy, isCopy, keptWarnings } from './backup-copies.ts';
+import { copyOf, diffCopy, isCopy, keptWarnings, makesRoom } from './backup-copies.ts';
 import { idIn, recordedIds, unchanged } from './existence.ts';
 import { packageOf } from './gpu-package.ts';
 import { observeInside, serverOf } from './inside-server.ts';
@@ -166,7 +166,8 @@ function diffNewest(
   if (young && (listed || isYoung(binding, listsLagMs, world.now))) return unchanged;
   const newestAt = { path: 'newest', from: last?.created_at ?? null, to: 'now' };
   const lost = young ? { lost: `backup ${binding?.id} does not exist any more` } : {};
-  return { verdict: { verdict: 'create', changes: [newestAt], ...lost }, price };
+  const goes = parent === undefined ? [] : makesRoom(parent, observed, world);
+  return { verdict: { verdict: 'create', changes: [newestAt, ...goes], ...lost }, price };
 }
 
 /** For so long a list may be behind the times and lack what is there. @assumption A9 */

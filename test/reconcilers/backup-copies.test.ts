@@ -55,6 +55,19 @@ describe('reconcilers/backup-copies', () => {
     await expectInvariants(world);
   });
 
+  test('the plan of taking one says which one goes for it', async () => {
+    const world = profiled();
+    await days(world, file(', keep: 2'), 2);
+    const [oldest] = taken(world);
+
+    const plan = await world.plan(file(', keep: 2'));
+
+    expect(idsOf(plan)).toEqual(['create:servers.one.backup']);
+    expect(plan.operations[0]?.changes).toContainEqual({ path: 'oldest', from: oldest, to: null });
+    await world.apply(file(', keep: 2'));
+    expect(taken(world)).not.toContain(oldest);
+  });
+
   test('what a schedule or somebody else took is left alone, and does not count', async () => {
     const world = profiled();
     await world.apply(file(', keep: 1'));
