@@ -52,6 +52,8 @@ export interface Pipeline {
   token(): string;
   /** Whether any request of this process has got through, with an answer or without. */
   reached(): boolean;
+  /** Whether the API itself has ever answered this process, and not something in its place. */
+  identified(): boolean;
 }
 
 export interface PipelineOptions {
@@ -89,6 +91,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const { transport, clock, profile, logger, counters } = options;
   const budgets = budgetsByToken(options);
   let reached = false;
+  let identified = false;
 
   async function exchange(call: Call): Promise<Answer> {
     const { slot, token, budget } = await acquire(call);
@@ -102,6 +105,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const response = await sendOnce(request, slot, call.signal);
     try {
       const answer = readAnswer(withoutToken(response, token));
+      identified ||= answer.sort !== 'unidentified';
       const closing = answer.status === 429 ? limited(answer, budget) : undefined;
       slot.answered();
       options.apiClock.see(response);
@@ -195,6 +199,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     room: (signal) => budgets(usableToken(options.token())).writes.room(signal),
     token: () => nameOf(options.baseUrl, options.token()),
     reached: () => reached,
+    identified: () => identified,
   };
 }
 

@@ -45,11 +45,11 @@ export interface ReadsOptions {
 
 /** A read is sent this often at most; then its last failure is the answer. */
 export const maxTries = 5;
-/** As long as nothing has ever answered, the address is more likely wrong than the service away: some 4 s. */
+/** As long as the API has never answered, the address is more likely wrong than the service away: some 4 s. */
 const maxFirstTries = 3;
-/** The first wait between two tries, and the longest, in ms; each is four times the last. */
 /** The longest wait that an answer to a read can ask for, in real ms: a read decides nothing by itself. */
 const mostRetryAfterMs = 600_000;
+/** The first wait between two tries, and the longest, in ms; each is four times the last. */
 const backOff = { firstMs: 1_000, longestMs: 60_000, factor: 4 } as const;
 
 export interface Reads extends ReadPort {
@@ -74,8 +74,7 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
       const outcome = await readOnce(path, schema, signal);
       if ('data' in outcome) return outcome.data;
       const { error } = outcome;
-      const nobody = error instanceof TransportError && error.effect === 'none' && !pipeline.reached();
-      if (nobody && tries >= maxFirstTries) throw nothingAnswers(options.baseUrl, error);
+      if (tries >= maxFirstTries) refuseWrongAddress(outcome);
       if (outcome.final || tries >= maxTries) throw error;
       const pause = waitMs(tries, outcome.retryAfterMs ?? 0);
       // Of a limit the pipeline has told.
@@ -85,6 +84,19 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
         'a read failed: trying again',
       );
       await clock.sleep(pause, signal);
+    }
+  }
+
+  function refuseWrongAddress({ error, elsewhere }: Failure): void {
+    if (!(error instanceof TransportError)) return;
+    const { code, message } = error;
+    if (error.effect === 'none' && !pipeline.reached()) {
+      const text = `no connection to ${options.baseUrl}: ${printable(message)}`;
+      throw new TransportError(text, 'none', code, error);
+    }
+    if (elsewhere === true && !pipeline.identified()) {
+      const text = `what answers at ${options.baseUrl} is not the API: ${message}`;
+      throw new TransportError(text, 'unknown', code, error);
     }
   }
 
@@ -162,9 +174,15 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
   };
 }
 
-type Outcome<T> =
-  | { readonly data: T }
-  | { readonly error: unknown; readonly final: boolean; readonly retryAfterMs?: number };
+type Outcome<T> = { readonly data: T } | Failure;
+
+interface Failure {
+  readonly error: unknown;
+  readonly final: boolean;
+  readonly retryAfterMs?: number;
+  /** A page, or the way to one, in the place of the API: not a service that is away for a while. */
+  readonly elsewhere?: boolean;
+}
 
 function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T> {
   const { status } = answer;
@@ -172,7 +190,12 @@ function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T
   const what = `GET ${path}`;
   switch (answer.sort) {
     case 'unidentified':
-      return { error: unreadable(`${what}: ${answer.reason}`), final: false, ...wait };
+      return {
+        error: unreadable(`${what}: ${answer.reason}`),
+        final: false,
+        elsewhere: status < 400,
+        ...wait,
+      };
     case 'malformed':
       return { error: unreadable(`${what}: ${status}, ${answer.malformed}`), final: false, ...wait };
     case 'problem': {
@@ -199,11 +222,6 @@ function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T
       return { error: new ApiProblem(status, null, answer.requestId, message), final: true };
     }
   }
-}
-
-function nothingAnswers(baseUrl: string, error: TransportError): TransportError {
-  const message = `nothing answers at ${baseUrl} (${printable(error.message)}): is VDC_BASE_URL right?`;
-  return new TransportError(message, 'none', error.code, error);
 }
 
 /** An id that the API gave, and that no path can carry: what it stands for cannot be read. */

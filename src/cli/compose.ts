@@ -182,11 +182,21 @@ function openService(flags: CommonFlags, io: Io, options: SessionOptions): Promi
 // One of the two sides is used, so one is loaded.
 
 async function remoteService(flags: CommonFlags, io: Io, { token: place }: SessionOptions): Promise<Service> {
-  const baseUrl = parseBaseUrl(baseUrlOf(io));
+  const baseUrl = checkedBaseUrl(io);
   const token = tokenSource(io, place);
   const { profile } = profileOf(flags, io);
   const { undiciTransport } = await import('../platform/undici-transport.ts');
   return { name: 'api', baseUrl, token, profile, transport: undiciTransport() };
+}
+
+function checkedBaseUrl(io: Io): string {
+  const given = baseUrlOf(io);
+  try {
+    return parseBaseUrl(given);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    throw new ConfigError(`VDC_BASE_URL cannot be used. ${error.message}`);
+  }
 }
 
 async function embeddedService(

@@ -8,6 +8,7 @@ import {
   StateError,
 } from '../core/errors.ts';
 import { TransportError } from '../core/transport.ts';
+import { whyUnreached } from './reach.ts';
 import { type Io, printable } from './terminal.ts';
 
 /** What the process ends with. Public: scripts branch on it. */
@@ -66,19 +67,23 @@ function explain(error: unknown): string {
     return `${printable(error.message)}${where}${hint(error)}`;
   }
   if (error instanceof TransportError) {
-    return `the API cannot be reached: ${printable(error.message)} [${error.code}]. Check VDC_BASE_URL and the network.`;
+    const { why, advice } = whyUnreached(error);
+    return `the API cannot be reached: ${printable(why)}. ${advice.charAt(0).toUpperCase()}${advice.slice(1)}.`;
   }
   // Messages may hold several lines on purpose, never other control characters.
   const text = error instanceof Error ? error.message : String(error);
   return text.split('\n').map(printable).join('\n');
 }
 
-function hint({ status, message }: ApiProblem): string {
+function hint({ status, code, message }: ApiProblem): string {
   if (status === 401) return '. Check VDC_TOKEN: it is unknown, expired or revoked.';
+  if (code === 'insufficient_privileges')
+    return ". The token is a team member's, who lacks the permission for it in the client area.";
   if (status === 403) return '. The token may not do this: changes need a read and write token.';
   // Every API of this kind has it, so that what has not is another address.
   if (status === 404 && message.startsWith('GET /project '))
     return '. Check VDC_BASE_URL: there is no such API below its path.';
+  if (status < 400) return '. Check VDC_BASE_URL: it may be another service, or another version of this one.';
   return '';
 }
 

@@ -23,7 +23,8 @@ export function readWorldFile(path: string): World | null {
     if (!shape.success) throw refusal(shape.error, 'data file');
     return document as World;
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const folder = error instanceof Error && 'code' in error && error.code === 'EISDIR';
+    const why = folder ? 'it is a folder' : error instanceof Error ? error.message : String(error);
     throw new DataFileError(
       `${path} does not hold an emulator's world (${why}). It is left as it is: move it away, or name another file.`,
     );

@@ -134,6 +134,8 @@ function wordsOf(code: string): string | undefined {
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG') {
     return 'the other side does not speak https';
   }
+  if (code === 'DEPTH_ZERO_SELF_SIGNED_CERT') return 'its certificate is self-signed';
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'its certificate is for another host';
   return code.startsWith('ERR_SSL_') ? 'no secure connection could be made' : undefined;
 }
 

@@ -23,7 +23,9 @@ export async function openState(location: string, options: OpenStateOptions): Pr
   }
   // Taken for a path, it would make folders of a slip in the scheme, and of a password in it.
   if (/^\w+:\/\//.test(location)) {
-    throw new StateError('The state is a path or a postgres:// URL; other URLs are not known.');
+    throw new StateError(
+      'The state is a path or a postgres:// URL; other URLs are not known. Name one with --state or VDCSYNC_STATE.',
+    );
   }
   if (location.trim() === '' || location.includes('\0')) {
     throw new StateError('The state needs a path. Name a file with --state or VDCSYNC_STATE.');

@@ -129,10 +129,29 @@ describe('src/api/reads', () => {
 
     const failed = clock.run(client.reads('operation').project());
 
-    await expect(failed).rejects.toThrow(
-      `nothing answers at ${baseUrl} (connect ECONNREFUSED 127.0.0.1:9): is VDC_BASE_URL right?`,
+    await expect(failed).rejects.toThrow(`no connection to ${baseUrl}: connect ECONNREFUSED 127.0.0.1:9`);
+    expect(clock.monotonic()).toBeLessThan(10_000);
+  });
+
+  test.each([
+    ['a page', () => ({ status: 200, headers: { 'content-type': 'text/html' }, body: '<h1>Log in</h1>' })],
+    ['the way to one', () => ({ status: 302, headers: { location: 'https://login.test/' }, body: '' })],
+  ])('where %s answers and never the API, the first request fails within 10 s', async (_name, page) => {
+    const { client, clock } = rig(page);
+    await expect(clock.run(client.reads('operation').project())).rejects.toThrow(
+      `what answers at ${baseUrl} is not the API: GET /project: `,
     );
     expect(clock.monotonic()).toBeLessThan(10_000);
+  });
+
+  test('a page that comes once the API has answered is tried as often as any failure', async () => {
+    const { client, clock, sent } = rig((_request, index) =>
+      index === 0 ? ok(aProject) : { status: 200, headers: { 'content-type': 'text/html' }, body: '<h1>' },
+    );
+    const reads = client.reads('operation');
+    await clock.run(reads.project());
+    await expect(clock.run(reads.project())).rejects.toThrow('not the API');
+    expect(sent).toHaveLength(1 + maxTries);
   });
 
   test('a later one is tried as often as any', async () => {

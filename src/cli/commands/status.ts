@@ -104,7 +104,9 @@ async function lookLive(
   try {
     const project = await soon(session.reads.project());
     if (project.id !== projectId) {
-      throw new FenceError(`The token is for project ${project.id}, and this is about project ${projectId}.`);
+      throw new FenceError(
+        `The token is for project ${project.id}, and this is about project ${projectId}. Use a token of project ${projectId}, correct project.id, or look at the state alone with --offline.`,
+      );
     }
     const ips = await session.reads.ips();
     const plan = desired === undefined ? {} : { plan: await session.engine.plan(desired) };

@@ -2,6 +2,7 @@ import { ApiProblem } from '../../core/errors.ts';
 import type { Project } from '../../core/resources.ts';
 import { TransportError } from '../../core/transport.ts';
 import type { Session } from '../compose.ts';
+import { whyUnreached } from '../reach.ts';
 import { moment, span } from '../render/values.ts';
 import { type Finding, finding, ok } from './findings.ts';
 
@@ -39,11 +40,8 @@ export async function checkReach(
     return { findings: [ok('api', 'the API answers'), status], project };
   } catch (error) {
     if (error instanceof TransportError) {
-      return failed(
-        'api',
-        `the API cannot be reached: ${error.message} [${error.code}]`,
-        'check VDC_BASE_URL and the network',
-      );
+      const { why, advice } = whyUnreached(error);
+      return failed('api', `the API cannot be reached: ${why}`, advice);
     }
     if (error instanceof ApiProblem)
       return failed('api', error.message, 'see the code in the error reference of the API');

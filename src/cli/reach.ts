@@ -1,0 +1,25 @@
+import type { TransportError } from '../core/transport.ts';
+
+/** Why the API could not be asked, in words that fit behind `the API cannot be reached`, and what to do. */
+export function whyUnreached({ code, message }: TransportError): { why: string; advice: string } {
+  if (code === 'UNREADABLE_ANSWER')
+    return { why: message, advice: 'check VDC_BASE_URL, and any proxy in between' };
+  return { why: `${message} [${code}]`, advice: adviceFor(code) };
+}
+
+function adviceFor(code: string): string {
+  if (untrusted.has(code))
+    return "if its certificate is by an authority of your own, set NODE_EXTRA_CA_CERTS to that authority's file";
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'name the host in VDC_BASE_URL as its certificate does';
+  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID')
+    return 'have its certificate renewed, and see that the clock here is right';
+  return 'check VDC_BASE_URL and the network';
+}
+
+const untrusted = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
