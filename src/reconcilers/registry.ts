@@ -11,14 +11,17 @@ import { networkInterface } from './network-interface.ts';
 import { server } from './server.ts';
 import { serverImage } from './server-image.ts';
 
-/** Every kind of resource, parents first. A kind that is not here does not exist. */
+/**
+ * Every kind of resource. A kind that is not here does not exist. What is ready at once is made in
+ * this order: parents first, and a firewall before cards, as its server stands open meanwhile.
+ */
 export const registry = [
   network,
   ip,
   iso,
   server,
-  networkInterface,
   firewall,
+  networkInterface,
   backup,
   backupPolicy,
   drive,

@@ -32,6 +32,24 @@ describe('reconcilers/firewall', () => {
     expect((await plan(file(`policy_in: accept, rules: [${web}]`))).operations).toEqual([]);
   });
 
+  test('is put before any card is added, as its server stands open meanwhile', async () => {
+    const { apply, writes } = rig();
+    const entry = `{${sliders}, public_ipv4: {new: true}, network_interfaces: [n, m], firewall: {enabled: true}}`;
+
+    await apply(
+      `networks: {n: {cidr: 10.1.0.0/24}, m: {cidr: 10.2.0.0/24}}\nservers: {a: ${entry}, b: ${entry}, c: ${entry}}\n`,
+    );
+
+    for (const id of [2001, 2002, 2003]) {
+      const inside = writes().filter(({ path }) => path.startsWith(`/servers/${id}/`));
+      expect(inside.map(({ path }) => path.split('/').at(-1))).toEqual([
+        'firewall',
+        'network-interfaces',
+        'network-interfaces',
+      ]);
+    }
+  });
+
   test('what the file does not declare stays as it is', async () => {
     const { apply, emulator } = rig();
     await apply(file(`enabled: true, rules: [${ssh}]`));

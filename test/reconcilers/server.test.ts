@@ -181,8 +181,8 @@ servers:
       'delete:servers.web',
       'delete:servers.web.public_ipv4',
       'create:servers.web',
-      'create:servers.web.network_interfaces.backend',
       'create:servers.web.firewall',
+      'create:servers.web.network_interfaces.backend',
       'create:servers.web.backup',
     ]);
     expect(planned.summary).toMatchObject({ replace: 1, delete: 1, create: 3 });

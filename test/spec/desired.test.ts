@@ -57,17 +57,17 @@ describe('spec/desired', () => {
         position: at(5, 3),
       },
       {
-        key: 'servers.a.network_interfaces.n',
-        kind: 'network_interface',
-        value: { network: 'networks.n' },
-        position: at(9, 26),
-        ...inside,
-      },
-      {
         key: 'servers.a.firewall',
         kind: 'firewall',
         value: { enabled: true },
         position: at(10, 15),
+        ...inside,
+      },
+      {
+        key: 'servers.a.network_interfaces.n',
+        kind: 'network_interface',
+        value: { network: 'networks.n' },
+        position: at(9, 26),
         ...inside,
       },
       {
