@@ -87,7 +87,11 @@ function readValues(context: Context, operation: ProfileOperation): Values {
   );
   if (wrong.length > 0)
     throw invalid(...wrong.map(([name, type]) => ({ name, reason: `must be a ${type}` })));
-  return { ...context.params, ...bound };
+  const trimmed = Object.entries(bound).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value.trim() : value,
+  ]);
+  return { ...context.params, ...Object.fromEntries(trimmed) };
 }
 
 /** Types are strict, whatever the payload is called. `@source API §4 rule 3` */

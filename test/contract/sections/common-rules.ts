@@ -63,6 +63,13 @@ describe('§4 common rules', () => {
     expect((await api.get('/ips')).data).toEqual([]);
   });
 
+  test('§4.3 strings are trimmed in payloads that are not shown, too', async () => {
+    const api = await open();
+    const { id } = await api.server();
+    const iso_id = ` ${(await api.iso()).id} `;
+    expect((await api.send('PUT', `/servers/${id}/iso`, { json: { iso_id } })).status).toBe(200);
+  });
+
   test('§4.3 types are strict in payloads that are not shown, too', async () => {
     const api = await open();
     const { id } = await api.server();
