@@ -3,7 +3,6 @@ import type { Desired } from '../core/desired.ts';
 import { parseKey, type ResourceKey } from '../core/keys.ts';
 import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
-import type { Planned } from '../plan/build.ts';
 import { draftOne } from '../plan/draft.ts';
 import { halves } from '../plan/money.ts';
 import { keepBooks, settleMoves } from './books.ts';
@@ -12,7 +11,7 @@ import { warn } from './endings.ts';
 import type { ApplyOptions, EngineDeps } from './engine.ts';
 import { isSuperseded, openServers, stillOpen, supersededOf, withFindings } from './findings.ts';
 import { isAbort, isFailedRead } from './interruption.ts';
-import { openRun, planFor, withoutResources } from './look.ts';
+import { type Judged, openRun, planFor, withoutResources } from './look.ts';
 import type { Run } from './run.ts';
 import { refuseStale } from './saved-plan.ts';
 import { settleOpen } from './settle-open.ts';
@@ -43,7 +42,7 @@ export async function apply(
   const approved = new Set<OperationId>();
   /** What the last drain read after its writes is as good as read again. */
   let lookSince: number | undefined;
-  let planned: Planned | undefined;
+  let planned: Judged | undefined;
   /** Of earlier runs. */
   const unsettled: OperationResult[] = [];
 
@@ -225,7 +224,7 @@ async function nextPlan(
   options: ApplyOptions,
   lookSince: number | undefined,
   before: () => Before,
-): Promise<Planned> {
+): Promise<Judged> {
   if (!run.halt.aborted && lookSince !== undefined) {
     run.cache.forgetLists();
     await run.look(run.repeating === undefined ? lookSince : 0);

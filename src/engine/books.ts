@@ -1,11 +1,11 @@
 import { digestOf } from '../core/json.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Intent, StateChange } from '../core/state.ts';
-import { isOvertaken, type Planned, type Release } from '../plan/build.ts';
+import { isOvertaken, type Release } from '../plan/build.ts';
 import { isSelected } from '../plan/selection.ts';
 import { block, close } from './endings.ts';
 import { forgetGone } from './forget-gone.ts';
-import { planFor } from './look.ts';
+import { type Judged, planFor } from './look.ts';
 import { letGo, released } from './release.ts';
 import type { Run } from './run.ts';
 import { rememberStrangers } from './strangers.ts';
@@ -13,7 +13,7 @@ import { rememberStrangers } from './strangers.ts';
 const absenceGapMs = 60_000;
 
 /** What the plan changes of the state alone: no write goes with it. */
-export async function keepBooks(run: Run, planned: Planned): Promise<void> {
+export async function keepBooks(run: Run, planned: Judged): Promise<void> {
   const { plan, releases } = planned;
   await run.deps.store.claimProject(run.desired.projectId);
   await run.keepMoves();

@@ -2,6 +2,7 @@ import type { Desired } from '../core/desired.ts';
 import type { Plan } from '../core/plan.ts';
 import { buildPlan, type Planned } from '../plan/build.ts';
 import type { Selection } from '../plan/selection.ts';
+import type { Found } from '../plan/strangers.ts';
 import type { EngineDeps, PlanOptions, Repeating } from './engine.ts';
 import { createReadCache } from './read-cache.ts';
 import { type Run, startRun } from './run.ts';
@@ -46,14 +47,20 @@ export async function planOnce(
   return repeating === undefined ? withHolds(deps, plan) : plan;
 }
 
+/** A plan, and the strangers that it was made with. */
+export interface Judged extends Planned {
+  readonly strangers: Found;
+}
+
 /** The plan that the run's last look gives. */
 export async function planFor(
   run: Run,
   destroy: boolean,
   deletedBefore: number,
   increasedBefore?: string,
-): Promise<Planned> {
-  return buildPlan({
+): Promise<Judged> {
+  const strangers = await strangersOf(run);
+  const planned = buildPlan({
     kinds: run.deps.kinds,
     world: run.world,
     openIntents: [...run.intents.values()],
@@ -61,12 +68,13 @@ export async function planFor(
     heldMoves: run.heldMoves,
     selection: run.selection,
     desiredDigest: run.desired.digest,
-    strangers: await strangersOf(run),
+    strangers,
     destroy,
     deletedBefore,
     increasedBefore,
     now: run.deps.clock.now(),
   });
+  return { ...planned, strangers };
 }
 
 /** Nothing is wanted, so all that is managed goes. */

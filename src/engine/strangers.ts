@@ -15,6 +15,7 @@ import {
   type Vouched,
   vouchedServers,
 } from '../plan/strangers.ts';
+import type { Judged } from './look.ts';
 import type { Run } from './run.ts';
 
 /** `Vouched`, once a plan was approved, or a person has spoken of strangers. */
@@ -69,9 +70,9 @@ async function unlistedBeside(
  * Once a plan is approved: strangers are known from the moment that there are none, or that
  * the file says to ignore them. What the plan lets go of and tells as billed is known as well.
  */
-export async function rememberStrangers(run: Run, planned: Planned): Promise<void> {
+export async function rememberStrangers(run: Run, planned: Judged): Promise<void> {
   const { desired } = run;
-  const strangers = await strangersOf(run);
+  const { strangers } = planned;
   const ignored = desired.settings.unmanaged === 'ignore';
   const unsure = !isNone(strangers) || strangers.unlisted !== undefined;
   const settles = strangers.since !== 'new' || ignored || !unsure;
