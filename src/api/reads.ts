@@ -74,8 +74,9 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
       const outcome = await readOnce(path, schema, signal);
       if ('data' in outcome) return outcome.data;
       const { error } = outcome;
-      if (tries >= maxFirstTries) refuseWrongAddress(outcome);
-      if (outcome.final || tries >= maxTries) throw error;
+      const lasting = error instanceof TransportError && error.lasting;
+      if (lasting || tries >= maxFirstTries) refuseWrongAddress(outcome);
+      if (lasting || outcome.final || tries >= maxTries) throw error;
       const pause = waitMs(tries, outcome.retryAfterMs ?? 0);
       // Of a limit the pipeline has told.
       const level = error instanceof ApiProblem && error.status === 429 ? 'debug' : 'warn';

@@ -43,10 +43,17 @@ export class TransportError extends Error {
   readonly effect: Effect;
   /** The system's code, such as `ECONNREFUSED`, where there is one. */
   readonly code: string;
+  /** Trying again does not help: somebody has to see to it. */
+  readonly lasting: boolean;
 
   constructor(message: string, effect: Effect, code: string, cause?: unknown) {
     super(message, { cause });
     this.effect = effect;
     this.code = code;
+    this.lasting = effect === 'none' && certificateCodes.test(code);
   }
 }
+
+/** The other side's certificate is not accepted, or it has none. */
+const certificateCodes =
+  /CERT|ISSUER|INVALID_CA|HOSTNAME_MISMATCH|ERR_SSL_WRONG_VERSION|ERR_SSL_PACKET_LENGTH/;

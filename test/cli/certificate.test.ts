@@ -1,0 +1,28 @@
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { selfSigned } from '../support/certificate.ts';
+import { folderWith, inProcess } from './run.ts';
+
+test('a certificate that is not accepted ends a call at once, and it says what to do', async () => {
+  const server = createServer(selfSigned);
+  let tried = 0;
+  server.on('connection', () => {
+    tried += 1;
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+
+  const { code, stderr } = await inProcess(['plan'], {
+    cwd: folderWith({ 'vdcsync.yaml': 'version: 1\nproject: {id: 4711}\n' }),
+    env: { VDC_BASE_URL: `https://127.0.0.1:${port}/v1`, VDC_TOKEN: 'a-token-of-nobody' },
+  });
+
+  expect(code).toBe(1);
+  expect(stderr).toContain('its certificate is self-signed');
+  expect(stderr).toContain('NODE_EXTRA_CA_CERTS');
+  expect(tried).toBe(1);
+});
