@@ -31,7 +31,7 @@ export interface WorkQueue<Key> {
   add(key: Key): void;
   /** Everything asleep is worked on now. */
   wake(): void;
-  /** Resolves when nothing is ready, runs or sleeps; rejects with the first failure. */
+  /** Resolves when nothing is ready, runs or sleeps; rejects with the first failure. From then on `stop` is not heeded. */
   drained(): Promise<void>;
 }
 
@@ -124,6 +124,7 @@ export function createWorkQueue<Key>({
         watchers.push(resolve);
         settleIfIdle();
       });
+      stop?.removeEventListener('abort', drop);
       if (failures.length > 0) throw failures[0];
     },
   };

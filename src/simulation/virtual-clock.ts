@@ -5,6 +5,8 @@ interface Sleeper {
   readonly order: number;
   readonly owner: object;
   wake(): void;
+  /** It never wakes. */
+  drop(): void;
 }
 
 /** A clock that stands still until it is told to move. */
@@ -49,9 +51,12 @@ export function virtualClock(start = Date.UTC(2026, 0, 1), idleRounds = 5): Virt
         order: order++,
         owner,
         wake: () => {
+          sleeper.drop();
+          resolve();
+        },
+        drop: () => {
           sleepers.delete(sleeper);
           signal?.removeEventListener('abort', abort);
-          resolve();
         },
       };
       const abort = () => {
@@ -120,7 +125,7 @@ export function virtualClock(start = Date.UTC(2026, 0, 1), idleRounds = 5): Virt
       },
       stop: () => {
         stopped = true;
-        for (const each of sleepers) if (each.owner === owner) sleepers.delete(each);
+        for (const each of sleepers) if (each.owner === owner) each.drop();
       },
     };
   }

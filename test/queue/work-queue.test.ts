@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createWorkQueue } from '../../src/queue/work-queue.ts';
@@ -52,6 +53,22 @@ describe('queue/work-queue', () => {
       }),
       { numRuns: 60, seed: 1 },
     );
+  });
+
+  test('leaves nothing behind on a signal that outlives it', async () => {
+    const { signal } = new AbortController();
+    const clock = virtualClock(0);
+    const queue = createWorkQueue<string>({
+      clock,
+      concurrency: 1,
+      stop: signal,
+      work: async () => ({ next: 'done' }),
+    });
+    queue.add('a');
+
+    await clock.run(queue.drained());
+
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   test('a key that is ready, and added again, is one entry', async () => {
