@@ -36,7 +36,10 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   history: [['vdcsync history --key servers.web-1', 'every write that was sent for one resource']],
   rehearse: [['vdcsync rehearse --svg run.svg', 'a crash at every step, and no duplicate']],
   emulator: [
-    ['vdcsync emulator --speed 60', 'a minute of the API in a second'],
+    [
+      'vdcsync emulator --speed 60',
+      'a minute of the API in a second; wants `time_scale: 60` in the API profile',
+    ],
     [
       'vdcsync emulator --faults faults.yaml --profile profile.yaml',
       'with faults and undocumented operations',

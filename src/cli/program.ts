@@ -123,7 +123,10 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
   withState(
     command('export', 'print a spec of the live project, ids included; planning it gives nothing but adopt'),
   )
-    .option('--api-profile <file>', 'what belongs to one deployment of the API')
+    .option(
+      '--api-profile <file>',
+      'what belongs to one deployment of the API: limits, time_scale, operations',
+    )
     .option('--emulator', 'of the embedded emulator, its world kept beside the state, instead of an API')
     .option('--out <file>', 'write it to a file, which must not be there yet')
     .addOption(
@@ -207,7 +210,10 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
       'play the file against the emulator, with a crash at every step and every usual fault',
     ),
   )
-    .option('--api-profile <file>', 'what belongs to one deployment of the API')
+    .option(
+      '--api-profile <file>',
+      'what belongs to one deployment of the API: limits, time_scale, operations',
+    )
     .option('--svg <file>', 'draw the operations on a time axis')
     .option(
       '--crashes <count>',
@@ -292,7 +298,10 @@ function withState(command: Command): Command {
 
 function withApi(command: Command): Command {
   return withState(withFile(command))
-    .option('--api-profile <file>', 'what belongs to one deployment of the API')
+    .option(
+      '--api-profile <file>',
+      'what belongs to one deployment of the API: limits, time_scale, operations',
+    )
     .option('--emulator', 'use an embedded emulator, its world kept beside the state, instead of an API')
     .option('--prices <file>', 'what the catalogue does not price, for the cost of a plan');
 }

@@ -2,7 +2,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { profileSchema } from '../../src/cli/profile.ts';
 import { codes } from '../../src/cli/reference/codes.ts';
+import { undocumentedOperations } from '../../src/core/profile.ts';
 import { folderWith, inProcess } from './run.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -63,6 +65,12 @@ describe('the documentation', () => {
   test.each([...pages, 'README.md', 'CONTRIBUTING.md'])('%s links to what exists', (page) => {
     const links = [...readFileSync(join(root, page), 'utf8').matchAll(/\]\(([^)#:]+)(#[^)]*)?\)/g)];
     for (const [, link = ''] of links) expect(existsSync(join(root, dirname(page), link)), link).toBe(true);
+  });
+
+  test('every field of an API profile is explained', () => {
+    const page = readFileSync(join(root, 'docs/how-to/undocumented.md'), 'utf8');
+    for (const field of Object.keys(profileSchema.shape)) expect(page).toMatch(new RegExp(`\\b${field}\\b`));
+    for (const name of undocumentedOperations) expect(page).toContain(`\`${name}\``);
   });
 
   test('every code that the program gives is explained, and no other', () => {

@@ -97,6 +97,31 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
     );
   });
 
+  test('in Markdown reads well: commands as code, prose plain, and what a replacement changes', () => {
+    const [blocked] = plan.blocked;
+    const resolve = 'write `settings: {prune: true}` (to go) | vdcsync forget networks.x (to keep it)';
+    const kept = {
+      code: 'released',
+      key: 'servers.web-1.public_ipv4',
+      message: 'keep_ip: 203.0.113.7 stays',
+    };
+    const told = { ...plan, blocked: [{ ...blocked, resolve }], warnings: [kept] } as unknown as Plan;
+
+    const text = planMarkdown(told);
+
+    expect(text).toContain(
+      '  write `settings: {prune: true}` (to go)  \n  or `vdcsync forget networks.x` (to keep it)\n',
+    );
+    expect(text).toContain(
+      '**All that is on its disks is lost.** (its address changes: the new server gets another one)',
+    );
+    expect(text).toContain(
+      '#### Warnings\n\n- `servers.web-1.public_ipv4`: keep\\_ip: 203.0.113.7 stays (`released`)',
+    );
+    expect(text).toContain(`Looked at ${plan.observed_at}`);
+    expect(planText(told, plainPaint)).toContain('→ its address changes: the new server gets another one');
+  });
+
   test('compares lists of rules rule by rule', () => {
     const [ssh, web, dns] = [{ port: 22 }, { port: 443 }, { port: 53 }];
     expect(changeLines({ path: 'rules', from: [ssh, web], to: [web, dns] }, false)).toEqual([

@@ -38,7 +38,8 @@ export function planMarkdown(plan: Plan): string {
       const what = replacement === undefined ? 'deletes' : 'replaces';
       const why = reason === undefined ? '' : `: ${escaped(reason)}`;
       const [, ...further] = consequences(operation, plan).map(escaped);
-      const lost = kind === 'server' ? ['. **All that is on its disks is lost.**', ...further].join(' ') : '';
+      const more = further.length === 0 ? '' : ` (${further.join('; ')})`;
+      const lost = kind === 'server' ? `. **All that is on its disks is lost.**${more}` : '';
       return `- **${what}** ${inline(key)}${target === undefined ? '' : ` (${inline(target)})`}${why}${lost}`;
     });
   const traffic = plan.operations.flatMap((operation) =>
