@@ -38,11 +38,12 @@ export interface BudgetOptions {
   readonly timeScale: number;
   readonly memory: UseMemory;
   /** Told once of each wait that a person would notice. */
-  readonly onWait?: (wait: BudgetWait) => void;
+  readonly onWait?: (wait: Omit<BudgetWait, 'of'>) => void;
 }
 
 /** Requests that cannot be sent for a while. */
 export interface BudgetWait {
+  readonly of: 'reads' | 'writes';
   /** Real time until the first of them can, as far as it is known. */
   readonly realMs: number;
   readonly waiting: number;

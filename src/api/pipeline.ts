@@ -218,11 +218,12 @@ function budgetsByToken({
     const name = nameOf(baseUrl, token);
     if (current?.name === name) return current.budgets;
     const { windowMs, reads, writes } = profile.limits;
-    const told = onWait === undefined ? {} : { onWait };
-    const common = { windowMs, clock, timeScale: profile.timeScale, memory: uses, ...told };
+    const common = { windowMs, clock, timeScale: profile.timeScale, memory: uses };
+    const told = (of: BudgetWait['of']) =>
+      onWait === undefined ? {} : { onWait: (wait: Omit<BudgetWait, 'of'>) => onWait({ ...wait, of }) };
     const budgets = {
-      reads: createBudget({ ...common, bucket: `${name}:reads`, limit: reads }),
-      writes: createBudget({ ...common, bucket: `${name}:writes`, limit: writes }),
+      reads: createBudget({ ...common, ...told('reads'), bucket: `${name}:reads`, limit: reads }),
+      writes: createBudget({ ...common, ...told('writes'), bucket: `${name}:writes`, limit: writes }),
     };
     current = { name, budgets };
     return budgets;

@@ -264,11 +264,11 @@ function tellerOf(io: Io, { writeLog }: Pick<SessionOptions, 'writeLog'>): (line
 }
 
 /** Why nothing happens for a while. */
-function waitLine({ realMs, waiting, limited }: BudgetWait, { limits }: ApiProfile): string {
+function waitLine({ of, realMs, waiting, limited }: BudgetWait, { limits }: ApiProfile): string {
   const why = limited
-    ? 'the API answered 429, as much was asked under this token lately'
-    : `${waiting} more to ask, and ${limits.reads} reads or ${limits.writes} writes in ${span(limits.windowMs)} are allowed`;
-  return `vdcsync: waiting ${span(realMs)} for the request budget: ${why}\n`;
+    ? 'the API answered 429, so that the token has used it up'
+    : `${waiting} more to send, and ${limits[of]} are allowed in ${span(limits.windowMs)}`;
+  return `vdcsync: waiting ${span(realMs)} for the budget of ${of}: ${why}\n`;
 }
 
 async function loggerOf(io: Io, options: SessionOptions): Promise<ApiLogger> {

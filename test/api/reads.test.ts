@@ -263,7 +263,7 @@ describe('src/api/reads', () => {
     const servers = Array.from({ length: 55 }, (_, at) => reads.findBackups(at as ServerId));
     await clock.run(Promise.all(servers));
     expect(sent.length).toBeLessThanOrEqual(55 + 8);
-    expect(waits[0]).toEqual({ realMs: 59_000, waiting: 37, limited: true });
+    expect(waits[0]).toEqual({ of: 'reads', realMs: 59_000, waiting: 37, limited: true });
     expect(waits.filter(({ limited }) => limited)).toHaveLength(1);
   });
 
@@ -272,7 +272,7 @@ describe('src/api/reads', () => {
     const { client, clock } = rig(() => ok(aProject), { onWait: (wait) => waits.push(wait) });
     const reads = client.reads('refresh');
     await clock.run(Promise.all(Array.from({ length: 70 }, () => reads.project())));
-    expect(waits).toEqual([{ realMs: expect.closeTo(60_060, -2), waiting: 10, limited: false }]);
+    expect(waits).toEqual([{ of: 'reads', realMs: expect.closeTo(60_060, -2), waiting: 10, limited: false }]);
   });
 
   test('a 429 is respected by the next process, and reads and writes are apart', async () => {

@@ -142,4 +142,28 @@ describe('cli: export', () => {
     expect(policy?.[1]).toBe('20');
     expect(stdout).toContain('rule 1 also has destination_port: 443, source: "192.0.2.0/24"');
   });
+
+  test('at the documented limits each wait is one line, also of the command after it', async () => {
+    const ten = await startEmulator({ speed: 10 });
+    for (let at = 1; at <= 20; at++) ten.emulator.mutate({ do: 'add_server', name: `web-${at}` });
+    const cwd = folderWith({ 'profile.yaml': 'time_scale: 10\n' });
+    const { read = '' } = ten.projects[0]?.tokens ?? {};
+    const here = {
+      cwd,
+      env: { VDC_BASE_URL: ten.baseUrl, VDC_TOKEN: read, VDCSYNC_API_PROFILE: 'profile.yaml' },
+    };
+    const exported = await inProcess(['export', '--out', 'vdcsync.yaml'], here);
+    expect(exported.stderr.split('\n').slice(0, 2)).toEqual([
+      'vdcsync: reading 20 servers',
+      expect.stringMatching(/^vdcsync: waiting 6 s for the budget of reads: 4 more to send, and 60 /),
+    ]);
+    const planned = await inProcess(['plan'], here);
+    expect(planned.stderr).toMatch(/^(vdcsync: waiting \d s for the budget of reads: .*\n){0,2}$/);
+    const { requests } = ten.emulator;
+    // Project, networks, addresses and ISOs, then cards, firewall and policy of each server; a file without ISOs needs none.
+    const answered = requests.filter(({ status }) => status === 200);
+    expect(answered).toHaveLength(4 + 60 + 3 + 60);
+    expect(requests.length - answered.length).toBeLessThanOrEqual(2 * 8);
+    await ten.close();
+  });
 });
