@@ -9,6 +9,16 @@ import type { PassMemory } from './memory.ts';
 import { type Notice, told } from './notice.ts';
 import type { DaemonLogger } from './ports.ts';
 
+/** Conditions that do not pass by themselves, or may not. */
+const needsAttention: ReadonlySet<Condition> = new Set([
+  'fenced',
+  'unauthorized',
+  'unreachable',
+  'failing',
+  'blocked',
+  'held',
+]);
+
 export interface LedgerOptions {
   readonly project: number;
   readonly observing: boolean;
@@ -133,13 +143,16 @@ export class Ledger {
     const { project, observing, log, onNotice } = this.#options;
     const { plan, error } = this;
     const condition = conditionOf({ plan, error, observing, holds });
+    const what = told(condition, plan, error);
     if (condition !== this.condition || this.conditionSince === undefined) {
       this.conditionSince = at;
-      const level = error === undefined ? 'info' : 'warn';
+      const level = needsAttention.has(condition) ? 'warn' : 'info';
       const cause = error === undefined ? {} : { error };
-      log[level]({ project, phase: condition, reason: this.condition, ...cause }, 'the condition changed');
+      const way = what.resolve.length === 0 ? {} : { resolve: what.resolve.join(' | ') };
+      const fields = { project, phase: condition, reason: this.condition, ...cause, ...way };
+      log[level](fields, 'the condition changed');
     }
     this.condition = condition;
-    onNotice({ project, event: 'condition', condition, ...told(condition, plan, error) });
+    onNotice({ project, event: 'condition', condition, ...what });
   }
 }

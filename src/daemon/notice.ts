@@ -45,10 +45,18 @@ export function told(
     case 'converged':
     case 'starting':
       return { detail: '', resolve: [] };
-    case 'fenced':
     case 'unauthorized':
+      return { detail: textOf(error), resolve: [newToken] };
+    case 'fenced':
     case 'unreachable':
     case 'failing':
-      return { detail: error instanceof Error ? error.message : String(error), resolve: [] };
+      return { detail: textOf(error), resolve: [] };
   }
+}
+
+const newToken =
+  'put a token that is good into the file that VDC_TOKEN_FILE or the spec names, which is taken up at once; one in VDC_TOKEN needs a restart';
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

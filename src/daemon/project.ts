@@ -342,11 +342,13 @@ export class Project {
     );
   }
 
+  /** What the next pass dies of again is told once. */
   #fail(error: unknown): void {
+    const level = String(error) === String(this.#ledger.error) ? 'debug' : 'error';
     this.#ledger.fail(error);
-    const { log } = this.#options.deps;
     const problem = error instanceof ApiProblem ? { status: error.status, requestId: error.requestId } : {};
-    log.error({ project: this.id, error, attempt: this.#ledger.failures, ...problem }, 'the pass failed');
+    const fields = { project: this.id, error, attempt: this.#ledger.failures, ...problem };
+    this.#options.deps.log[level](fields, 'the pass failed');
   }
 
   #conclude(offer: Offer, ended: Omit<PassRecord, 'number' | 'commit'>, holds: Holds): void {

@@ -114,6 +114,34 @@ describe('daemon: a project kept as its file says', () => {
   });
 });
 
+describe('daemon: a token that is revoked', () => {
+  test('is told once, with what to do, and the process stays ready', async () => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--interval', '1m'] });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    const before = daemon.log().length;
+    api.emulator.mutate({ do: 'revoke_token', token: api.projects[0]?.tokens.readWrite ?? '' });
+    const { passes } = await daemon.until(({ condition }) => condition === 'unauthorized', 'it is refused');
+    await daemon.until((project) => project.passes > passes + 2, 'three more passes');
+
+    const told = daemon
+      .log()
+      .slice(before)
+      .filter(({ level }) => level !== 'info');
+
+    expect(told).toMatchObject([
+      { level: 'error', msg: 'the pass failed', status: 401 },
+      {
+        level: 'warn',
+        phase: 'unauthorized',
+        error: { message: expect.stringContaining('401') },
+        resolve: expect.stringContaining('VDC_TOKEN_FILE'),
+      },
+    ]);
+    expect((await fetch(`${daemon.url}/readyz`)).status).toBe(200);
+  });
+});
+
 describe('daemon: life and death', () => {
   test('SIGTERM in the middle of a write ends it within seconds, and the next start goes on', async () => {
     const slow = faultRule({ method: 'POST', path: '/servers' }, { do: 'slow', ms: 60_000 });
