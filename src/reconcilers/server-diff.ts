@@ -181,10 +181,14 @@ function backupsLeft({ profile }: World): string {
 }
 
 /** No documented read shows what a server was made of: of one that was adopted, the file is believed. */
-function unchecked({ key, binding }: Subject, entry: ServerEntry, { id, shown }: ServerObserved): Warning[] {
+export function unchecked(
+  { key, binding }: Subject,
+  entry: ServerEntry,
+  { id, shown }: ServerObserved,
+): Warning[] {
   const fields = madeOf(entry);
   if (shown !== undefined || fields.length === 0 || member(binding?.applied, 'body') != null) return [];
-  const message = `nothing shows whether server ${id}, which was adopted, has ${fields.join(', ')} as the file says; read_server in the API profile shows sizes, and an entry with \`id:\` may leave these out`;
+  const message = `nothing shows whether server ${id}, which this state did not make, has ${fields.join(', ')} as the file says; read_server in the API profile shows sizes, and an entry with \`id:\` may leave these out`;
   return [{ code: 'server_unchecked', key, message }];
 }
 

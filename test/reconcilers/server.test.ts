@@ -239,6 +239,7 @@ servers:
     const { apply, plan, emulator } = rig();
     const { id } = emulator.mutate({ do: 'add_server', name: 'old', public: false }) as { id: number };
     const entry = (fields: string) => `settings: {unmanaged: ignore}\nservers: {old: {id: ${id}${fields}}}\n`;
+    expect(warningsOf(await plan(entry(`, ${sliders}`)))).toEqual(['server_unchecked']);
     await apply(entry(''));
 
     expect((await plan(entry(''))).warnings).toEqual([]);
