@@ -181,7 +181,7 @@ interface Failure {
   readonly error: unknown;
   readonly final: boolean;
   readonly retryAfterMs?: number;
-  /** A page, or the way to one, in the place of the API: not a service that is away for a while. */
+  /** A page, or the way to one, in the place of the API: no service that is busy or away for a while. */
   readonly elsewhere?: boolean;
 }
 
@@ -194,7 +194,7 @@ function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T
       return {
         error: unreadable(`${what}: ${answer.reason}`),
         final: false,
-        elsewhere: status < 400,
+        elsewhere: status < 500 && status !== 408 && status !== 429,
         ...wait,
       };
     case 'malformed':

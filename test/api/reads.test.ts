@@ -135,6 +135,7 @@ describe('src/api/reads', () => {
 
   test.each([
     ['a page', () => ({ status: 200, headers: { 'content-type': 'text/html' }, body: '<h1>Log in</h1>' })],
+    ['a page that says that nothing is there', () => ({ status: 404, headers: {}, body: 'Not found' })],
     ['the way to one', () => ({ status: 302, headers: { location: 'https://login.test/' }, body: '' })],
   ])('where %s answers and never the API, the first request fails within 10 s', async (_name, page) => {
     const { client, clock } = rig(page);
