@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import type { Operation } from '../../src/core/plan.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
@@ -179,11 +180,23 @@ describe('engine: nothing is given away before what takes its place can be made'
     expect(deleted(played)).toEqual([]);
   });
 
+  const claims = `${head}ips:\n  fix: {}\nservers:\n  web: {${size(1).replace('{new: true}', '{ip: fix}')}, replace: allowed}\n`;
+
+  test('a server, and its address, that need an address which is left for later', async () => {
+    const played = await made();
+    const withholds = (operation: Operation) => operation.key === 'ips.fix';
+
+    await played.apply(claims, { repeating: { ...played.repeating(), withholds } });
+
+    expect(played.writes().slice(1)).toEqual([]);
+    expect(stands(played)).toEqual([true, true]);
+    expect((await played.apply(claims)).outcome).toBe('converged');
+  });
+
   test('a server, and its address, that need an address which cannot be had', async () => {
     const played = await made();
     const { readWrite } = played.emulator.tokens();
     played.emulator.mutate({ do: 'refuse_operations', token: readWrite, operations: ['allocate_ip'] });
-    const claims = `${head}ips:\n  fix: {}\nservers:\n  web: {${size(1).replace('{new: true}', '{ip: fix}')}, replace: allowed}\n`;
 
     const report = await played.apply(claims);
 
