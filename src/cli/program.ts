@@ -281,6 +281,12 @@ function outputTo(io: Io) {
   return {
     writeOut: (text: string) => void io.stdout.write(text),
     writeErr: (text: string) => void io.stderr.write(text),
+    outputError: (text: string, write: (text: string) => void) =>
+      write(
+        /^error: too many arguments .*\.ya?ml\b/.test(text)
+          ? text.replace(/\n$/, ' A spec is named with -f.\n')
+          : text,
+      ),
   };
 }
 

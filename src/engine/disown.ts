@@ -3,6 +3,7 @@ import { ConfigError } from '../core/errors.ts';
 import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { ServerId } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
+import { didYouMean } from '../core/suggest.ts';
 import { described } from '../plan/strangers.ts';
 import type { EngineDeps } from './engine.ts';
 import { openRun } from './look.ts';
@@ -57,7 +58,13 @@ export async function forgetKey(
 ): Promise<string> {
   const run = await openRun(deps, gate, desired);
   const binding = run.bindings.get(key);
-  if (binding === undefined) throw new ConfigError(`The state binds nothing to ${key}.`, true);
+  if (binding === undefined) {
+    const hint = didYouMean(key, run.bindings.keys());
+    throw new ConfigError(
+      `The state binds nothing to ${key}${hint === '' ? '; vdcsync status lists its keys.' : hint}`,
+      true,
+    );
+  }
   const open = [...run.intents.values()].find((each) => each.key === key || each.key.startsWith(`${key}.`));
   if (open !== undefined)
     throw new ConfigError(`${open.key} has an unsettled ${open.verb}: settle that first.`);

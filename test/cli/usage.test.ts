@@ -17,6 +17,7 @@ describe('cli: wrong usage', () => {
     ['an unknown format', ['plan', '--format', 'xml'], /text, json, markdown/],
     ['apply has no markdown', ['apply', '--format', 'markdown'], /text, json/],
     ['an argument too many', ['plan', 'extra'], /too many arguments/],
+    ['a file without -f', ['plan', 'vdcsync.yaml'], /A spec is named with -f/],
     ['a flag without its value', ['plan', '--state'], /argument missing/],
     ['no spec', ['plan', '--emulator'], /-f FILE/],
     ['one file twice', ['validate', '-f', 'a.yaml', '-f', 'a.yaml'], /given twice/],

@@ -21,7 +21,8 @@ export function parseGitUrl(text: string, allowInsecure: boolean): GitUrl {
     return { text, shown: text, protocol: 'ssh', origin: undefined };
   }
   const url = URL.parse(text);
-  if (url === null || text.startsWith('-')) throw new SourceError('the Git URL is no URL');
+  if (url === null || text.startsWith('-'))
+    throw new SourceError('the Git URL is no URL: write https://host/path.git or git@host:path.git');
   const protocol = url.protocol.slice(0, -1);
   const shown = `${url.protocol}//${url.host}${url.pathname}`;
   if (url.password !== '' || (url.username !== '' && protocol !== 'ssh')) {
