@@ -7,14 +7,24 @@ export function blockedIntent(intent: Intent, world: World, taken: Blocked | und
   if (intent.phase !== 'blocked' || intent.blocked === undefined) return [];
   const { key, verb, blocked } = intent;
   const position = world.subjects.get(key)?.desired?.position;
-  const where = position === undefined ? 'the file' : `${position.file}:${position.line}:${position.column}`;
+  const where = position && `at ${position.file}:${position.line}:${position.column}`;
   const reason = [blocked.reason, ...(taken === undefined ? [] : [taken.reason]), ...alone(intent, world)];
-  const commands = waysOut(intent, where, taken !== undefined);
+  const commands = waysOut(intent, { where, taken: taken !== undefined, world });
   return [{ key, verb, code: blocked.code, reason: reason.join('; '), resolve: commands.join(' | ') }];
 }
 
+interface Known {
+  /** Where the entry stands. */
+  readonly where?: string | undefined;
+  readonly taken?: boolean;
+  readonly world?: World;
+}
+
 /** What settles a blocked write, each way with when to take it. */
-export function waysOut({ key, verb, blocked }: Intent, where = 'the file', taken = false): string[] {
+export function waysOut(
+  { key, kind, verb, blocked }: Intent,
+  { where = 'in the file', taken = false, world }: Known = {},
+): string[] {
   const { candidates = [], until } = blocked ?? {};
   const say = (word: string, when: string) => `vdcsync resolve ${key} --${word} (${when})`;
   // A deletion has no entry to be corrected; where its resource is still there it is given up, and asked for anew.
@@ -26,10 +36,13 @@ export function waysOut({ key, verb, blocked }: Intent, where = 'the file', take
   // What was seen then may be another's, and its own may have come to be seen since.
   const other = candidates.length === 0 ? 'it is there' : 'it is another';
   return [
-    ...(refused ? [`correct the entry at ${where}`] : []),
+    ...(refused ? [`correct the entry ${where}`] : []),
     ...(adoptable
       ? [
-          ...candidates.map((id) => say(`adopt ${id}`, 'if the client area shows that this is it')),
+          ...candidates.map((id) => {
+            const live = kind === 'ip' ? world?.ip(id) : undefined;
+            return say(`adopt ${id}`, `if the client area shows that ${live?.address ?? 'this'} is it`);
+          }),
           say('adopt ID', `if ${other}: the client area tells its id`),
         ]
       : []),

@@ -116,7 +116,7 @@ describe('engine/decide: resolve --abandon', () => {
     const played = rig();
     played.emulator.setFaults([faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset', effect: 'done' })]);
     const file = 'ips:\n  web: {}\n';
-    await played.apply(file);
+    const report = await played.apply(file);
     played.emulator.setFaults([]);
 
     const said = await played.clock.run(
@@ -124,6 +124,9 @@ describe('engine/decide: resolve --abandon', () => {
     );
 
     const [address] = project(played).ips.map((each) => each.address);
+    expect(report.blocked[0]?.resolve).toContain(
+      `--adopt 5001 (if the client area shows that ${address} is it)`,
+    );
     expect(said).toContain(`What it may have made (address ${address} came since) is nobody's`);
   });
 });
