@@ -221,7 +221,7 @@ function asksForNew({ servers }: SpecModel, key: string | undefined): boolean {
   return (address as { readonly new?: true } | undefined)?.new === true;
 }
 
-/** The journal, replayed, is the state; and each of its beginnings was one. */
+/** The journal, replayed, is the state: the whole one, and a beginning of it where the state was put back. */
 export async function checkJournal(stage: Stage, controller: Controller): Promise<void> {
   if (stage.violation !== undefined) return;
   const store = await controller.box.open(stage.clock.now());

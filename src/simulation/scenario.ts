@@ -118,6 +118,7 @@ async function cutAtRest(
   stage.trace.add('!', `the state is put back by ${back} changes`);
   stage.coverage.count('states cut at rest');
   await exchangeState(main, () => main.box.cut(back));
+  await checkJournal(stage, main);
 }
 
 function specOf({ specs }: Story, number: number): SpecModel {
