@@ -63,9 +63,12 @@ export function* seedJobs(first: number, count = Number.POSITIVE_INFINITY): Gene
   }
 }
 
-export async function* caseJobs(cases: AsyncIterable<Named>): AsyncGenerator<Job> {
+/** Batches of cases behind the first `skipped`. */
+export async function* caseJobs(cases: AsyncIterable<Named>, skipped = 0): AsyncGenerator<Job> {
   let batch: Named[] = [];
+  let met = 0;
   for await (const each of cases) {
+    if (met++ < skipped) continue;
     batch.push(each);
     if (batch.length < batchSize) continue;
     yield { cases: batch };

@@ -15,6 +15,7 @@ const usage = `npm run simulate -- [options]
   --seeds N --from M     plays N seeds from M on
   --single, --pairs      every single fault at every boundary; pairs on purchases
   --cuts                 every earlier state put back, behind every write and at rest
+  --single --from M      behind the first M of them; so with --pairs and --cuts
   --hours H              plays seeds for so long, from a random one on unless --from
   --threads N            as many as there are cores
   --keep-going           plays on after a failure; --no-shrink tells it as it is
@@ -87,9 +88,10 @@ async function many(): Promise<void> {
 }
 
 function jobs(): Iterator<Job> | AsyncIterator<Job> {
-  if (values.single) return caseJobs(singleFaults());
-  if (values.pairs) return caseJobs(pairsOfFaults());
-  if (values.cuts) return caseJobs(earlierStates());
+  const skipped = Number(values.from ?? 0);
+  if (values.single) return caseJobs(singleFaults(), skipped);
+  if (values.pairs) return caseJobs(pairsOfFaults(), skipped);
+  if (values.cuts) return caseJobs(earlierStates(), skipped);
   const from = values.from ?? (values.hours === undefined ? 1 : Math.floor(Math.random() * 2 ** 31));
   return seedJobs(Number(from), values.seeds === undefined ? undefined : Number(values.seeds));
 }
