@@ -203,28 +203,26 @@ function unasked(subject: Subject<ServerEntry>, live: ServerObserved, world: Wor
     }));
 }
 
-/** Removing a card is undocumented, so one too many can only be told; even then only what this file added is removed. @assumption A15 */
+/**
+ * Removing a card is undocumented, so one too many can only be told; even then only what this
+ * file added is removed. A file that names no networks minds no card but those it added. @assumption A15
+ */
 function surplusCards(subject: Subject<ServerEntry>, live: ServerObserved, world: World): Warning[] {
-  const declared = world
-    .childrenOf(subject.key)
-    .filter(({ kind, desired }) => kind === 'network_interface' && desired !== undefined);
-  if (declared.length === 0) return [];
+  const cards = world.childrenOf(subject.key).filter(({ kind }) => kind === 'network_interface');
   const wanted = new Set(
-    declared.map(({ desired }) => world.idOf((desired?.value as { readonly network: never }).network)),
+    cards.flatMap(({ desired }) =>
+      desired === undefined ? [] : world.idOf((desired.value as { readonly network: never }).network),
+    ),
   );
+  const declares = cards.some(({ desired }) => desired !== undefined);
+  const added = new Set(cards.flatMap(({ desired, binding }) => (desired ? [] : (binding?.id ?? []))));
   const removable = world.profile.operations.remove_network_interface !== undefined;
-  const leaving = new Set(
-    world
-      .childrenOf(subject.key)
-      .filter(({ kind, desired }) => removable && kind === 'network_interface' && desired === undefined)
-      .map(({ binding }) => binding?.id),
-  );
   const why = removable
     ? "nothing says that it is this file's: name its network in the file, apply, and take it out again"
     : 'removing a card is not documented';
   return (live.cards ?? [])
     .filter((card) => !card.public && card.network_id !== null && !wanted.has(String(card.network_id)))
-    .filter((card) => !leaving.has(card.id))
+    .filter(({ id }) => (added.has(id) ? !removable : declares))
     .map((card) => ({
       code: 'surplus_network_interface',
       key: subject.key,

@@ -46,13 +46,17 @@ describe('reconcilers/network_interface', () => {
     expect(warningsOf(planned)).toEqual(['surplus_network_interface']);
     expect(planned.operations).toEqual([]);
     expect(projectOf(emulator).servers[0]?.cards).toHaveLength(2);
-    expect(
-      warningsOf(
-        await plan(
-          'servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20}}\n',
-        ),
-      ),
-    ).not.toContain('surplus_network_interface');
+  });
+
+  test('a file that names no networks minds no card but those that it added', async () => {
+    const { apply, plan } = rig({ emulator: { readings: { defaultNetworkCard: true } } });
+    await apply(file('a'));
+
+    const without = await plan(`networks: {a: {cidr: 10.1.0.0/24}}\nservers: {web: {${sliders}}}\n`);
+
+    expect(without.warnings).toMatchObject([
+      { code: 'surplus_network_interface', message: expect.stringContaining('card net1 is in network') },
+    ]);
   });
 
   test('one that somebody took off is put back after a second look; reported only, where drift is', async () => {
