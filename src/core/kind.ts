@@ -128,9 +128,9 @@ export type Evidence =
   /** It had its effect. `certain`: identified beyond doubt, not by difference of lists. */
   | { readonly verdict: 'done'; readonly id: string; readonly certain: boolean; readonly facts?: Json }
   /** Under way and not yet of use: look again later. */
-  | { readonly verdict: 'pending'; readonly id: string }
+  | { readonly verdict: 'pending'; readonly id: string; readonly facts?: Json }
   /** There, paid for, and of no use. */
-  | { readonly verdict: 'failed'; readonly id: string; readonly detail: string }
+  | { readonly verdict: 'failed'; readonly id: string; readonly detail: string; readonly facts?: Json }
   /** Not seen. Absence needs this twice. `strays`: what it may have left behind, for a person. */
   | { readonly verdict: 'not_done'; readonly strays?: readonly string[] }
   /** Neither can be told. `candidates` are live ids a person may choose from. */

@@ -97,7 +97,9 @@ export function packageOf({ request }: Intent): string {
 export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): StateChange[] {
   const kind = run.kindOf(intent.kind);
   const subject = run.world.subjects.get(intent.key) ?? { key: intent.key, kind: intent.kind };
-  const known = { ...(intent.facts as object | undefined), ...(facts as object | undefined) };
+  // What the answer told is told of what it named.
+  const told = intent.resourceId === undefined || intent.resourceId === id ? intent.facts : undefined;
+  const known = { ...(told as object | undefined), ...(facts as object | undefined) };
   const at = run.deps.clock.now();
   const binding: Binding = {
     key: intent.key,
@@ -126,11 +128,16 @@ export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): S
   ];
 }
 
-/** It is there and of no use: bound, so that it is not lost, and left to a person or the next run. */
-export async function tainted(run: Run, intent: Intent, id: string, detail: string): Promise<Progress> {
+/** It is there and of no use: bound with all that came with it, so that it is not lost, and left to a person or the next run. */
+export async function tainted(
+  run: Run,
+  intent: Intent,
+  { id, facts }: Extract<Evidence, { id: string }>,
+  detail: string,
+): Promise<Progress> {
   if (hasPassedOn(run, intent, id)) return again(0);
   if (isBoundToAnother(run, intent, id)) return blockSecond(run, intent, id);
-  const changes = boundBy(run, intent, id, undefined).map((change) =>
+  const changes = boundBy(run, intent, id, facts).map((change) =>
     change.type === 'bind' && change.binding.key === intent.key
       ? { ...change, binding: { ...change.binding, tainted: detail } }
       : change,

@@ -77,7 +77,7 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
         clear: ['why', 'notSeenAt'],
       });
     case 'failed':
-      return tainted(run, intent, evidence.id, evidence.detail);
+      return tainted(run, intent, evidence, evidence.detail);
     case 'unclear':
       return block(run, intent, 'outcome_unknown', `the answer was lost, and ${evidence.reason}`, {
         candidates: evidence.candidates,
@@ -165,7 +165,7 @@ export async function finish(run: Run, intent: Intent): Promise<Progress> {
         ? stuck(`it is not ready after ${minutes(elapsed())}`)
         : again(nextLookMs(elapsed()));
     case 'failed':
-      return tainted(run, intent, evidence.id, evidence.detail);
+      return tainted(run, intent, evidence, evidence.detail);
     case 'unclear':
       return block(run, intent, 'outcome_unknown', evidence.reason, { candidates: evidence.candidates });
     case 'not_done':
@@ -212,11 +212,11 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
       // Its task says that it is still there, and one look that misses it does not say otherwise.
       if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));
       if (harmless) return settled(run, intent, evidence);
-      return tainted(run, intent, evidence.id, `its task failed: ${failure}`);
+      return tainted(run, intent, evidence, `its task failed: ${failure}`);
     case 'pending':
-      return tainted(run, intent, evidence.id, `its task failed: ${failure}`);
+      return tainted(run, intent, evidence, `its task failed: ${failure}`);
     case 'failed':
-      return tainted(run, intent, evidence.id, evidence.detail);
+      return tainted(run, intent, evidence, evidence.detail);
     case 'unclear': {
       const reason = `its task failed (${failure}), and ${evidence.reason}`;
       return block(run, intent, 'task_failed', reason, { candidates: evidence.candidates });

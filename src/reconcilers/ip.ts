@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { Diff, ResourceKind, SeenServer, Subject, World } from '../core/kind.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import {
@@ -102,7 +103,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     const holder = server === null ? undefined : world.keyOf('server', String(server));
     const own = parent === undefined ? undefined : world.subjects.get(parent);
     const stands =
-      own?.binding !== undefined && own.binding.id === binding?.parentId && world.isThere(own.key);
+      own?.binding !== undefined && own.binding.id === binding?.parentId && isSeen(own.key, world);
     return [...new Set([...(holder === undefined ? [] : [holder]), ...(stands ? [own.key] : [])])];
   },
 
@@ -190,7 +191,7 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
     );
   const stays = server?.desired !== undefined && server.binding?.id === binding.parentId;
   // A server that is gone is made anew, with a new address; where drift is only reported, it is not.
-  const remade = stays && !world.isThere(server.key) && world.settings.drift === 'correct';
+  const remade = stays && !isSeen(server.key, world) && world.settings.drift === 'correct';
   if (stays && !remade) return diffBesideServer(subject, live);
   if (!isKept(subject, server)) return diffLeaving(subject, live, world);
   const asks = member(server?.desired?.value, 'public_ipv4') !== undefined;
@@ -200,6 +201,11 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
     verdict: { verdict: 'release', gone: false, reason },
     leftBilled: [`${live.address} stays billed: keep_ip`],
   };
+}
+
+/** What a failed write left is there as well. */
+function isSeen(server: ResourceKey, { observed }: World): boolean {
+  return (observed.get(server) as SeenServer | undefined)?.id !== undefined;
 }
 
 /** As the server's entry says; as it said last, where the entry asks for no address of its own any more. */

@@ -22,7 +22,7 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
     if (isReplayOfAnother(intent, addresses, await read.servers?.())) return { verdict: 'not_done' } as const;
     const carded = intent.taskId !== undefined || cards?.some((card) => card.public);
     return asksForAddress(intent) && (addresses.length === 0 || !carded)
-      ? ({ verdict: 'pending', id: intent.resourceId } as const)
+      ? ({ verdict: 'pending', id: intent.resourceId, facts: { addresses } } as const)
       : ({ verdict: 'done', id: intent.resourceId, certain: true, facts: { addresses } } as const);
   }
   const before = recordedIds(intent.preimage, 'servers');

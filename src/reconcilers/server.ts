@@ -130,8 +130,10 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     const entry = asked ?? subject.desired?.value;
     if (request?.name === 'resize_server') return rebound(subject, request, entry);
     const [first] = (member(facts, 'addresses') ?? []) as readonly { readonly address: string }[];
+    // A server that no list shows with its address yet, or any more, is known by the one it was given.
+    const ipv4 = first?.address ?? (member(facts, 'ipv4') as string | undefined);
     return {
-      identity: first === undefined ? {} : { ipv4: first.address },
+      identity: ipv4 === undefined ? {} : { ipv4 },
       applied: { entry: { ...entry } as Json, body: request?.body ?? null },
       keep: false,
     };

@@ -19,11 +19,15 @@ async function tainted() {
 
 describe('plan: what needs a person', () => {
   test('what a failed task left is tainted: its address is not lost, and nothing is put into it', async () => {
-    const { plan } = await tainted();
+    const { plan, store } = await tainted();
+    expect((await store.bindings()).map(({ key, identity }) => [key, identity])).toEqual([
+      ['servers.web', { ipv4: '203.0.113.10' }],
+      ['servers.web.public_ipv4', { address: '203.0.113.10' }],
+    ]);
 
     const planned = await plan(web);
 
-    expect(idsOf(planned)).toEqual(['adopt:servers.web.public_ipv4']);
+    expect(idsOf(planned)).toEqual([]);
     expect(codesOf(planned)).toEqual({
       'servers.web': 'tainted',
       'servers.web.firewall': 'dependency_blocked',
@@ -50,6 +54,26 @@ describe('plan: what needs a person', () => {
 
     expect((await apply(web)).outcome).toBe('converged');
     expect(projectOf(emulator).servers).toHaveLength(1);
+  });
+
+  test('destroy, right after it, deletes it and its address', async () => {
+    const { apply, emulator } = await tainted();
+
+    expect((await apply(web, { destroy: true })).outcome).toBe('converged');
+    expect(emulator.billed()).toEqual([]);
+  });
+
+  test('a stranger that has its id by now is not deleted', async () => {
+    const { apply, clock, emulator } = await tainted();
+    emulator.mutate({ do: 'delete_server', id: 2001 });
+    Object.assign(emulator.world.nextId, { server: 2001 });
+    emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+    await clock.run(clock.sleep(130_000));
+
+    const { blocked } = await apply('settings: {prune: true}\n');
+
+    expect(blocked.map(({ code }) => code)).toContain('identity_changed');
+    expect(projectOf(emulator).servers.map(({ name }) => name)).toEqual(['theirs']);
   });
 
   test('taking it out of the file deletes it', async () => {

@@ -228,7 +228,7 @@ export const plantedBugs: readonly Planted[] = [
     name: 'what a failed task left is bought again',
     file: evidence,
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source text
-    find: "      return tainted(run, intent, evidence.id, `its task failed: ${failure}`);\n    case 'pending':",
+    find: "      return tainted(run, intent, evidence, `its task failed: ${failure}`);\n    case 'pending':",
     replace:
       "      return closeAndRetry(run, intent, 'failed', 'task_failed', failure, mostFailedTasks);\n    case 'pending':",
   },
