@@ -6,13 +6,14 @@ import { beginIntent, contextOf, preimageOf } from './begin.ts';
 import { close, type Progress } from './endings.ts';
 import { ownerOf } from './owner.ts';
 import { letGo, released } from './release.ts';
-import { secondHalfHeld, unresolvedCreate } from './replacement.ts';
+import { creationAfter, secondHalfHeld, unresolvedCreate } from './replacement.ts';
 import type { Run } from './run.ts';
 import { advance, inTurn, lookHoldsMs, send, sinceLook } from './settle.ts';
 import { boughtMeanwhile, type NotAsked, stillAsked } from './still-asked.ts';
 import { takeBack } from './strangers.ts';
 
 const absenceGapMs = 60_000;
+const overtaken: NotAsked = { now: 'overtaken', reason: 'the server that it came with is there' };
 
 /** What one turn of work on an operation came to. */
 export type Turn = Progress | NotAsked;
@@ -65,24 +66,28 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   return send(run, intent, token, holds);
 }
 
-/** A resource that was there is made again only once two looks, a minute apart, miss it. */
-async function confirmLost(
-  run: Run,
-  { key, kind, verb, reason, replacement }: Operation,
-): Promise<Turn | undefined> {
+/**
+ * A resource that was there is made again only once two looks, a minute apart, miss it; nor
+ * does the address that came with it go before that.
+ */
+async function confirmLost(run: Run, operation: Operation): Promise<Turn | undefined> {
+  const { key, verb } = operation;
+  const creation = verb === 'create' ? operation : creationAfter(run, run.world, key, verb);
   // A creation has a reason of its own only where something is made that was there before.
-  const lost = verb === 'create' && reason !== undefined && replacement === undefined;
-  if (!lost || !run.bindings.has(key)) return undefined;
+  const lost = creation?.reason !== undefined && creation.replacement === undefined;
+  if (!lost || !run.bindings.has(creation.key)) return undefined;
   const { clock } = run.deps;
-  run.tell(key, verb, 'checking', 'it is gone; a second look decides', clock.now() + absenceGapMs);
+  const gone = creation.key === key ? 'it' : creation.key;
+  run.tell(key, verb, 'checking', `${gone} is gone; a second look decides`, clock.now() + absenceGapMs);
   await clock.sleep(absenceGapMs, run.stop);
   const token = await run.fence();
-  const world = await run.lookAgain(key, clock.monotonic());
+  const world = await run.lookAgain(creation.key, clock.monotonic());
   if (run.deps.writes.token() !== token) return { now: 'again', afterMs: 0 };
-  const not = stillAsked(run, world, { key, verb, changes: [] });
-  if (not !== undefined) return not;
+  const not = stillAsked(run, world, { ...creation, changes: [] });
+  if (not !== undefined) return not.now === 'satisfied' && verb === 'delete' ? overtaken : not;
   // What comes anew again and again is known until another one takes its place.
-  if (!run.kindOf(kind).repeats) await run.change(released(run, key, 'it does not exist any more'));
+  if (verb === 'create' && !run.kindOf(creation.kind).repeats)
+    await run.change(released(run, key, 'it does not exist any more'));
   return undefined;
 }
 
