@@ -217,12 +217,10 @@ function diffDeclared(entry: FirewallEntry, live: Firewall): Change[] {
   }
   if (entry.rules === undefined) return changes;
   const [wanted, there] = [entry.rules, live.rules];
-  for (let at = 0; at < Math.max(wanted.length, there.length); at++) {
-    const [to, from] = [wanted[at], there[at]];
-    if (to !== undefined && from !== undefined && sameRule(to, from)) continue;
-    changes.push({ path: `rules.${at}`, from: from ?? null, to: to ?? null });
-  }
-  return changes;
+  const same = wanted.length === there.length && wanted.every((rule, at) => sameRule(rule, there[at] ?? {}));
+  // A rule that stays reads as in the file, so that only what differs shows.
+  const from = there.map((live) => wanted.find((rule) => sameRule(rule, live)) ?? live);
+  return same ? changes : [...changes, { path: 'rules', from, to: wanted }];
 }
 
 function sameRule(declared: FirewallRule, live: FirewallRule): boolean {

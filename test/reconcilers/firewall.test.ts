@@ -14,14 +14,26 @@ describe('reconcilers/firewall', () => {
     await apply(file(`enabled: true, policy_in: drop, rules: [${ssh}, ${web}]`));
 
     const swapped = await plan(file(`enabled: true, policy_in: drop, rules: [${web}, ${ssh}]`));
+    const longer = await plan(
+      file(`enabled: true, policy_in: drop, rules: [{action: drop}, ${ssh}, ${web}]`),
+    );
     const report = await apply(file(`enabled: true, policy_in: accept, rules: [${web}]`));
 
+    const both = { direction: 'in', action: 'accept', protocol: 'tcp' };
+    const [a, b] = [
+      { ...both, destination_port: '22' },
+      { ...both, destination_port: '80,443', description: 'web' },
+    ];
     expect(planned.operations.at(-1)).toMatchObject({
       id: 'create:servers.web.firewall',
       needs: ['create:servers.web'],
     });
     expect(swapped.operations).toMatchObject([
-      { verb: 'update', changes: [{ path: 'rules.0' }, { path: 'rules.1' }], spend: 'none', risk: 'safe' },
+      { verb: 'update', changes: [{ path: 'rules', from: [a, b], to: [b, a] }], spend: 'none', risk: 'safe' },
+    ]);
+    // What stays is on both sides, word for word, so that an insertion shows as one.
+    expect(longer.operations).toMatchObject([
+      { changes: [{ path: 'rules', from: [a, b], to: [{ action: 'drop' }, a, b] }] },
     ]);
     expect(report.outcome).toBe('converged');
     expect(projectOf(emulator).servers[0]?.firewall).toMatchObject({
