@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { DesiredResource, Settings } from './desired.ts';
 import type { Json } from './json.ts';
 import type { Collection, KindName, ResourceKey } from './keys.ts';
-import type { Change, Operation, OperationId, Traffic, Verb, Warning } from './plan.ts';
+import type { Change, Operation, OperationId, Spend, Traffic, Verb, Warning } from './plan.ts';
 import type { Conclusive, ReadPort, WriteRequest } from './ports.ts';
 import type { ApiProfile } from './profile.ts';
 import type {
@@ -115,6 +115,10 @@ export interface Diff {
   readonly dearest?: Price;
   /** Of what goes. */
   readonly freed?: Price;
+  /** Of what comes with what is made, and has a key of its own. */
+  readonly alongside?: { readonly key: ResourceKey; readonly price: Price };
+  /** Where it is not what its verb says: a change in place may add to the bill as well. @source API §1.6 */
+  readonly spend?: Spend;
 }
 
 /** Monthly, in the account's currency, where the catalogue tells; else why it is unknown. */

@@ -4,7 +4,7 @@ import { parseKey, type ResourceKey } from '../core/keys.ts';
 import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import { draftOne } from '../plan/draft.ts';
-import { halves } from '../plan/money.ts';
+import { halves, pricedParts } from '../plan/money.ts';
 import { keepBooks, settleMoves } from './books.ts';
 import { drain } from './drain.ts';
 import { warn } from './endings.ts';
@@ -167,14 +167,20 @@ function amountOf({ world, deps }: Run, { key, most, chosen }: Added): string {
 }
 
 /** What each operation changes of the monthly bill, as things are before it. */
-function pricesOf(run: Run, plan: Plan, may: ReadonlySet<OperationId>): ReadonlyMap<OperationId, Added> {
+function pricesOf(
+  run: Run,
+  plan: Plan,
+  may: ReadonlySet<OperationId>,
+): ReadonlyMap<OperationId, readonly Added[]> {
   return new Map(
     plan.operations.flatMap(({ id, key, verb }) => {
       const subject = run.world.subjects.get(key);
-      if (subject === undefined || !may.has(id) || (verb !== 'create' && verb !== 'delete')) return [];
-      const { diff } = draftOne(run.deps.kinds, run.world, subject);
-      const chosen = verb === 'create' && diff.dearest !== undefined;
-      return [[id, { key, most: halves(diff)[verb], chosen }] as const];
+      if (subject === undefined || !may.has(id) || verb === 'adopt') return [];
+      const parts = pricedParts(draftOne(run.deps.kinds, run.world, subject)).map(({ diff }) => {
+        const chosen = verb === 'create' && diff.dearest !== undefined;
+        return { key, most: halves(diff)[verb], chosen };
+      });
+      return [[id, parts] as const];
     }),
   );
 }

@@ -3,6 +3,7 @@ import type { Spend } from '../core/plan.ts';
 import type { Conclusive, WriteResult } from '../core/ports.ts';
 import type { TaskId } from '../core/resources.ts';
 import type { Binding, Intent } from '../core/state.ts';
+import { draftOne, operationsOf } from '../plan/draft.ts';
 import { again, block, close, goOn, minutes, type Progress, packageOf, warn } from './endings.ts';
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
 import { backoff, type Disposition, disposition } from './outcome.ts';
@@ -157,7 +158,12 @@ function newKey(run: Run, intent: Intent, code: string, reason: string): Promise
   return close(run, intent, 'refused', `${reason}; ${intent.detail ?? ''}`, { retryAfterMs: 0 });
 }
 
-function spendOf(run: Run, { kind, verb }: Intent): Spend {
+/** As the file and the project are now: what is sent again is still asked for, in the same words. */
+function spendOf(run: Run, { key, kind, verb }: Intent): Spend {
+  const subject = run.world.subjects.get(key);
+  const drafted = subject && operationsOf(draftOne(run.deps.kinds, run.world, subject));
+  const asked = drafted?.find((each) => each.verb === verb);
+  if (asked !== undefined) return asked.spend;
   if (!run.kindOf(kind).billed || verb === 'update') return 'none';
   return verb === 'delete' ? 'reduces' : 'adds';
 }

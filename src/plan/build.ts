@@ -9,7 +9,7 @@ import type { Draft } from './draft.ts';
 import { draftAll, isRenewed, operationsOf } from './draft.ts';
 import type { GuardInput } from './guards.ts';
 import { guard } from './guards.ts';
-import { knownDelta, unknownPrice } from './money.ts';
+import { knownDelta, pricedParts, unknownPrice } from './money.ts';
 import { blockedIntent } from './open-writes.ts';
 import { obstacles, order, prerequisites, successorOf } from './order.ts';
 import { isSelected, type Selection, select } from './selection.ts';
@@ -319,9 +319,9 @@ function costOf({ world }: PlanInput, all: readonly Draft[], drafts: readonly Dr
       unknown: now.flatMap(({ key, price }) => ('unknown' in price ? [key] : [])),
     },
     known_monthly_delta: money(delta),
-    unknown: drafts.flatMap(({ subject, diff }) => {
+    unknown: drafts.flatMap(pricedParts).flatMap(({ key, diff }) => {
       const reason = unknownPrice(diff);
-      return reason === undefined ? [] : [`${subject.key}: ${reason}`];
+      return reason === undefined ? [] : [`${key}: ${reason}`];
     }),
     left_billed: drafts.flatMap(({ diff }) => diff.leftBilled ?? []),
   };

@@ -1,7 +1,7 @@
 import type { DesiredResource } from '../core/desired.ts';
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
-import type { Change, Operation, Traffic, Verb } from '../core/plan.ts';
+import type { Change, Operation, Spend, Traffic, Verb } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
 import { createWorld } from '../core/world.ts';
 
@@ -102,11 +102,9 @@ export function operationsOf({ subject, kind, diff }: Draft): Operation[] {
   const target = subject.binding?.id;
   switch (verdict.verdict) {
     case 'create':
-      return [
-        operation(subject, kind, 'create', verdict.changes, { reason: verdict.lost, traffic: diff.traffic }),
-      ];
+      return [operation(subject, kind, 'create', verdict.changes, { ...diff, reason: verdict.lost })];
     case 'update':
-      return [operation(subject, kind, 'update', verdict.changes, { target, traffic: diff.traffic })];
+      return [operation(subject, kind, 'update', verdict.changes, { ...diff, target })];
     case 'delete':
       return [operation(subject, kind, 'delete', verdict.changes, { target })];
     case 'adopt':
@@ -136,8 +134,10 @@ function operation(
     readonly reason?: string | undefined;
     readonly replacement?: OperationId | undefined;
     readonly traffic?: Traffic | undefined;
+    readonly spend?: Spend | undefined;
   },
 ): Operation {
+  const spend = extra.spend ?? spendOf(kind, verb);
   return {
     id: operationId(verb, subject.key),
     key: subject.key,
@@ -145,14 +145,18 @@ function operation(
     verb,
     changes,
     needs: [],
-    spend:
-      !kind.billed || verb === 'update' || verb === 'adopt' ? 'none' : verb === 'delete' ? 'reduces' : 'adds',
-    risk: verb === 'delete' ? 'destructive' : kind.billed && verb === 'create' ? 'billed' : 'safe',
+    spend,
+    risk: verb === 'delete' ? 'destructive' : spend === 'adds' ? 'billed' : 'safe',
     ...(extra.target === undefined ? {} : { target: extra.target }),
     ...(extra.reason === undefined ? {} : { reason: extra.reason }),
     ...(extra.replacement === undefined ? {} : { replacement: extra.replacement }),
     ...(extra.traffic === undefined ? {} : { traffic: extra.traffic }),
   };
+}
+
+function spendOf({ billed }: ResourceKind, verb: Verb): Spend {
+  if (!billed || verb === 'update' || verb === 'adopt') return 'none';
+  return verb === 'delete' ? 'reduces' : 'adds';
 }
 
 /** `drift: report`: what moved behind the file's back is told and left; what the file asks anew is done. */

@@ -283,12 +283,12 @@ function maxDeletions(
   };
 }
 
-function maxIncrease({ diff }: Draft, { world }: GuardInput, increase: number): Objection | undefined {
+function maxIncrease(draft: Draft, { world }: GuardInput, increase: number): Objection | undefined {
   const limit = world.settings.max_monthly_increase;
-  const adds = Number(mostChange(diff) ?? 0) > 0;
+  const adds = Number(mostChange(draft) ?? 0) > 0;
   if (!adds || limit === null || increase <= limit) return undefined;
   return {
-    verb: diff.verdict.verdict === 'replace' ? 'update' : 'create',
+    verb: draft.diff.verdict.verdict === 'create' ? 'create' : 'update',
     code: 'max_monthly_increase',
     reason: `the known prices add ${increase.toFixed(2)} a month, more than settings.max_monthly_increase (${limit})`,
     resolve: `write \`settings: {max_monthly_increase: ${Math.ceil(increase)}}\` if this is meant`,

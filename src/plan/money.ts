@@ -4,25 +4,37 @@ import type { Draft } from './draft.ts';
 
 /** What the drafts change of the monthly bill, as far as prices are known. */
 export function knownDelta(drafts: readonly Draft[]): string {
-  return sumDecimals(drafts.flatMap(({ diff }) => priceChange(diff) ?? []));
+  return sumDecimals(drafts.flatMap(pricedParts).flatMap(({ diff }) => priceChange(diff) ?? []));
+}
+
+/** A draft, and what comes with it as a creation of its own. */
+export function pricedParts({ subject, diff }: Pick<Draft, 'subject' | 'diff'>) {
+  const { verdict, alongside } = diff;
+  const own = { key: subject.key, diff };
+  const makes = verdict.verdict === 'create' || verdict.verdict === 'replace';
+  if (alongside === undefined || !makes) return [own];
+  const { key, price } = alongside;
+  return [own, { key, diff: { verdict: { verdict: 'create', changes: [] }, price } satisfies Diff }];
 }
 
 /** The most that the drafts may add to the monthly bill, whatever is chosen of what the file leaves open. */
 export function mostDelta(drafts: readonly Draft[]): string {
-  return knownDelta(drafts.map((draft) => ({ ...draft, diff: atMost(draft.diff) })));
+  return sumDecimals(drafts.flatMap((draft) => mostChange(draft) ?? []));
 }
 
 /** What each half of the difference changes of the monthly bill, at most; nothing where that cannot be told. */
-export function halves(diff: Diff): { readonly create: string; readonly delete: string } {
-  if (unknownPrice(atMost(diff)) !== undefined) return { create: '0', delete: '0' };
+export function halves(diff: Diff): Readonly<Record<'create' | 'update' | 'delete', string>> {
+  if (unknownPrice(atMost(diff)) !== undefined) return { create: '0', update: '0', delete: '0' };
   const { comes, goes } = pricesOf(atMost(diff));
   const known = (price: Price | undefined) => (price !== undefined && 'known' in price ? price.known : '0');
-  return { create: known(comes), delete: negated(known(goes)) };
+  const [create, gone] = [known(comes), negated(known(goes))];
+  return { create, update: sumDecimals([create, gone]), delete: gone };
 }
 
-/** As `priceChange`, whatever is chosen of what the file leaves open. */
-export function mostChange(diff: Diff): string | undefined {
-  return priceChange(atMost(diff));
+/** What the draft may add to the monthly bill, whatever is chosen of what the file leaves open. */
+export function mostChange(draft: Draft): string | undefined {
+  const amounts = pricedParts(draft).flatMap(({ diff }) => priceChange(atMost(diff)) ?? []);
+  return amounts.length === 0 ? undefined : sumDecimals(amounts);
 }
 
 function atMost(diff: Diff): Diff {
@@ -49,8 +61,9 @@ export function unknownPrice(diff: Diff): string | undefined {
 }
 
 function pricesOf({ verdict: { verdict }, price, freed }: Diff) {
+  const both = verdict === 'replace' || verdict === 'update';
   return {
-    comes: verdict === 'create' || verdict === 'replace' ? price : undefined,
-    goes: verdict === 'delete' || verdict === 'replace' ? freed : undefined,
+    comes: both || verdict === 'create' ? price : undefined,
+    goes: both || verdict === 'delete' ? freed : undefined,
   };
 }

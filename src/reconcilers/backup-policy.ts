@@ -1,10 +1,12 @@
 import equal from 'fast-deep-equal';
 import { z } from 'zod';
 import type { Json } from '../core/json.ts';
-import type { Diff, ResourceKind } from '../core/kind.ts';
+import { childKey, type ResourceKey } from '../core/keys.ts';
+import type { Diff, Price, ResourceKind, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
 import type { BackupPolicy, ServerId } from '../core/resources.ts';
 import { fromNothing, unchanged } from './existence.ts';
+import { packageOf } from './gpu-package.ts';
 import { observeInside, serverOf } from './inside-server.ts';
 
 /** A server's backup schedule: compared and reported; written only where the profile knows how. */
@@ -49,21 +51,24 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
       return live && { id: String(server), live };
     }),
 
-  diff({ desired, key, binding }, observed, world): Diff {
+  diff({ desired, key, binding, parent }, observed, world): Diff {
     if (desired === undefined) return unchanged;
     const writable = world.profile.operations.update_backup_policy !== undefined;
+    const bill = (before: Partial<BackupPolicy>) => billOf(before, desired.value, parent, world);
     if (observed === undefined) {
       return writable
-        ? { verdict: { verdict: 'create', changes: fromNothing({ ...desired.value }) } }
+        ? { verdict: { verdict: 'create', changes: fromNothing({ ...desired.value }) }, ...bill({}) }
         : unchanged;
     }
     const changes = diffDeclared(desired.value, observed.live);
     if (changes.length === 0) return unchanged;
     if (writable) {
-      if (binding === undefined && !observed.live.enabled) return { verdict: { verdict: 'create', changes } };
+      const costs = bill(observed.live);
+      if (binding === undefined && !observed.live.enabled)
+        return { verdict: { verdict: 'create', changes }, ...costs };
       const applied = (binding?.applied ?? null) as BackupPolicyEntry | null;
       const moved = applied !== null && diffDeclared(applied, observed.live).length > 0;
-      return { verdict: { verdict: 'update', changes, cause: moved ? 'drift' : 'file' } };
+      return { verdict: { verdict: 'update', changes, cause: moved ? 'drift' : 'file' }, ...costs };
     }
     const told = changes.map(
       ({ path, from, to }) => `${path} is ${JSON.stringify(from)}, not ${JSON.stringify(to)}`,
@@ -71,6 +76,9 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
     const message = `${told.join('; ')}. Changing it is not documented: do it in the client area, or enable update_backup_policy in the API profile`;
     return { ...unchanged, warnings: [{ code: 'backup_policy_differs', key, message }] };
   },
+
+  priceNow: ({ parent }, observed, world) =>
+    observed?.live.enabled === true && !hasBackupEntry(parent, world) ? priceOf(parent, world) : undefined,
 
   write: ({ subject, observed, world }) => ({
     name: 'update_backup_policy',
@@ -94,6 +102,33 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
 
   bind: ({ request }) => ({ identity: {}, applied: request?.body ?? null, keep: false }),
 };
+
+/** Scheduled backups are billed as others are, so more of them is new spending. @source API §1.5, §1.6 */
+function billOf(
+  before: Partial<BackupPolicy>,
+  entry: BackupPolicyEntry,
+  server: ResourceKey | undefined,
+  world: World,
+): Pick<Diff, 'price' | 'spend'> {
+  const after = { ...before, ...entry };
+  if (!after.enabled) return before.enabled ? { spend: 'reduces' } : {};
+  if (before.enabled) {
+    const size = ({ keep = 0, days = [] }: BackupPolicyEntry) => [keep, days.length] as const;
+    const [[keep, days], [keepBefore, daysBefore]] = [size(after), size(before)];
+    return keep > keepBefore || days > daysBefore ? { spend: 'adds' } : {};
+  }
+  return { spend: 'adds', ...(hasBackupEntry(server, world) ? {} : { price: priceOf(server, world) }) };
+}
+
+/** Its `backup` tells the price already, which is one for all backups of a packaged server. */
+function hasBackupEntry(server: ResourceKey | undefined, world: World): boolean {
+  return server !== undefined && world.subjects.get(childKey(server, 'backup'))?.desired !== undefined;
+}
+
+function priceOf(server: ResourceKey | undefined, world: World): Price {
+  const flat = packageOf(server && world.subjects.get(server), world)?.backup_price;
+  return flat == null ? { unknown: 'the price of backups depends on their size' } : { known: flat };
+}
 
 function diffDeclared(entry: BackupPolicyEntry, live: BackupPolicy): Change[] {
   return fields.flatMap((path) => {

@@ -1,7 +1,8 @@
 import type { ResourceKey } from '../core/keys.ts';
-import { topLevelKey } from '../core/keys.ts';
-import type { World } from '../core/kind.ts';
+import { childKey, topLevelKey } from '../core/keys.ts';
+import type { Diff, World } from '../core/kind.ts';
 import type { Operation, OperationId } from '../core/plan.ts';
+import { priceOfAddress } from './prices.ts';
 import type { Problem } from './server-body.ts';
 import type { ServerEntry } from './server-entry.ts';
 
@@ -55,6 +56,30 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
     reason: `the API only offers to take a free address, and beside ${ipKey} ${other.address}${further > 0 ? ` and ${further} more are` : ' is'} free`,
     resolve: 'release or attach the others, use {reuse: true}, or enable named_address in the API profile',
   };
+}
+
+/** What an address of its own adds to the bill; `{reuse: true}` takes a free one as long as there is one. */
+export function addressAlongside(
+  key: ResourceKey,
+  { public_ipv4: wanted }: ServerEntry,
+  world: World,
+): Pick<Diff, 'alongside'> {
+  const isNew = wanted !== undefined && ('new' in wanted || ('reuse' in wanted && !findsFree(key, world)));
+  return isNew ? { alongside: { key: childKey(key, 'public_ipv4'), price: priceOfAddress(world) } } : {};
+}
+
+/** Those that would take a free address do so one after the other; one that is made anew leaves its own. */
+function findsFree(key: ResourceKey, world: World): boolean {
+  const takers = world
+    .subjectsOf('server')
+    .filter((each) => each.key === key || !world.isThere(each.key))
+    .filter(({ desired }) => 'reuse' in ((desired?.value as ServerEntry | undefined)?.public_ipv4 ?? {}))
+    .map((each) => each.key)
+    .sort();
+  const left = world
+    .ipsOf(world.idOf(key) ?? '')
+    .filter(({ id }) => world.keyOf('ip', String(id)) === undefined);
+  return takers.indexOf(key) < world.freeIps().length + left.length;
 }
 
 /**

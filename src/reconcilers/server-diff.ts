@@ -3,10 +3,10 @@ import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change, Verb, Warning } from '../core/plan.ts';
 import { blocked, fromNothing, member, toNothing, unchanged } from './existence.ts';
 import type { ServerObserved } from './server.ts';
-import { addressOf, addressProblem } from './server-address.ts';
+import { addressAlongside, addressOf, addressProblem } from './server-address.ts';
 import { diffFields, madeOf, type Problem, priceApplied, resolveBody } from './server-body.ts';
 import type { ServerEntry } from './server-entry.ts';
-import { diffShown, isResize } from './server-resize.ts';
+import { billOfResize, diffShown, isResize } from './server-resize.ts';
 
 /** A server that is not there: resolved against the catalogue, or told why it cannot be. */
 export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, world: World): Diff {
@@ -30,6 +30,7 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
     })),
     price: resolved.price,
     ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
+    ...addressAlongside(subject.key, entry, world),
   };
 }
 
@@ -65,7 +66,11 @@ export function diffLive(
   if (problem !== undefined) return { ...impossible('update', problem), warnings };
   if (inPlace && address.length === 0) {
     const cause = fields.length > 0 ? 'file' : 'drift';
-    return { verdict: { verdict: 'update', changes, cause }, warnings };
+    return {
+      verdict: { verdict: 'update', changes, cause },
+      warnings,
+      ...billOfResize(entry, changes, resolved.price, world),
+    };
   }
   const reason = `${changes.map(({ path }) => path).join(', ')} cannot be changed in place`;
   return {
@@ -74,6 +79,7 @@ export function diffLive(
     ...whatStays(subject, live, world),
     price: resolved.price,
     ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
+    ...addressAlongside(subject.key, entry, world),
     freed: priceApplied(subject, world),
   };
 }

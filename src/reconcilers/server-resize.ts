@@ -1,10 +1,12 @@
 import type { Json } from '../core/json.ts';
-import type { Subject, World } from '../core/kind.ts';
+import type { Diff, Price, Subject, World } from '../core/kind.ts';
 import type { Change, Operation } from '../core/plan.ts';
 import type { WriteRequest } from '../core/ports.ts';
 import type { Server } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
 import { member } from './existence.ts';
+import { findType } from './gpu-package.ts';
+import { priceOfSize } from './prices.ts';
 import type { ServerEntry } from './server-entry.ts';
 
 /** What the profile's `resize_server` can change in place. */
@@ -14,6 +16,26 @@ export const sizes = ['cores', 'memory_mb', 'disk_gb', 'plan_id'] as const;
 export function isResize(changes: readonly Change[], entry: ServerEntry, world: World): boolean {
   if (world.profile.operations.resize_server === undefined || entry.gpu_package !== undefined) return false;
   return changes.every(({ path }) => sizes.some((size) => size === path));
+}
+
+/** A larger size is new spending, as a purchase is; by the sizes where no price tells. @source API §1.6 */
+export function billOfResize(
+  entry: ServerEntry,
+  changes: readonly Change[],
+  price: Price,
+  world: World,
+): Required<Pick<Diff, 'price' | 'freed' | 'spend'>> {
+  const before = Object.fromEntries(changes.map(({ path, from }) => [path, from ?? undefined]));
+  const type = findType(entry.server_type, world.catalogue.types);
+  const freed = priceOfSize(type, { ...entry, ...before }, world);
+  if ('known' in price && 'known' in freed) {
+    const more = Number(price.known) - Number(freed.known);
+    return { price, freed, spend: more > 0 ? 'adds' : more < 0 ? 'reduces' : 'none' };
+  }
+  const shrinks = changes.every(
+    ({ path, from, to }) => path !== 'plan_id' && typeof from === 'number' && Number(to) < from,
+  );
+  return { price, freed, spend: shrinks ? 'reduces' : 'adds' };
 }
 
 /** Declared sizes that the API shows otherwise. */

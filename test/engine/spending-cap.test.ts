@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/cli/profile.ts';
+import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import { type Rig, rig } from '../support/rig.ts';
 
 const head = 'settings: {max_monthly_increase: 1000, unmanaged: ignore}\n';
@@ -49,5 +52,136 @@ describe('engine: settings.max_monthly_increase', () => {
 
     expect(report.blocked).toEqual([]);
     expect(bought(played)).toHaveLength(2);
+  });
+});
+
+const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
+const list = { core: '10', memory_gb: '5', disk_gb: '0.1' };
+
+/** Everything that the profile can enable, and a price list. */
+function priced(): Rig {
+  const prices = { currency: 'EUR', address: '3', servers: { 'sliders-1': list } };
+  return rig({
+    profile: { ...loadProfile(text, 'profile.yaml'), prices },
+    emulator: { profile: loadEmulatorProfile(text) },
+  });
+}
+
+const capped = (limit: number, entry: string) =>
+  `settings: {prune: true, max_deletions: 9, max_monthly_increase: ${limit}}\nservers:\n  web: {${entry}}\n`;
+const small = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const large = small.replace('cores: 1', 'cores: 64');
+
+describe('engine: what a change in place adds to the bill', () => {
+  test('a larger size is priced, and held by the cap', async () => {
+    const played = priced();
+    await played.apply(capped(20, small));
+
+    const plan = await played.plan(capped(700, large));
+    expect(plan.cost).toMatchObject({
+      known_monthly_delta: '630.00',
+      monthly: { known_before: '17.00', known_after: '647.00' },
+    });
+    expect(plan.operations).toMatchObject([{ verb: 'update', spend: 'adds', risk: 'billed' }]);
+    const report = await played.apply(capped(20, large));
+    expect(report.blocked).toMatchObject([{ verb: 'update', code: 'max_monthly_increase' }]);
+    expect(played.writes()).toHaveLength(1);
+
+    expect((await played.apply(capped(700, large))).outcome).toBe('converged');
+    const back = await played.plan(capped(20, small));
+    expect(back.operations).toMatchObject([{ verb: 'update', spend: 'reduces', risk: 'safe' }]);
+    expect(back.cost.known_monthly_delta).toBe('-630.00');
+  });
+
+  test('resizes of one run count together', async () => {
+    const played = priced();
+    const two = (one: string, other: string) =>
+      `${capped(320, one)}  zzz: {${other}, public_ipv4: {new: true}}\n`;
+    await played.apply(two(small, small));
+    const half = small.replace('cores: 1', 'cores: 33');
+
+    const report = await played.apply(two(half, half));
+    expect(report.blocked.map(({ code }) => code)).toEqual(['max_monthly_increase', 'max_monthly_increase']);
+  });
+
+  test('a refusal to spend holds a larger size, and not a smaller one', async () => {
+    const played = priced();
+    const both = `${capped(900, small)}  two: {${large}}\n`;
+    await played.apply(both);
+    played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+    const more = both.replace('cores: 1,', 'cores: 2,');
+    expect((await played.apply(more)).blocked).toMatchObject([{ key: 'servers.web', verb: 'update' }]);
+
+    const plan = await played.plan(more.replace('cores: 64', 'cores: 2'));
+    expect(plan.blocked.map(({ key }) => key)).toEqual(['servers.web']);
+    const report = await played.apply(more.replace('cores: 64', 'cores: 2'));
+    const done = report.results.filter(({ outcome }) => outcome === 'done');
+    expect(done.map(({ key }) => key)).toEqual(['servers.two']);
+  });
+
+  test('scheduled backups are bought by being switched on', async () => {
+    const played = priced();
+    const entry = `${gpu}, gpu_package: l40s-1, public_ipv4: {new: true}`;
+    await played.apply(capped(2000, entry));
+    const on = capped(
+      20,
+      `${entry}, backup_policy: {enabled: true, days: [mon], hour: 3, minute: 0, keep: 2}`,
+    );
+
+    const report = await played.apply(on);
+    expect(report.blocked).toMatchObject([
+      {
+        key: 'servers.web.backup_policy',
+        code: 'max_monthly_increase',
+        reason: expect.stringContaining('89.00'),
+      },
+    ]);
+    const raised = on.replace('max_monthly_increase: 20', 'max_monthly_increase: 100');
+    expect((await played.plan(raised)).operations).toMatchObject([{ spend: 'adds', risk: 'billed' }]);
+    expect((await played.apply(raised)).outcome).toBe('converged');
+    const off = await played.plan(raised.replace('enabled: true', 'enabled: false'));
+    expect(off.operations).toMatchObject([{ verb: 'update', spend: 'reduces', risk: 'safe' }]);
+  });
+});
+
+describe('engine: an address that comes with its server', () => {
+  test('is priced with it', async () => {
+    const played = priced();
+    const entry = `${small}, public_ipv4: {new: true}, replace: allowed`;
+    const { cost, blocked } = await played.plan(capped(18, entry));
+    expect(blocked.map(({ code }) => code)).toContain('max_monthly_increase');
+    expect(cost.known_monthly_delta).toBe('0.00');
+    const allowed = await played.plan(capped(20, entry));
+    expect(allowed.cost.monthly).toMatchObject({ known_before: '0.00', known_after: '20.00' });
+    expect((await played.apply(capped(20, entry))).outcome).toBe('converged');
+    expect((await played.plan(capped(20, entry))).cost.monthly.known_before).toBe('20.00');
+
+    const other = entry.replace('ubuntu-24.04', 'debian-13');
+    expect((await played.plan(capped(20, other))).cost.known_monthly_delta).toBe('0.00');
+    const kept = await played.plan(capped(20, `${other}, keep_ip: true`));
+    expect(kept.cost.known_monthly_delta).toBe('3.00');
+  });
+
+  test('{reuse: true} buys one where none is free', async () => {
+    const played = priced();
+    const spec =
+      `${capped(100, `${small}, public_ipv4: {reuse: true}`)}  two: {${small}, public_ipv4: {reuse: true}}\n`.replace(
+        'prune: true',
+        'prune: true, unmanaged: ignore',
+      );
+    expect((await played.plan(spec)).cost.known_monthly_delta).toBe('40.00');
+    played.emulator.mutate({ do: 'add_ip' });
+    expect((await played.plan(spec)).cost.known_monthly_delta).toBe('37.00');
+  });
+
+  test('where its price is not known, what is known of the server counts all the same', async () => {
+    const played = rig();
+    const spec = capped(100, `${gpu}, gpu_package: l40s-1, public_ipv4: {new: true}`);
+    const plan = await played.plan(spec.replace('100', '1000'));
+    expect(plan.cost).toMatchObject({
+      known_monthly_delta: '890.00',
+      unknown: ['servers.web.public_ipv4: the price of an address is not shown'],
+    });
+    expect((await played.plan(spec)).blocked).toMatchObject([{ code: 'max_monthly_increase' }]);
   });
 });

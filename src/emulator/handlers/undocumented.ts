@@ -171,7 +171,7 @@ function takeServerImage(context: Context, values: Values): Reply {
   };
 }
 
-/** A packaged server is not resized. `@source API §4` */
+/** A packaged server is not resized; what makes one smaller reduces the bill. `@source API §4` `@source API §1.6` */
 function resizeServer(context: Context, values: Values): Reply {
   const server = serverOf(context, values);
   if (server.gpuPackage !== null) {
@@ -184,12 +184,15 @@ function resizeServer(context: Context, values: Values): Reply {
     plan_id: { type: 'integer', least: 1 },
   });
   if (Object.keys(body).length === 0) throw invalid({ name: 'body', reason: 'must name a size' });
-  spend(context);
   const size = {
     cores: (body.cores as number | undefined) ?? server.cores,
     memoryMb: (body.memory_mb as number | undefined) ?? server.memoryMb,
     diskGb: (body.disk_gb as number | undefined) ?? server.diskGb,
     planId: (body.plan_id as number | undefined) ?? server.planId,
   };
+  const isSmaller =
+    size.planId === server.planId &&
+    (['cores', 'memoryMb', 'diskGb'] as const).every((each) => (size[each] ?? 0) <= (server[each] ?? 0));
+  if (!isSmaller) spend(context);
   return change(context, server, size, () => serverView(context.project, server, context.readings));
 }
