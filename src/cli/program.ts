@@ -120,14 +120,9 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     end(await run(flags, io));
   });
 
-  withState(
+  withApi(
     command('export', 'print a spec of the live project, ids included; planning it gives nothing but adopt'),
   )
-    .option(
-      '--api-profile <file>',
-      'what belongs to one deployment of the API: limits, time_scale, operations',
-    )
-    .option('--emulator', 'of the embedded emulator, its world kept beside the state, instead of an API')
     .option('--out <file>', 'write it to a file, which must not be there yet')
     .addOption(
       new Option('--format <format>', 'form of the result (default: yaml)').choices(['yaml', 'json']),
@@ -195,7 +190,7 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
       end(await doctor(flags, io));
     });
 
-  withState(command('history', 'show every write ever sent, newest first'))
+  withState(withFile(command('history', 'show every write ever sent, newest first')))
     .addOption(textOrJson())
     .option('--key <key>', 'only of this resource')
     .option('--limit <count>', 'at most so many', wholeNumber(1, 100_000))
@@ -263,7 +258,15 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .addArgument(program.createArgument('<shell>', 'which shell').choices(shells))
     .action((shell: Shell) => void io.stdout.write(completion(program, shell)));
 
+  for (const each of program.commands) acceptCommon(each);
   return program;
+}
+
+/** One set of flags serves every command of a script: where one has no meaning, it is taken and not shown. */
+function acceptCommon(command: Command): void {
+  const taken = new Set(command.options.map(({ long }) => long));
+  const common = withApi(new Command()).options.filter(({ long }) => !taken.has(long));
+  for (const option of common) command.addOption(option.hideHelp());
 }
 
 function commandFactory(program: Command, io: Io) {

@@ -1,12 +1,11 @@
 import type { Desired } from '../core/desired.ts';
-import { StateError } from '../core/errors.ts';
 import { patched } from '../core/intent.ts';
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { Spend, Verb } from '../core/plan.ts';
 import type { WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
-import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange, StateInfo } from '../core/state.ts';
+import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
 import type { Selection } from '../plan/selection.ts';
 import type { EngineDeps, Repeating } from './engine.ts';
 import { type HeldMove, type Move, moveChanges, movedBindings, movesOf } from './moves.ts';
@@ -14,7 +13,15 @@ import type { HoldScope } from './outcome.ts';
 import type { ReadCache } from './read-cache.ts';
 import { dropLifted } from './standing-holds.ts';
 import { createStopwatch, type Stopwatch } from './stopwatch.ts';
-import { lookAtOne, refuseOtherProject, type SurveyInput, subjectOf, survey, worldOf } from './survey.ts';
+import {
+  lookAtOne,
+  refuseOtherProject,
+  refuseOtherState,
+  type SurveyInput,
+  subjectOf,
+  survey,
+  worldOf,
+} from './survey.ts';
 import type { WriteGate } from './write-gate.ts';
 
 /** How old a look may be that an operation is decided on, in ms. */
@@ -259,12 +266,4 @@ export async function startRun(options: RunOptions): Promise<Run> {
   };
   await run.look(repeating === undefined ? undefined : 0);
   return run as Run;
-}
-
-/** @throws StateError where the state names the resources of another project: its ids mean something else there. */
-function refuseOtherState(desired: Desired, { projectId }: StateInfo): void {
-  if (projectId === null || projectId === desired.projectId) return;
-  throw new StateError(
-    `The state belongs to project ${projectId}, but the file is for project ${desired.projectId}. Name another state with --state, or correct project.id.`,
-  );
 }

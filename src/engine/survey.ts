@@ -1,11 +1,11 @@
 import type { Desired, DesiredResource } from '../core/desired.ts';
-import { FenceError } from '../core/errors.ts';
+import { FenceError, StateError } from '../core/errors.ts';
 import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Catalogue, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { Project } from '../core/resources.ts';
-import type { Binding } from '../core/state.ts';
+import type { Binding, StateInfo } from '../core/state.ts';
 import { createWorld } from '../core/world.ts';
 
 export interface SurveyInput {
@@ -53,6 +53,14 @@ export async function lookAtOne(
   const servers = subject?.kind === 'server' ? await read.servers?.() : before.servers;
   const observed = await observe(kinds, read, before.subjects, subject === undefined ? [] : [subject]);
   return { ips, networks, observed, ...(servers === undefined ? {} : { servers }) };
+}
+
+/** @throws StateError where the state names the resources of another project: its ids mean something else there. */
+export function refuseOtherState(desired: Desired, { projectId }: StateInfo): void {
+  if (projectId === null || projectId === desired.projectId) return;
+  throw new StateError(
+    `The state belongs to project ${projectId}, but the file is for project ${desired.projectId}. Name another state with --state, or correct project.id.`,
+  );
 }
 
 /** @throws FenceError where the token belongs to another project than the file. */

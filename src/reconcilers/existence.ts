@@ -86,6 +86,41 @@ function diffBound(
   );
 }
 
+/**
+ * What the file's name for it changes. A name that is only the key's is no reason to change
+ * anything; `along` tells what it is called once it is made anew for another one.
+ */
+export function renaming(
+  { desired }: Subject<{ readonly name: string }>,
+  was: string,
+): { readonly asked: readonly Change[]; readonly along: readonly Change[] } {
+  const to = desired?.value.name.trim() ?? was;
+  const changes = to === was.trim() ? [] : [{ path: 'name', from: was, to }];
+  return desired?.named === false ? { asked: [], along: changes } : { asked: changes, along: [] };
+}
+
+/** It would have to be made anew, and its entry, which binds it by `id:`, does not say of what. */
+export function incomplete(
+  { key, desired }: Subject,
+  changes: readonly Change[],
+  needed: readonly string[],
+): Diff | undefined {
+  const missing = needed.filter((field) => member(desired?.value, field) === undefined);
+  if (missing.length === 0) return undefined;
+  const differs = changes.map(
+    ({ path, from, to }) => `${path} is ${JSON.stringify(from)}, not ${JSON.stringify(to)}`,
+  );
+  const back = changes.map(({ path, from }) =>
+    from === null ? `without ${path}` : `${path}: ${JSON.stringify(from)}`,
+  );
+  return blocked(
+    'update',
+    'entry_incomplete',
+    `${differs.join('; ')}: that cannot be changed in place, and the entry lacks ${missing.join(' and ')}, which making it anew needs`,
+    `restore ${back.join(', ')} in ${key}, or write ${missing.join(' and ')}`,
+  );
+}
+
 /** Nothing is to be done. */
 export const unchanged: Diff = { verdict: { verdict: 'unchanged' } };
 

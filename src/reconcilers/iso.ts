@@ -10,6 +10,7 @@ import {
   idIn,
   member,
   recordedIds,
+  renaming,
   toNothing,
   unchanged,
 } from './existence.ts';
@@ -207,12 +208,11 @@ function inDrive({ key, desired }: Subject, { id }: Iso, world: World): Diff | u
 
 function diffLive(subject: Subject<IsoEntry>, live: Iso, world: World): Diff {
   const { desired, binding, key } = subject;
-  const { name, url } = desired?.value ?? {};
+  const { url } = desired?.value ?? {};
+  const { asked, along } = renaming(subject, live.name);
   const was = member(binding?.applied, 'url');
   const changes = [
-    ...(name === undefined || name.trim() === live.name.trim()
-      ? []
-      : [{ path: 'name', from: live.name, to: name }]),
+    ...asked,
     ...(url === undefined || was === undefined || url === was ? [] : [{ path: 'url', from: was, to: url }]),
   ];
   const failed = live.download === 'failed';
@@ -229,5 +229,9 @@ function diffLive(subject: Subject<IsoEntry>, live: Iso, world: World): Diff {
       `write \`url:\` in ${key}`,
     );
   }
-  return inDrive(subject, live, world) ?? { verdict: { verdict: 'replace', changes, reason, allowed: true } };
+  return (
+    inDrive(subject, live, world) ?? {
+      verdict: { verdict: 'replace', changes: [...along, ...changes], reason, allowed: true },
+    }
+  );
 }

@@ -4,7 +4,16 @@ import type { Diff, ResourceKind, SeenServer, Subject, World } from '../core/kin
 import type { Network, NetworkId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { cidrPattern, cidrProblem, normalCidr } from './cidr.ts';
-import { blocked, diffExistence, fromNothing, idIn, recordedIds, toNothing } from './existence.ts';
+import {
+  blocked,
+  diffExistence,
+  fromNothing,
+  idIn,
+  incomplete,
+  recordedIds,
+  renaming,
+  toNothing,
+} from './existence.ts';
 import { cutShort } from './whole-list.ts';
 
 /** A private network: created without an id in the answer, replaced when its cidr changes. */
@@ -89,7 +98,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
 
     const entry = desired.value;
     const wanted = fromNothing({ name: entry.name, cidr: entry.cidr });
-    if (live !== undefined) return { verdict: diffLive(entry, live) };
+    if (live !== undefined) return { verdict: diffLive(subject, entry, live) };
     if (binding !== undefined) {
       return {
         verdict: {
@@ -193,9 +202,10 @@ function observeOne(
   return { id: live && String(live.id), live, sameName };
 }
 
-function diffLive(entry: NetworkEntry, live: Network) {
+function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Network) {
+  const { asked, along } = renaming(subject, live.name);
   const changes = [
-    ...(entry.name.trim() === live.name.trim() ? [] : [{ path: 'name', from: live.name, to: entry.name }]),
+    ...asked,
     ...(entry.cidr === undefined || normalCidr(entry.cidr) === normalCidr(live.cidr)
       ? []
       : [{ path: 'cidr', from: live.cidr, to: entry.cidr }]),
@@ -217,8 +227,10 @@ function diffLive(entry: NetworkEntry, live: Network) {
       `take the servers off it, or restore ${changes.map(({ path, from }) => `${path}: ${from}`).join(', ')}`,
     ).verdict;
   }
+  const lacking = incomplete(subject, changes, ['cidr']);
+  if (lacking !== undefined) return lacking.verdict;
   const reason = `${changes.map(({ path }) => path).join(' and ')} cannot be changed in place`;
-  return { verdict: 'replace', changes, reason, allowed: true } as const;
+  return { verdict: 'replace', changes: [...along, ...changes], reason, allowed: true } as const;
 }
 
 function diffLeaving(live: Network, world: World): Diff {

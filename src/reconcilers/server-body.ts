@@ -1,4 +1,5 @@
 import equal from 'fast-deep-equal';
+import type { DesiredResource } from '../core/desired.ts';
 import type { Json } from '../core/json.ts';
 import type { Price, Subject, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
@@ -81,8 +82,7 @@ export function diffFields(
   const changes = comparable.flatMap((field): Change[] => {
     const [from, to] = [before[field], entry[field]];
     if (to === undefined || equal(from, to)) return [];
-    // The name may be the key, which says nothing of what somebody else called it.
-    if (body === undefined && (from === undefined || field === 'name')) return [];
+    if (body === undefined && from === undefined) return [];
     const same =
       body === undefined
         ? equal(resolved(field, from, entry, world), resolved(field, to, entry, world))
@@ -93,7 +93,6 @@ export function diffFields(
 }
 
 const comparable = [
-  'name',
   'server_type',
   'image',
   'cores',
@@ -109,14 +108,14 @@ type Comparable = (typeof comparable)[number];
 
 /** What the entry says of the server that only its making decides. */
 export function madeOf(entry: ServerEntry): readonly Comparable[] {
-  return comparable.filter((field) => field !== 'name' && entry[field] !== undefined);
+  return comparable.filter((field) => entry[field] !== undefined);
 }
 
 /** Whether the file says something else than when the server was made or adopted, be it in notation alone. */
-export function isEdited(entry: ServerEntry, applied: Json): boolean {
+export function isEdited({ value, named }: DesiredResource<ServerEntry>, applied: Json): boolean {
   const before = member(applied, 'entry') as ServerEntry | null | undefined;
-  const fields = [...comparable, 'public_ipv4'] as const;
-  return before != null && fields.some((field) => !equal(before[field], entry[field]));
+  const fields = [...comparable, 'public_ipv4', ...(named === false ? [] : (['name'] as const))] as const;
+  return before != null && fields.some((field) => !equal(before[field], value[field]));
 }
 
 /** Whether a declared value, in whatever notation, is what the server was made with. */

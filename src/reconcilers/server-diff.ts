@@ -1,12 +1,14 @@
 import { childKey, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change, Verb, Warning } from '../core/plan.ts';
-import { blocked, fromNothing, member, toNothing, unchanged } from './existence.ts';
+import { blocked, fromNothing, incomplete, member, renaming, toNothing, unchanged } from './existence.ts';
 import type { ServerObserved } from './server.ts';
 import { addressAlongside, addressOf, addressProblem } from './server-address.ts';
 import { diffFields, madeOf, type Problem, priceApplied, resolveBody } from './server-body.ts';
 import type { ServerEntry } from './server-entry.ts';
 import { billOfResize, diffShown, isResize } from './server-resize.ts';
+
+export const neededToCreate = ['server_type', 'image'] as const;
 
 /** A server that is not there: resolved against the catalogue, or told why it cannot be. */
 export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, world: World): Diff {
@@ -52,14 +54,18 @@ export function diffLive(
     ...unchecked(subject, entry, live),
   ];
   const applied = subject.binding?.applied ?? null;
-  const { changes: fields, notes } = diffFields(entry, applied, world);
+  const { asked, along } = diffName(subject);
+  const { changes, notes } = diffFields(entry, applied, world);
+  const fields = [...asked, ...changes];
   warnings.push(...notes.map((message) => ({ code: 'catalogue_changed', key: subject.key, message })));
   const moved = diffShown(entry, live.shown).filter(({ path }) => !fields.some((each) => each.path === path));
   const inPlace = isResize([...fields, ...moved], entry, world);
   warnings.push(...shownOtherwise(subject, entry, live, inPlace ? [] : moved));
   const address = diffAddress(entry, live, world, member(applied, 'entry'));
-  const changes = [...fields, ...(inPlace ? moved : []), ...address];
-  if (changes.length === 0) return { ...unchanged, warnings };
+  const all = [...fields, ...(inPlace ? moved : []), ...address];
+  if (all.length === 0) return { ...unchanged, warnings };
+  const lacking = inPlace && address.length === 0 ? undefined : incomplete(subject, all, neededToCreate);
+  if (lacking !== undefined) return { ...lacking, warnings };
   const resolved = resolveBody(entry, world, []);
   if ('problem' in resolved) return { ...impossible('update', resolved.problem), warnings };
   const problem = addressProblem(subject.key, entry, world);
@@ -67,14 +73,19 @@ export function diffLive(
   if (inPlace && address.length === 0) {
     const cause = fields.length > 0 ? 'file' : 'drift';
     return {
-      verdict: { verdict: 'update', changes, cause },
+      verdict: { verdict: 'update', changes: all, cause },
       warnings,
-      ...billOfResize(entry, changes, resolved.price, world),
+      ...billOfResize(entry, all, resolved.price, world),
     };
   }
-  const reason = `${changes.map(({ path }) => path).join(', ')} cannot be changed in place`;
+  const reason = `${all.map(({ path }) => path).join(', ')} cannot be changed in place`;
   return {
-    verdict: { verdict: 'replace', changes, reason, allowed: entry.replace === 'allowed' },
+    verdict: {
+      verdict: 'replace',
+      changes: [...along, ...all],
+      reason,
+      allowed: entry.replace === 'allowed',
+    },
     warnings,
     ...whatStays(subject, live, world),
     price: resolved.price,
@@ -84,17 +95,23 @@ export function diffLive(
   };
 }
 
+/** What somebody else made may be called anything: its entry's name is only what it goes by here. */
+function diffName(subject: Subject<ServerEntry>) {
+  const sent = member(member(subject.binding?.applied, 'body'), 'name');
+  return typeof sent === 'string' ? renaming(subject, sent) : { asked: [], along: [] };
+}
+
 /** What the API shows of it, and neither the file nor the profile can change. */
 function shownOtherwise(
-  { key, binding }: Subject,
+  { key, binding, desired }: Subject,
   entry: ServerEntry,
   { shown }: ServerObserved,
   moved: readonly Change[],
 ): Warning[] {
   const warn = (message: string): Warning => ({ code: 'server_differs', key, message });
-  // What somebody else made may be called anything: its entry's name is only what it goes by here.
-  const ours = member(binding?.applied, 'body') != null;
-  const renamed = ours && shown !== undefined && shown.name.trim() !== entry.name.trim();
+  const sent = member(member(binding?.applied, 'body'), 'name');
+  const name = desired?.named === false ? sent : entry.name.trim();
+  const renamed = sent !== undefined && shown !== undefined && shown.name.trim() !== name;
   return [
     ...(renamed
       ? [warn(`it is named "${shown.name}" in the project; giving it another name is not documented`)]

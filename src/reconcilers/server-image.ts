@@ -115,13 +115,14 @@ function isPackaged(server: Subject | undefined): boolean {
 }
 
 /** An image stays what it was taken from, whatever becomes of that. */
-function diffTaken({ key, binding }: Subject, entry: ServerImageEntry, world: World): Diff {
+function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, world: World): Diff {
   const name = binding?.identity.name;
   const [from, id] = [member(binding?.applied, 'server'), member(binding?.applied, 'server_id')];
   const server = serverOf(entry);
   const same =
     from === undefined || server === undefined || from === entry.server || String(id) === world.idOf(server);
-  if (same && (name === undefined || name === entry.name)) return unchanged;
+  const called = name === undefined || desired?.named === false || name === entry.name;
+  if (same && called) return unchanged;
   return blocked(
     'update',
     'immutable',

@@ -7,7 +7,7 @@ import { grouped } from '../core/world.ts';
 import { diffExistence, idIn, member, recordedIds, unchanged } from './existence.ts';
 import { claimSequence, sentAddress } from './server-address.ts';
 import { isEdited, priceApplied, resolveBody } from './server-body.ts';
-import { diffCreate, diffLeaving, diffLive, unchecked } from './server-diff.ts';
+import { diffCreate, diffLeaving, diffLive, neededToCreate, unchecked } from './server-diff.ts';
 import { checkSizing, type ServerEntry, serverSchema } from './server-entry.ts';
 import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './server-evidence.ts';
 import { rebound, resizeRequest } from './server-resize.ts';
@@ -29,7 +29,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
   name: 'server',
   placement: { in: 'servers' },
   schema: serverSchema,
-  neededToCreate: ['server_type', 'image'],
+  neededToCreate,
   billed: true,
   deadlineMs: 30 * 60_000,
   seenAmong: 'ip',
@@ -181,7 +181,7 @@ async function observeOne(
   const addresses = ipsOf.get(id) ?? [];
   const leaves =
     desired === undefined ||
-    (desired.value.replace === 'allowed' && isEdited(desired.value, binding?.applied ?? null));
+    (desired.value.replace === 'allowed' && isEdited(desired, binding?.applied ?? null));
   const backups = leaves && cards !== undefined ? (await read.findBackups(id))?.length : undefined;
   const shown = (await read.findServer?.(id)) ?? listed.get(id);
   const alive = cards !== undefined || addresses.length > 0 || shown !== undefined;

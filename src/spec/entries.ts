@@ -44,6 +44,7 @@ export function readEntry(
     value,
     managed,
     ...(id === undefined ? {} : { id }),
+    ...('name' in value && fields.name === undefined ? { named: false as const } : {}),
     ...(moved === undefined ? {} : { moved: moved.key }),
     protect: fields.protect === true,
     position: located.keyPosition ?? located.position,

@@ -153,7 +153,7 @@ function entrySchema(kind: ResourceKind, children: ReadonlyMap<string, ResourceK
       })
       .optional()
       .describe(
-        'The entry had another key: what is bound to that belongs to this one, and nothing is made anew. `name` then defaults to the name before.',
+        'The entry had another key: what is bound to that belongs to this one, and nothing is made anew. Without `name` it keeps the one it has.',
       ),
     protect: z
       .boolean()

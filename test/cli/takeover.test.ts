@@ -102,6 +102,34 @@ describe('cli: taking over a project', () => {
     expect(readFileSync(`${cwd}/mine.yaml`, 'utf8')).toBe('mine');
   });
 
+  test('a server that was moved is called what it is called, and planning that changes nothing', async () => {
+    const server = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+    const file = (entry: string) => `version: 1\nproject: { id: 4711 }\nservers:\n  ${entry}\n`;
+    const cwd = folderWith({
+      'a.yaml': file(`w: {${server}, public_ipv4: {new: true}}`),
+      'b.yaml': file(`w2: {moved: {from: w}, ${server}, public_ipv4: {new: true}}`),
+    });
+    const call = (...args: string[]) => inProcess([...args, '--emulator'], { cwd });
+    for (const name of ['a.yaml', 'b.yaml']) expect((await call('apply', '--yes', '-f', name)).code).toBe(0);
+    expect((await call('export', '--out', 'ex.yaml')).code).toBe(0);
+    const text = readFileSync(`${cwd}/ex.yaml`, 'utf8');
+    const { id, name } = parse(text).servers.w2;
+    expect(name).toBe('w');
+    const plan = JSON.parse((await call('plan', '-f', 'ex.yaml', '--format', 'json')).stdout) as Plan;
+    expect(plan.blocked).toEqual([]);
+    expect([...new Set(plan.operations.map(({ verb }) => verb))]).toEqual(['adopt']);
+
+    writeFileSync(`${cwd}/c.yaml`, file(`w2: {id: ${id}, name: other, public_ipv4: {new: true}}`));
+    const other = JSON.parse((await call('plan', '-f', 'c.yaml', '--format', 'json')).stdout) as Plan;
+    expect(other.blocked.filter(({ key }) => key === 'servers.w2')).toMatchObject([
+      {
+        code: 'entry_incomplete',
+        reason: expect.stringMatching(/^name is "w", not "other": .* lacks server_type and image,/),
+        resolve: 'restore name: "w" in servers.w2, or write server_type and image',
+      },
+    ]);
+  });
+
   test('of the embedded emulator, where nothing is yet', async () => {
     const { code, stdout } = await inProcess(['export', '--emulator'], { cwd: folderWith() });
     expect(code).toBe(0);

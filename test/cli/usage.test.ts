@@ -41,6 +41,64 @@ describe('cli: wrong usage', () => {
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
   });
 
+  test('the usual flags are taken by every command, also where they have no meaning', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork, 'p.yaml': 'time_scale: 2\n' });
+    const common = ['-f', 'vdcsync.yaml', '--emulator', '--state', 'x/s.db', '--api-profile', 'p.yaml'];
+    for (const args of [
+      ['validate'],
+      ['history'],
+      ['export'],
+      ['schema'],
+      ['completion', 'bash'],
+      ['init', '--yes', '--out', 'new.yaml'],
+      ['rehearse', '--crashes', '1'],
+    ]) {
+      const { code, stderr } = await inProcess([...args, ...common], { cwd });
+      expect({ args, code, stderr: code === 0 ? '' : stderr }).toEqual({ args, code: 0, stderr: '' });
+    }
+  });
+
+  test('a file keeps export and history to its own project', async () => {
+    const cwd = folderWith({
+      'vdcsync.yaml': oneNetwork,
+      'other.yaml': oneNetwork.replace('4711', '4712'),
+      'broken.yaml': 'version: 1\n',
+    });
+    await inProcess(['apply', '--yes', '--emulator'], { cwd });
+    for (const command of ['export', 'history']) {
+      const call = (file: string) => inProcess([command, '--emulator', '-f', file], { cwd });
+      expect((await call('vdcsync.yaml')).code).toBe(0);
+      const other = await call('other.yaml');
+      expect([other.code, other.stdout]).toEqual([1, '']);
+      expect(other.stderr).toContain('4712');
+      expect((await call('broken.yaml')).stderr).toContain('broken.yaml:1:1: ');
+    }
+  });
+
+  test('a folder is validated file by file, as the daemon takes it', async () => {
+    const cwd = folderWith({
+      'fleet/a.yaml': oneNetwork,
+      'fleet/b.yml': oneNetwork.replace('4711', '4712'),
+      'fleet/notes.txt': 'no spec',
+    });
+    expect(await inProcess(['validate', '-f', 'fleet'], { cwd })).toEqual({
+      code: 0,
+      stderr: '',
+      stdout:
+        'fleet/a.yaml is valid: project 4711, 1 resource.\nfleet/b.yml is valid: project 4712, 1 resource.\n',
+    });
+    writeFileSync(`${cwd}/fleet/c.yaml`, 'version: 1\nproject: {id: 1}\nserver: {}\n');
+    const wrong = await inProcess(['validate', '-f', 'fleet'], { cwd });
+    expect(wrong.code).toBe(1);
+    expect(wrong.stderr).toMatch(/^fleet\/c\.yaml:3:1: .*\n$/);
+    const json = JSON.parse(
+      (await inProcess(['validate', '-f', 'fleet', '--format', 'json'], { cwd })).stdout,
+    );
+    expect(json).toMatchObject({ valid: false, project_id: null, resources: 2 });
+    expect(json.errors).toHaveLength(1);
+    expect((await inProcess(['validate', '-f', 'fleet', '-f', 'fleet/a.yaml'], { cwd })).code).toBe(64);
+  });
+
   test('help and version are no failure, and stand on standard output', async () => {
     const cwd = folderWith();
     const [help, of, version] = await Promise.all(

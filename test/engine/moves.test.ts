@@ -44,6 +44,31 @@ describe('engine/moves', () => {
     expect((await world.plan(after)).operations).toEqual([]);
   });
 
+  test('the key is no name to change, once the line that renamed it has gone', async () => {
+    const world = rig();
+    await world.apply(before);
+    await world.apply(after);
+    const writes = world.writes().length;
+    const gone = after
+      .replaceAll(/,? ?moved: \{from: [\w.-]+\}/g, '')
+      .replace(`{${size}`, `{replace: allowed, ${size}`);
+    expect(gone).not.toContain('moved');
+    const plan = await world.plan(gone);
+    expect([plan.operations, plan.blocked, plan.warnings]).toEqual([[], [], []]);
+
+    const named = gone.replace('{replace: allowed', '{name: web, replace: allowed');
+    expect((await world.plan(named)).summary).toMatchObject({ replace: 1 });
+    // What is made anew for another reason is called by its key from then on, and that is told.
+    const grown = gone.replace('cores: 1', 'cores: 2');
+    const [half] = (await world.plan(grown)).operations.filter(({ verb }) => verb === 'create');
+    expect(half?.changes.map(({ path, from, to }) => [path, from, to])).toEqual([
+      ['name', 'web-1', 'web'],
+      ['cores', 1, 2],
+    ]);
+    expect((await world.apply(gone)).outcome).toBe('converged');
+    expect(world.writes()).toHaveLength(writes);
+  });
+
   test('adopting under a new file moves the rest with it, so that nothing is bound twice', async () => {
     const world = rig();
     await world.apply(before);

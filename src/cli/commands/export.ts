@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import { readWorldFile } from '../../emulator/persistence.ts';
+import { refuseOtherProject } from '../../engine/survey.ts';
 import { openSession } from '../compose.ts';
 import { type CommonFlags, stateLocation } from '../config.ts';
 import { worldFile } from '../embedded.ts';
@@ -11,6 +12,7 @@ import { specOf } from '../export/spec.ts';
 import { readInventory } from '../export/survey.ts';
 import { exportedValue, exportedYaml } from '../export/yaml.ts';
 import { counted } from '../render/values.ts';
+import { readSpec } from '../spec-source.ts';
 import type { Io } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
@@ -19,19 +21,23 @@ export interface ExportFlags extends CommonFlags {
   readonly out?: string;
 }
 
-/** Prints a spec of the live project, ids included. Reads only. */
+/** Prints a spec of the live project, ids included. Reads only; with a file, of that file's project alone. */
 export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCode> {
   const { out } = flags;
   if (out !== undefined && existsSync(resolve(io.cwd, out))) {
     throw new ConfigError(`${out} is there already, and is not overwritten: name another file with --out`);
   }
+  // Without -f no file is looked for: this is how the first one is written.
+  const desired = flags.file === undefined ? undefined : await readSpec(flags, io);
   const live = io.stderr.isTTY && io.env.TERM !== 'dumb';
   const session = await openSession(flags, io, {
     mode: 'read',
-    projectId: anyProject(flags, io),
+    projectId: desired?.projectId ?? anyProject(flags, io),
+    token: desired?.token,
     writeLog: (line) => void io.stderr.write(live ? `\r\x1b[K${line}` : line),
   });
   try {
+    if (desired !== undefined) refuseOtherProject(desired, await session.reads.project());
     const inventory = await readInventory(session.reads, live ? counter(io) : once(io));
     const spec = specOf(inventory, createNames(await session.store.bindings()));
     const text =

@@ -1,10 +1,12 @@
 import { ConfigError } from '../../core/errors.ts';
 import { parseKey } from '../../core/keys.ts';
 import type { Intent } from '../../core/state.ts';
+import { refuseOtherState } from '../../engine/survey.ts';
 import { openStore } from '../compose.ts';
 import type { CommonFlags } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { moment } from '../render/values.ts';
+import { readSpec } from '../spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 
 export interface HistoryFlags extends CommonFlags {
@@ -16,7 +18,7 @@ export interface HistoryFlags extends CommonFlags {
 /** Shown where nothing else is asked for. */
 const defaultLimit = 50;
 
-/** Every write ever sent, newest first. Reads the state alone. */
+/** Every write ever sent, newest first. Reads the state alone; with a file, that of the file's project. */
 export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
   const key = flags.key === undefined ? undefined : parseKey(flags.key)?.key;
   if (flags.key !== undefined && key === undefined) {
@@ -25,8 +27,10 @@ export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
       true,
     );
   }
+  const desired = flags.file === undefined ? undefined : await readSpec(flags, io);
   const store = await openStore(flags, io, 'read');
   try {
+    if (desired !== undefined) refuseOtherState(desired, await store.info());
     const limit = flags.limit ?? defaultLimit;
     const intents = await store.intents({ limit, ...(key === undefined ? {} : { key }) });
     if (flags.format === 'json') {

@@ -1,4 +1,8 @@
-import { type Diagnostic, formatDiagnostic, SpecError } from '../../core/errors.ts';
+import { readdirSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Desired } from '../../core/desired.ts';
+import { ConfigError, type Diagnostic, formatDiagnostic, SpecError } from '../../core/errors.ts';
+import { specNames } from '../../spec/folder.ts';
 import type { CommonFlags } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { counted } from '../render/values.ts';
@@ -9,30 +13,62 @@ export interface ValidateFlags extends CommonFlags {
   readonly format?: 'text' | 'json';
 }
 
-/** Checks the file offline; errors are thrown as `SpecError`, all at once, or listed as JSON. */
+/**
+ * Checks the file offline, or every file of a folder by itself, as each is a project of its own. Errors are
+ * thrown as `SpecError`, all at once, or listed as JSON.
+ */
 export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> {
-  try {
-    const { projectId, resources } = await readSpec(flags, io);
-    const count = resources.length;
-    const doubts = resources.flatMap((each) => each.doubts ?? []);
-    if (flags.format === 'json') {
-      putJson(
-        { valid: true, project_id: projectId, resources: count, errors: [], warnings: doubts.map(flat) },
-        io,
-      );
-    } else {
-      for (const { position, message } of doubts) {
-        io.stderr.write(`${formatDiagnostic({ position, message: `warning: ${printable(message)}` })}\n`);
-      }
-      io.stdout.write(`The spec is valid: project ${projectId}, ${counted(count, 'resource')}.\n`);
-    }
-    return exitCodes.done;
-  } catch (error) {
-    if (!(error instanceof SpecError) || flags.format !== 'json') throw error;
-    const errors = error.diagnostics.map(flat);
-    putJson({ valid: false, project_id: null, resources: 0, errors, warnings: [] }, io);
-    return exitCodes.failed;
+  const projects = filesOfFolder(flags, io)?.map((file) => ({ ...flags, file: [file] })) ?? [flags];
+  const read = await Promise.all(projects.map((each) => readOne(each, io)));
+  const [errors, specs] = [read.flatMap((each) => each.errors), read.flatMap((each) => each.spec ?? [])];
+  const doubts = specs.flatMap(({ resources }) => resources.flatMap((each) => each.doubts ?? []));
+  if (flags.format === 'json') {
+    const [only] = projects.length === 1 ? specs : [];
+    const resources = specs.reduce((sum, each) => sum + each.resources.length, 0);
+    const found = { errors: errors.map(flat), warnings: doubts.map(flat) };
+    putJson({ valid: errors.length === 0, project_id: only?.projectId ?? null, resources, ...found }, io);
+    return errors.length === 0 ? exitCodes.done : exitCodes.failed;
   }
+  for (const { position, message } of doubts) {
+    io.stderr.write(`${formatDiagnostic({ position, message: `warning: ${printable(message)}` })}\n`);
+  }
+  for (const [at, { spec }] of read.entries()) {
+    const what =
+      projects.length === 1 && projects[0] === flags ? 'The spec' : printable(projects[at]?.file?.[0] ?? '');
+    if (spec === undefined) continue;
+    io.stdout.write(
+      `${what} is valid: project ${spec.projectId}, ${counted(spec.resources.length, 'resource')}.\n`,
+    );
+  }
+  if (errors.length > 0) throw new SpecError(errors);
+  return exitCodes.done;
+}
+
+async function readOne(
+  flags: ValidateFlags,
+  io: Io,
+): Promise<{ readonly spec?: Desired; readonly errors: readonly Diagnostic[] }> {
+  try {
+    return { spec: await readSpec(flags, io), errors: [] };
+  } catch (error) {
+    if (error instanceof SpecError) return { errors: error.diagnostics };
+    throw error;
+  }
+}
+
+/** What `run -f FOLDER` takes as projects. */
+function filesOfFolder({ file: files = [] }: ValidateFlags, io: Io): string[] | undefined {
+  const isFolder = (file: string) =>
+    file !== '-' && statSync(resolve(io.cwd, file), { throwIfNoEntry: false })?.isDirectory() === true;
+  const [folder] = files.filter(isFolder);
+  if (folder === undefined) return undefined;
+  if (files.length > 1) {
+    throw new ConfigError('-f takes one folder of projects, or the files of one project, not both', true);
+  }
+  const found = specNames(readdirSync(resolve(io.cwd, folder)));
+  if (found.length > 0) return found.map((name) => join(folder, name));
+  const message = 'the folder holds no spec: no file in it ends in .yaml or .yml';
+  throw new SpecError([{ position: { file: folder, line: 1, column: 1 }, message }]);
 }
 
 function flat({ position, message }: Diagnostic) {

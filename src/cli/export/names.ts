@@ -1,6 +1,7 @@
 import type { Collection, KindName } from '../../core/keys.ts';
 import { parseKey } from '../../core/keys.ts';
 import type { Binding } from '../../core/state.ts';
+import { member } from '../../reconcilers/existence.ts';
 import { nameRules } from '../../spec/schemas.ts';
 
 /** Finds each live resource a name in the file: what the state calls it, else what the project does. */
@@ -11,6 +12,8 @@ export interface Names {
     id: string | number,
     wanted: readonly (string | undefined)[],
   ): string;
+  /** With which name the state made it. */
+  madeAs(kind: KindName, id: string | number): string | undefined;
 }
 
 export function createNames(bindings: readonly Binding[]): Names {
@@ -24,7 +27,14 @@ export function createNames(bindings: readonly Binding[]): Names {
   );
   const given = new Map<string, string>();
   const taken = new Set([...known.entries()].map(([what, name]) => `${what.split(' ')[0]} ${name}`));
+  const made = new Map(
+    bindings.map(({ kind, id, applied }) => [`${kind} ${id}`, member(member(applied, 'body'), 'name')]),
+  );
   return {
+    madeAs(kind, id) {
+      const name = made.get(`${kind} ${id}`);
+      return typeof name === 'string' ? name : undefined;
+    },
     of(collection, kind, id, wanted) {
       const what = `${kind} ${id}`;
       const before = given.get(what) ?? known.get(what);

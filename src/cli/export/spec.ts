@@ -54,7 +54,9 @@ export function specOf(inventory: Inventory, names: Names): ExportedSpec {
       notes: [server_id === null ? `${address}: attached to nothing, and billed` : address],
     })),
     isos,
-    servers: servers.map(({ server, name }) => exportServer(server, name, networks, ipName, isoName)),
+    servers: servers.map(({ server, name }) =>
+      exportServer(server, { name, called: names.madeAs('server', server.id) }, networks, ipName, isoName),
+    ),
     leftOut,
   };
 }
@@ -159,7 +161,7 @@ function whyLeftOut({
 
 function exportServer(
   { id, shown, ips, cards, firewall, policy }: FoundServer,
-  name: string,
+  { name, called }: { readonly name: string; readonly called: string | undefined },
   networks: readonly ExportedNetwork[],
   ipName: ReadonlyMap<number, string>,
   isoName: ReadonlyMap<string, string>,
@@ -173,7 +175,7 @@ function exportServer(
   const { plan_id, cores, memory_mb, disk_gb } = shown ?? {};
   const size = plan_id === undefined ? { cores, memory_mb, disk_gb } : { plan_id };
   const rules = firewall === undefined ? undefined : exportFirewall(firewall);
-  const shownName = shown?.name.trim();
+  const shownName = shown?.name.trim() ?? called;
   const schedule = policy && exportPolicy(policy);
   return {
     name,

@@ -48,6 +48,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'what is in a drive is not as the file says, and changing it is not documented',
     'change it in the client area, or enable `insert_iso` and `eject_iso`',
   ],
+  entry_incomplete: [
+    'what differs needs a replacement, and the entry, which binds by `id:`, does not say of what',
+    'restore the value, or write what creation needs',
+  ],
   firewall_doubtful: [
     'a word or a port in the firewall is nearly one that is usual',
     'correct it, or let it stand: it is sent as it is',

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { watch as watchPaths } from 'chokidar';
 import type { Clock } from '../../core/clock.ts';
+import { specNames } from '../../spec/folder.ts';
 import type { DaemonLogger } from '../ports.ts';
 import { readSpecFile } from './read-file.ts';
 import { type Snapshot, SourceError, type SpecSource, type SpecText } from './source.ts';
@@ -101,7 +102,7 @@ async function readFolder(path: string, name: string): Promise<readonly SpecText
   const names = await readdir(path).catch((error: Error) => {
     throw new SourceError(`the folder ${name} cannot be read: ${error.message}`);
   });
-  const specs = names.filter((each) => /\.ya?ml$/.test(each) && !each.startsWith('.')).sort();
+  const specs = specNames(names);
   return Promise.all(
     specs.map(async (each) => {
       const shown = join(name, each);
