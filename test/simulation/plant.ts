@@ -51,7 +51,7 @@ function run(folder: string, args: readonly string[]): Promise<string> {
 }
 
 if (import.meta.main) {
-  const [seeds = '400', only = ''] = process.argv.slice(2);
+  const [seeds = '1600', only = ''] = process.argv.slice(2);
   const left = plantedBugs.filter(({ name }) => name.includes(only));
   const total = left.length;
   let missed = 0;
