@@ -134,7 +134,7 @@ export function statusOf(facts: StatusFacts): StatusView {
         ? null
         : ips
             .filter((ip) => ip.server_id === null)
-            .map((ip) => ({ ...address(ip, bindings), since: idleSince(ip, facts) })),
+            .map((ip) => ({ ...address(ip, facts), since: idleSince(ip, facts) })),
   };
 }
 
@@ -175,28 +175,37 @@ function billedOf({ bindings, ips, intents }: StatusFacts): StatusView['billed']
             key,
             since: time(boundAt),
           }))
-      : ips.map((ip) => address(ip, bindings));
+      : ips.map((ip) => address(ip, { bindings, intents }));
   return [...servers, ...addresses];
 }
 
-function address(ip: Ip, bindings: readonly Binding[]): StatusView['billed'][number] {
+/** What a purchase that is not settled may have made is in doubt, and not somebody else's. */
+function address(
+  ip: Ip,
+  { bindings, intents }: Pick<StatusFacts, 'bindings' | 'intents'>,
+): StatusView['billed'][number] {
   const id = String(ip.id);
   const binding = bindings.find((each) => parseKey(each.key)?.kind === 'ip' && each.id === id);
+  const open = intents.find(
+    ({ kind, verb, resourceId, blocked }) =>
+      kind === 'ip' && verb === 'create' && (resourceId === id || blocked?.candidates.includes(id)),
+  );
+  const doubt = binding === undefined && open !== undefined && open.resourceId !== id;
   return {
     id,
-    what: `address ${ip.address}`,
-    key: binding?.key ?? null,
+    what: `address ${ip.address}${doubt ? ' (in doubt)' : ''}`,
+    key: binding?.key ?? open?.key ?? null,
     since: binding === undefined ? null : time(binding.boundAt),
   };
 }
 
 /** From the deletion of the server that held it; before that, or without one, from when it was bound. */
-function idleSince(ip: Ip, { past = [], bindings }: StatusFacts): string | null {
-  const left = past.find(({ verb, kind, outcome, preimage }) => {
+function idleSince(ip: Ip, facts: StatusFacts): string | null {
+  const left = facts.past?.find(({ verb, kind, outcome, preimage }) => {
     const held = (preimage as { readonly addresses?: readonly string[] } | null)?.addresses ?? [];
     return verb === 'delete' && kind === 'server' && outcome === 'done' && held.includes(ip.address);
   });
-  return left?.closedAt === undefined ? address(ip, bindings).since : time(left.closedAt);
+  return left?.closedAt === undefined ? address(ip, facts).since : time(left.closedAt);
 }
 
 function time(ms: number): string {

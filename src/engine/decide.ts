@@ -1,6 +1,6 @@
 import type { Desired } from '../core/desired.ts';
 import { ConfigError } from '../core/errors.ts';
-import type { ResourceKey } from '../core/keys.ts';
+import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent } from '../core/state.ts';
 import { draftOne } from '../plan/draft.ts';
@@ -146,7 +146,18 @@ async function absentOutcome(run: Run, intent: Intent): Promise<string> {
     left.length === 0
       ? ''
       : ` But address ${left.join(', ')} came meanwhile, is free and is billed: release it, if it is nobody's.`;
-  return `${key}: taken as absent; the next apply goes on from there.${billed}`;
+  return `${key}: taken as absent; the next apply goes on from there.${billed}${heldElsewhere(run, intent, await read.ips())}`;
+}
+
+/** An address that was named for it tells where it is, if it is there after all. */
+function heldElsewhere({ world }: Run, { key, kind, verb, entry }: Intent, ips: readonly Ip[]): string {
+  if (kind !== 'server' || verb !== 'create') return '';
+  const named = (entry as { readonly public_ipv4?: { readonly ip?: string } } | undefined)?.public_ipv4?.ip;
+  const id = named === undefined ? undefined : world.idOf(topLevelKey('ips', named));
+  const live = ips.find((each) => String(each.id) === id);
+  const holder = live?.server_id ?? null;
+  if (holder === null || world.keyOf('server', String(holder)) !== undefined) return '';
+  return ` But ips.${named} (${live?.address}), which it was to have, is attached to server ${holder}, which no key stands for. If that is it: vdcsync adopt ${key} ${holder}`;
 }
 
 /** A write that nobody has answered may take effect until its time-out and a while longer. */

@@ -97,7 +97,7 @@ export function buildPlan(input: PlanInput): Planned {
     ...[...inFlight.values()].flatMap((intent) => blockedIntent(intent, world, taken.get(intent.key))),
     ...heldMoves.map(heldMove),
     ...(heldMoves.length > 0 ? [] : [...objections]).flatMap(([{ subject }, objection]) =>
-      inFlight.has(subject.key) ? [] : [objection],
+      inFlight.has(subject.key) ? [] : [inDoubt(objection, inFlight) ?? objection],
     ),
     ...held,
   ]);
@@ -236,12 +236,19 @@ function heldMove({ to, code, reason, resolve }: NonNullable<PlanInput['heldMove
   return { key: to, verb: 'update', code, reason, resolve };
 }
 
+/** An address that is in the way may be one whose purchase is not settled, and not one to be released. */
+function inDoubt(objection: Blocked, inFlight: ReadonlyMap<ResourceKey, Intent>): Blocked | undefined {
+  if (objection.code !== 'address_not_the_only_free_one') return undefined;
+  const open = [...inFlight.values()].find(({ kind, verb }) => kind === 'ip' && verb === 'create');
+  return open && dependencyBlocked(objection, open.key, open);
+}
+
 function keyOf(id: OperationId): ResourceKey {
   return id.slice(id.indexOf(':') + 1) as ResourceKey;
 }
 
 function dependencyBlocked(
-  { key, verb, replacement }: Operation,
+  { key, verb, replacement }: Pick<Operation, 'key' | 'verb' | 'replacement'>,
   waitsFor: ResourceKey,
   sent: Intent | undefined,
 ): Blocked {

@@ -109,9 +109,9 @@ function suspended({ diff }: Draft, { world, now }: GuardInput): Objection | und
 function protect({ subject, diff }: Draft, { world }: GuardInput): Objection | undefined {
   const { verdict } = diff;
   if (verdict.verdict !== 'delete' && verdict.verdict !== 'replace') return undefined;
-  // What is inside a server is protected as its entry says, as long as that is in the file.
+  // As the file says now, and as it said last only of what has left it. What is inside a server goes by its entry.
   const server = subject.parent && world.subjects.get(subject.parent)?.desired;
-  if (!(server ?? subject.binding)?.protect && !subject.desired?.protect) return undefined;
+  if (!(server ?? subject.desired ?? subject.binding)?.protect) return undefined;
   if (server !== undefined && subject.desired === undefined) {
     return {
       verb: 'delete',

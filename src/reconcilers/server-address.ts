@@ -43,7 +43,12 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
     return {
       code: 'address_in_use',
       reason: `${ipKey} (${live?.address}) is attached to server ${holder}`,
-      resolve: `name another address, or delete server ${holder} first`,
+      resolve: [
+        ...(world.keyOf('server', String(holder)) === undefined
+          ? [`vdcsync adopt ${key} ${holder} (if the client area shows that server ${holder} is it)`]
+          : []),
+        `name another address, or delete server ${holder} first`,
+      ].join(' | '),
     };
   }
   if (world.profile.operations.named_address !== undefined) return undefined;

@@ -77,6 +77,11 @@ describe('status', () => {
     const view = statusOf({ ...facts, ips, at: 2_000 } as unknown as StatusFacts);
     expect(view.idle).toMatchObject([{ id: '5002', what: 'address 203.0.113.8', key: null }]);
     expect(view.observed_at).toBe('1970-01-01T00:00:02.000Z');
+    const doubt = { code: 'outcome_unknown', reason: '', candidates: ['5002'] };
+    const intents = [intent('ips.new', 'ip', 'blocked', { blocked: doubt })];
+    expect(statusOf({ ...facts, intents, ips, at: 2_000 } as unknown as StatusFacts).idle).toMatchObject([
+      { id: '5002', what: 'address 203.0.113.8 (in doubt)', key: 'ips.new' },
+    ]);
   });
 
   test('is never converged while a write is open, nor where drift is only reported', () => {

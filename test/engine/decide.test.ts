@@ -150,3 +150,44 @@ describe('engine/decide: resolve --adopt', () => {
     expect(await played.store.note('vouched_for')).toMatchObject({ servers: [], addresses: [] });
   });
 });
+
+const named = `settings: {prune: true}\nips:\n  web: {}\nservers:\n  web: {${size}, public_ipv4: {ip: web}}\n`;
+
+/** The answer to the first such write is lost; it had its effect. */
+async function lost(path: string, before?: string): Promise<Rig> {
+  const played = rig();
+  if (before !== undefined) await played.apply(before);
+  played.emulator.setFaults([faultRule({ path, nth: 1 }, { do: 'reset', effect: 'done', stored: false })]);
+  await played.apply(named);
+  played.emulator.setFaults([]);
+  played.restart();
+  return played;
+}
+
+describe('engine/decide: an address in doubt, and one that tells where its server is', () => {
+  test('what waits for an address that is in doubt says so, and does not have it released', async () => {
+    const plan = await (await lost('allocate_ip')).plan(named);
+
+    expect(plan.blocked).toMatchObject([
+      { key: 'ips.web', code: 'outcome_unknown' },
+      { key: 'servers.web', code: 'dependency_blocked', resolve: 'settle ips.web first' },
+    ]);
+  });
+
+  test('a server taken as absent by mistake is named, with the way to adopt it', async () => {
+    const played = await lost('create_server', named.slice(0, named.indexOf('servers:')));
+    await played.clock.advance(300_000);
+
+    const said = await resolve(played, named, { type: 'absent' });
+    expect(said).toContain('is attached to server 2001');
+    expect(said).toContain('vdcsync adopt servers.web 2001');
+    const { blocked } = await played.apply(named);
+    expect(blocked).toMatchObject([
+      { code: 'address_in_use', resolve: expect.stringContaining('vdcsync adopt servers.web 2001 (') },
+    ]);
+
+    await played.clock.run(played.engine.adopt(load(named), key, '2001'));
+    expect((await played.apply(named)).outcome).toBe('converged');
+    expect(project(played).servers).toHaveLength(1);
+  });
+});

@@ -97,6 +97,20 @@ describe('plan/guards', () => {
     expect(codesOf(await plan(''))).toEqual({ 'servers.web': 'protected' });
   });
 
+  test('protect: the word of an entry that is in the file counts at once', async () => {
+    const { apply, plan, emulator } = rig();
+    const text = (word: string, image: string) =>
+      `settings: {prune: true}\nservers: {web: {${sliders.replace('ubuntu-24.04', image)}, replace: allowed${word}}}\n`;
+    await apply(text(', protect: true', 'ubuntu-24.04'));
+    expect(codesOf(await plan(text(', protect: true', 'debian-13')))).toEqual({ 'servers.web': 'protected' });
+
+    expect((await plan(text('', 'debian-13'))).summary).toMatchObject({ replace: 1, blocked: 0 });
+    expect((await apply(text(', protect: false', 'debian-13'))).outcome).toBe('converged');
+    expect(projectOf(emulator).servers).toMatchObject([{ id: 2002 }]);
+    await apply(text(', protect: true', 'debian-13'));
+    expect(codesOf(await plan('settings: {prune: true}\n'))).toEqual({ 'servers.web': 'protected' });
+  });
+
   test('what waits for something blocked is blocked with it, down the chain, and resolved with it', async () => {
     const { plan, emulator } = rig();
     const net = emulator.mutate({ do: 'add_network', name: 'a', cidr: '10.7.0.0/24' }) as { id: number };

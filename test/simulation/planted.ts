@@ -107,7 +107,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'protect is ignored',
     file: guards,
-    find: 'if (!(server ?? subject.binding)?.protect && !subject.desired?.protect) return undefined;',
+    find: 'if (!(server ?? subject.desired ?? subject.binding)?.protect) return undefined;',
     replace: 'return undefined;',
   },
   {
