@@ -7,7 +7,7 @@ const maxBytes = 1024 * 1024;
 const maxDepth = 32;
 /** A broken file breaks over and over: the first few say it, and the rest would only take time. */
 export const maxSyntaxErrors = 20;
-const coreTags = new Set([
+export const coreTags = new Set([
   '!',
   ...['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map((tag) => `!!${tag}`),
 ]);

@@ -2,7 +2,7 @@ import { Composer, isAlias, isMap, isScalar, isSeq, type ParsedNode } from 'yaml
 import type { Position } from '../core/desired.ts';
 import { type Environment, expand } from './environment.ts';
 import { formatPosition, type Located, type Report } from './located.ts';
-import { maxSyntaxErrors, type Tokens, tokenize } from './yaml-tokens.ts';
+import { coreTags, maxSyntaxErrors, type Tokens, tokenize } from './yaml-tokens.ts';
 
 /** Assigning one of these would change an object's nature instead of adding a field. */
 const forbiddenKeys = new Set(['__proto__', 'constructor', 'prototype']);
@@ -82,13 +82,18 @@ function locate(node: ParsedNode | null, reading: Reading, keyPosition?: Positio
   const position = (implied ? keyPosition : own) ?? own ?? reading.at(0);
   const base = { position, ...(keyPosition && { keyPosition }), secret: false, broken: false };
   // Refused as a token already.
-  if (isAlias(node)) return { ...base, value: null, shown: '', broken: true };
+  if (isAlias(node) || (isScalar(node) && hasForeignTag(node)))
+    return { ...base, value: null, shown: '', broken: true };
   if (isMap(node)) return { ...base, ...locateMap(node.items as never, reading), shown: 'a map' };
   if (isSeq(node)) {
     const items = (node.items as (ParsedNode | null)[]).map((item) => locate(item, reading));
     return { ...base, items, value: items.map(({ value }) => value), shown: 'a list' };
   }
   return { ...base, ...scalar(isScalar(node) ? node.value : null, position, reading) };
+}
+
+function hasForeignTag({ tag }: { readonly tag?: string | undefined }): boolean {
+  return tag !== undefined && !coreTags.has(tag.replace('tag:yaml.org,2002:', '!!'));
 }
 
 function locateMap(

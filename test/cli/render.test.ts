@@ -206,6 +206,18 @@ describe('render: live progress', () => {
     view.end();
   });
 
+  test('takes a terminal of unknown size as one of 80 by 24', () => {
+    const { io, written } = terminal(0, 0);
+    const view = liveProgress(io, () => ({ now: () => 1000 }));
+    for (let index = 0; index < 9; index += 1) view.event(started(`web-${index}`));
+    const lines = stripVTControlCharacters(written.at(-1) ?? '')
+      .trimEnd()
+      .split('\n');
+    expect(lines).toHaveLength(9);
+    expect(lines[8]).toContain('create servers.web-8');
+    view.end();
+  });
+
   test('leaves what has ended standing, and nothing else', () => {
     const { io, written } = terminal(24, 80);
     const view = liveProgress(io, () => ({ now: () => 1000 }));

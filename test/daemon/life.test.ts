@@ -199,6 +199,11 @@ describe('daemon: life and death', () => {
     const second = await startDaemon(api, { folder: first.folder });
     await second.until(({ waiting_for: holder }) => holder !== null, 'the second waits');
     expect((await fetch(`${second.url}/healthz`)).status).toBe(200);
+    for (const path of ['/', '/healthz', '/readyz', '/status', '/metrics']) {
+      const wrong = await fetch(`${second.url}${path}`, { method: 'POST' });
+      expect([path, wrong.status, wrong.headers.get('allow')]).toEqual([path, 405, 'GET, HEAD']);
+    }
+    expect((await fetch(`${second.url}/nothing`, { method: 'POST' })).status).toBe(404);
     expect((await fetch(`${second.url}/readyz`)).status).toBe(503);
     await first.end('SIGKILL');
     await second.until(({ converged }) => converged, 'the second takes over');

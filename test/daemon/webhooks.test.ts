@@ -96,7 +96,12 @@ describe('daemon: webhooks', () => {
   test('an unknown forge, and any without a secret, is not found', async () => {
     expect((await deliver(app(), 'sourceforge', {})).status).toBe(404);
     expect((await deliver(app({ secret: undefined }), 'gitlab', { 'X-Gitlab-Token': '' })).status).toBe(404);
-    expect((await app().request('/hooks/github')).status).toBe(404);
+    expect((await app().request('/hooks/sourceforge')).status).toBe(404);
+  });
+
+  test('another method than POST is told which one there is', async () => {
+    const answer = await app().request('/hooks/github');
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST']);
   });
 
   test('what is too large is refused: by its announcement without a read, else once it is found', async () => {

@@ -69,7 +69,8 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
       stderr.write(above);
       return;
     }
-    const room = Math.max(1, (stderr.rows ?? 24) - 2);
+    // A terminal that does not know its size says 0.
+    const room = Math.max(1, (stderr.rows || 24) - 2);
     // What the API is at matters more than what waits for its turn.
     const sorted = [...rows].sort(
       ([, a], [, b]) => Number(a.step === 'queued') - Number(b.step === 'queued'),
@@ -89,7 +90,7 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
     const left = untilMs === undefined || untilMs <= now ? '' : `, ${span(untilMs - now)} left`;
     const text = ` ${name}  ${doing}${left}  ${span(Math.max(0, now - since))}`;
     // A line that wraps would be counted as one and erased as one.
-    return `${mark}${[...stripVTControlCharacters(text)].slice(0, Math.max(10, (stderr.columns ?? 80) - 2)).join('')}`;
+    return `${mark}${[...stripVTControlCharacters(text)].slice(0, Math.max(10, (stderr.columns || 80) - 2)).join('')}`;
   }
 
   function erasure(): string {

@@ -88,6 +88,9 @@ export function createApp(options: AppOptions): Hono {
       await changes.watch(() => stream.writeSSE({ event: 'changed', data: '' }), gone.signal);
     });
   });
+  for (const path of ['/healthz', '/readyz', '/metrics', '/status', '/', '/page', '/events']) {
+    app.all(path, (context) => context.json({ error: 'only GET' }, 405, { allow: 'GET, HEAD' }));
+  }
   app.notFound((context) => context.json({ error: 'not found' }, 404));
   return app;
 }

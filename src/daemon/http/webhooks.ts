@@ -79,6 +79,11 @@ export function webhooks({ secret, clock, log, onPush, onDelivery }: WebhookOpti
     if (!repeated) onPush();
     return context.json({ accepted: true, repeated }, 202);
   });
+  app.all('/hooks/:forge', (context, next) =>
+    forges.has(context.req.param('forge')) && secret !== undefined
+      ? context.json({ error: 'only POST' }, 405, { allow: 'POST' })
+      : next(),
+  );
   app.all('/hooks/*', (context) => context.json({ error: 'POST /hooks/FORGE' }, 404));
   return app;
 }
