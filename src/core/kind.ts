@@ -195,8 +195,11 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   readonly schema: z.ZodType;
   /** Fields that an entry may leave out only with `id:` or `managed: false`. */
   readonly neededToCreate: readonly string[];
-  /** Creating one is new spending, and deleting one ends it. @source API §1.6 */
-  readonly billed: boolean;
+  /**
+   * Creating one is new spending, and deleting one ends it. What the document calls neither
+   * billed nor free counts as spending, and is not told as billed. @source API §1.6 @assumption A44
+   */
+  readonly billed: boolean | 'perhaps';
   /** How long an accepted write may take before it counts as stuck, in ms. */
   readonly deadlineMs: number;
   /** Its deletion is a step of its own after its server's; everything else inside a server goes with it. */

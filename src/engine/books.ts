@@ -51,7 +51,7 @@ async function closeWaiting(run: Run, intent: Intent): Promise<void> {
 /** Sent again under its key a purchase would be found, even where no list shows it. @assumption A8 */
 function doubtOf(run: Run, { why, ambiguous, verb, kind }: Intent): string | undefined {
   if (why === 'unreadable') return 'it was accepted once';
-  const mayBeThere = ambiguous && verb === 'create' && run.kindOf(kind).billed;
+  const mayBeThere = ambiguous && verb === 'create' && run.kindOf(kind).billed !== false;
   return mayBeThere ? 'its answer was lost, and a list that ends early would not show it' : undefined;
 }
 

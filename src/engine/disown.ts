@@ -89,6 +89,6 @@ export function stays({ world, kindOf }: Run, { kind, id }: Binding): string {
   const name = kind === 'ip' ? world.ip(id)?.address : id;
   const noun = kind === 'ip' ? 'address' : kind.replaceAll('_', ' ');
   const what = [`${noun} ${name ?? id}`, ...(held.length === 0 ? [] : [`address ${held.join(', ')}`])];
-  const billed = kindOf(kind).billed ? ', and is billed as long as it is there' : '';
+  const billed = kindOf(kind).billed === true ? ', and is billed as long as it is there' : '';
   return ` What it stood for is nobody's now${billed}: ${what.join(' with ')}.`;
 }

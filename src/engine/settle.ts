@@ -91,7 +91,7 @@ export async function send(
   }
   const next = disposition(
     result,
-    { ...intent, billed: run.kindOf(intent.kind).billed },
+    { ...intent, billed: run.kindOf(intent.kind).billed !== false },
     {
       requestTimeoutMs: deps.requestTimeoutMs,
       jitter: deps.random.next(),

@@ -77,7 +77,7 @@ function leftTo({ key: owner, managed }: DesiredResource, draft: Draft): Draft {
     diff: {
       verdict: { verdict: 'release', gone: false, reason },
       leftBilled:
-        draft.kind.billed && !managed
+        draft.kind.billed === true && !managed
           ? [`${noun} ${address ?? binding?.id} stays billed: ${owner} is not managed`]
           : [],
     },

@@ -44,7 +44,8 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
   placement: { in: 'isos' },
   schema,
   neededToCreate: ['url'],
-  billed: false,
+  /** @assumption A44 */
+  billed: 'perhaps',
   deadlineMs: 6 * 3_600_000,
   urgency: 5,
 

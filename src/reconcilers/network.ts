@@ -51,7 +51,8 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
   placement: { in: 'networks' },
   schema,
   neededToCreate: ['cidr'],
-  billed: false,
+  /** @assumption A44 */
+  billed: 'perhaps',
   deadlineMs: 10 * 60_000,
   urgency: 5,
 
