@@ -11,6 +11,7 @@ import type { RehearseFlags } from './commands/rehearse.ts';
 import type { AdoptFlags, ResolveFlags } from './commands/settle.ts';
 import type { StatusFlags } from './commands/status.ts';
 import type { ValidateFlags } from './commands/validate.ts';
+import type { CommonFlags } from './config.ts';
 import type { RunFlags } from './daemon-settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
 import { exampleText, programHelp } from './help.ts';
@@ -26,11 +27,15 @@ export async function main(args: readonly string[], io: Io): Promise<ExitCode> {
   const program = createProgram(io, (result) => {
     code = result;
   });
+  let flags: CommonFlags = {};
+  program.hook('preAction', (_program, command) => {
+    flags = command.opts();
+  });
   try {
     await program.parseAsync(withCommand(known(args, program)), { from: 'user' });
     return code;
   } catch (error) {
-    return report(error, io, asksForJson(args));
+    return report(error, io, asksForJson(args), flags);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Json } from '../core/json.ts';
+import { moment } from '../core/moment.ts';
 import type { Blocked, Operation, Plan } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import { successorOf } from '../plan/order.ts';
@@ -83,6 +84,14 @@ export async function withHolds(deps: EngineDeps, plan: Plan): Promise<Plan> {
   return { ...plan, blocked, summary: { ...plan.summary, blocked: blocked.length } };
 }
 
+/** What is known to hold back all spending, and how it ends, in words. */
+export async function heldSpending(
+  store: Pick<EngineDeps['store'], 'note'>,
+): Promise<{ readonly reason: string; readonly resolve: string } | undefined> {
+  const hold = (await standing({ store })).find(({ scope }) => scope === 'spending');
+  return hold && { reason: since(hold), resolve: liftedBy(hold, 'vdcsync apply') };
+}
+
 function speaksFor(hold: StandingHold, { kind, verb, spend }: Written): boolean {
   switch (hold.scope) {
     case 'everything':
@@ -95,7 +104,7 @@ function speaksFor(hold: StandingHold, { kind, verb, spend }: Written): boolean 
 }
 
 function since({ at, reason }: StandingHold): string {
-  return `held since ${new Date(at).toISOString()}: ${reason}`;
+  return `held since ${moment(at)}: ${reason}`;
 }
 
 function liftedBy({ scope, code }: StandingHold, next: string): string {
@@ -118,7 +127,11 @@ async function inForce(deps: EngineDeps): Promise<readonly StandingHold[]> {
   return (await standing(deps)).filter((each) => each.scope === 'spending' || each.token === token);
 }
 
-async function standing({ store }: EngineDeps): Promise<readonly StandingHold[]> {
+async function standing({
+  store,
+}: {
+  readonly store: Pick<EngineDeps['store'], 'note'>;
+}): Promise<readonly StandingHold[]> {
   const note: Json | undefined = await store.note(noteName);
   return Array.isArray(note) ? (note as unknown as readonly StandingHold[]) : [];
 }

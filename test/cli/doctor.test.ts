@@ -96,6 +96,32 @@ describe('cli: doctor', () => {
     }
   });
 
+  test('what is held back, and refused to a token that writes, is told as that', async () => {
+    const own = await startEmulator({ speed: 60 });
+    const cwd = folderWith({
+      'vdcsync.yaml': `${oneNetwork}ips:\n  one: {}\n`,
+      'p.yaml': 'time_scale: 60\n',
+    });
+    const { readWrite: token = '' } = own.projects[0]?.tokens ?? {};
+    const at = { VDC_BASE_URL: own.baseUrl, VDC_TOKEN: token, VDCSYNC_API_PROFILE: 'p.yaml' };
+    const refusal = (status: number, code: string) =>
+      own.emulator.setFaults([faultRule({ path: 'allocate_ip' }, { do: 'answer', status, code })]);
+    refusal(403, 'insufficient_privileges');
+    expect((await inProcess(['apply', '--yes'], { cwd, env: { ...env, ...at } })).code).toBe(3);
+    const level = (await diagnose(cwd, at)).findings.find(({ id }) => id === 'token_level');
+    expect(level?.message).toMatch(
+      /^the token may write, as create_network at 2.*; allocate_ip at 2.* was refused to it/,
+    );
+
+    refusal(402, 'payment_required');
+    await inProcess(['resolve', 'ips.one', '--abandon'], { cwd, env: { ...env, ...at } });
+    await inProcess(['apply', '--yes'], { cwd, env: { ...env, ...at } });
+    const held = (await diagnose(cwd, at)).findings.find(({ id }) => id === 'holds');
+    expect(held).toMatchObject({ level: 'warning', advice: expect.stringContaining('then vdcsync apply') });
+    expect(held?.message).toMatch(/^what adds spending is held since 2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d UTC: /);
+    await own.close();
+  });
+
   test('a clock that races is told by its speed, and what to write', async () => {
     const racing = await startEmulator({ speed: 60 });
     const at = { VDC_BASE_URL: racing.baseUrl, VDC_TOKEN: racing.projects[0]?.tokens.read ?? '' };

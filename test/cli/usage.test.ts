@@ -75,6 +75,23 @@ describe('cli: wrong usage', () => {
     }
   });
 
+  test('a command that is to be run next has the flags of this one; in JSON it stands alone', async () => {
+    const more = `${oneNetwork}  b: { cidr: 10.21.0.0/24 }\n  c: { cidr: 10.22.0.0/24 }\n`;
+    const cwd = folderWith({ 'my spec.yaml': more });
+    const common = ['--emulator', '-f', 'my spec.yaml', '--state', 'x/s.db'];
+    const call = (...args: string[]) => inProcess([...args, ...common], { cwd });
+    expect((await call('apply', '--yes')).code).toBe(0);
+    const { stdout } = await call('destroy', '--dry-run');
+    const flags = "--emulator -f 'my spec.yaml' --state ";
+    expect(stdout).toMatch(new RegExp(`vdcsync destroy ${flags}.*x/s\\.db --max-deletions 3`));
+    expect((await call('destroy', '--dry-run', '--format', 'json')).stdout).toContain(
+      'vdcsync destroy --max-deletions 3',
+    );
+    expect((await call('plan', '--format', 'markdown')).code).toBe(0);
+    const wrong = await call('forget', 'servers.zzz-unlike-any');
+    expect(wrong.stderr).toContain(`vdcsync status ${flags}`);
+  });
+
   test('a folder is validated file by file, as the daemon takes it', async () => {
     const cwd = folderWith({
       'fleet/a.yaml': oneNetwork,

@@ -50,7 +50,7 @@ describe('engine: what one refusal holds', () => {
     expect(told.map(({ key }) => key).sort()).toEqual(['ips.one', 'ips.two']);
     expect(told[0]).toMatchObject({
       code: 'insufficient_privileges',
-      reason: expect.stringContaining('held since 2026-01-01T'),
+      reason: expect.stringContaining('held since 2026-01-01 '),
       resolve: expect.stringContaining('use a token that may do this'),
     });
 

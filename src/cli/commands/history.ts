@@ -1,11 +1,11 @@
 import { ConfigError } from '../../core/errors.ts';
 import { parseKey } from '../../core/keys.ts';
+import { moment } from '../../core/moment.ts';
 import type { Intent } from '../../core/state.ts';
 import { refuseOtherState } from '../../engine/survey.ts';
 import { openStore } from '../compose.ts';
 import type { CommonFlags } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { moment } from '../render/values.ts';
 import { readSpec } from '../spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 

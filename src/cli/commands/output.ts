@@ -2,22 +2,28 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
-import { reasonOf } from '../config.ts';
+import { type CommonFlags, reasonOf } from '../config.ts';
 import type { PlanFormat } from '../plan-formats.ts';
+import { carrying } from '../render/carrying.ts';
 import { planMermaid, planSvg } from '../render/plan-graph.ts';
 import { planMarkdown } from '../render/plan-markdown.ts';
 import { planText } from '../render/plan-text.ts';
 import { type Io, type Paint, paintFor, plainPaint } from '../terminal.ts';
 
-/** The plan in one of its forms. */
-export function formatPlan(plan: Plan, format: PlanFormat, paint: Paint): string {
+interface OutputFlags extends CommonFlags {
+  readonly format?: PlanFormat;
+  readonly out?: string;
+}
+
+/** The plan in one of its forms; commands in those for people carry the call's flags. */
+export function formatPlan(plan: Plan, format: PlanFormat, paint: Paint, flags: CommonFlags = {}): string {
   switch (format) {
     case 'text':
-      return planText(plan, paint);
+      return carrying(flags)(planText(plan, paint));
     case 'json':
       return `${JSON.stringify(plan, null, 2)}\n`;
     case 'markdown':
-      return planMarkdown(plan);
+      return carrying(flags)(planMarkdown(plan));
     case 'svg':
       return planSvg(plan);
     case 'mermaid':
@@ -29,13 +35,14 @@ export function formatPlan(plan: Plan, format: PlanFormat, paint: Paint): string
  * Prints the plan; with a file, writes it there in the asked form. A file without a form
  * is for `apply --plan`, so it gets JSON, and the person gets the text.
  */
-export function putPlan(plan: Plan, format: PlanFormat | undefined, out: string | undefined, io: Io): void {
+export function putPlan(plan: Plan, flags: OutputFlags, io: Io): void {
+  const { format, out } = flags;
   if (out === undefined) {
-    io.stdout.write(formatPlan(plan, format ?? 'text', paintFor(io.stdout)));
+    io.stdout.write(formatPlan(plan, format ?? 'text', paintFor(io.stdout), flags));
     return;
   }
-  writeOut(out, formatPlan(plan, format ?? 'json', plainPaint), io);
-  if (format === undefined) io.stdout.write(formatPlan(plan, 'text', paintFor(io.stdout)));
+  writeOut(out, formatPlan(plan, format ?? 'json', plainPaint, flags), io);
+  if (format === undefined) io.stdout.write(formatPlan(plan, 'text', paintFor(io.stdout), flags));
   io.stderr.write(`vdcsync: the plan is in ${out}\n`);
 }
 

@@ -33,7 +33,7 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
     const made = await Promise.race([session.engine.plan(desired, options), interrupted]);
     const idle = made.operations.length + made.blocked.length === 0;
     if (destroy && idle && (flags.format ?? 'text') === 'text') io.stdout.write(`${nothingManaged(made)}\n`);
-    else putPlan(made, flags.format, flags.out, io);
+    else putPlan(made, flags, io);
     return flags.detailedExitcode === true ? detailed(made) : exitCodes.done;
   } finally {
     done.abort();

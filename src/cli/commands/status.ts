@@ -10,6 +10,7 @@ import { shownLocation } from '../../state/open.ts';
 import { openSession, openStore } from '../compose.ts';
 import { type CommonFlags, isUrl, stateLocation } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
+import { carrying } from '../render/carrying.ts';
 import { statusText } from '../render/status-text.ts';
 import { readSpec } from '../spec-source.ts';
 import { type StatusFacts, type StatusView, statusOf } from '../status.ts';
@@ -43,7 +44,9 @@ export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
   };
   const view = statusOf(facts);
   io.stdout.write(
-    flags.format === 'json' ? `${JSON.stringify(view, null, 2)}\n` : statusText(view, paintFor(io.stdout)),
+    flags.format === 'json'
+      ? `${JSON.stringify(view, null, 2)}\n`
+      : carrying(flags)(statusText(view, paintFor(io.stdout))),
   );
   return flags.detailedExitcode === true ? detailed(view) : exitCodes.done;
 }

@@ -5,6 +5,7 @@ import { ConfigError, SpecError } from '../../core/errors.ts';
 import { documentedProfile } from '../../core/profile.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
 import { whyEphemeral } from '../../daemon/ephemeral.ts';
+import { heldSpending } from '../../engine/standing-holds.ts';
 import { shownLocation } from '../../state/open.ts';
 import { openStore } from '../compose.ts';
 import { type CommonFlags, isUrl, profileOf, reasonOf, specFiles, stateLocation } from '../config.ts';
@@ -131,9 +132,13 @@ async function told(store: StateStore, location: string, exists: boolean): Promi
     'state',
     `the state ${location} is of project ${projectId ?? 'none yet'}: ${counted(bound, 'binding')}, ${counted(serial, 'change')}`,
   );
+  const held = await heldSpending(store);
   const settle = (keys: readonly Intent[]) => keys.map(({ key }) => key).join(', ');
   return [
     summary,
+    ...(held === undefined
+      ? []
+      : [finding('holds', 'warning', `what adds spending is ${held.reason}`, held.resolve)]),
     ...(blocked.length === 0
       ? []
       : [

@@ -1,9 +1,10 @@
 import { ApiProblem } from '../../core/errors.ts';
+import { moment } from '../../core/moment.ts';
 import type { Project } from '../../core/resources.ts';
 import { TransportError } from '../../core/transport.ts';
 import type { Session } from '../compose.ts';
 import { whyUnreached } from '../reach.ts';
-import { moment, span } from '../render/values.ts';
+import { span } from '../render/values.ts';
 import { type Finding, finding, ok } from './findings.ts';
 
 /** Whether the API answers this token at all. */
@@ -90,11 +91,15 @@ export async function checkLevel({ tokenLevel }: Session): Promise<Finding> {
   const { passed, refused } = await tokenLevel();
   const cannot = 'no read of the API shows whether the token may write';
   if (refused !== undefined && (passed === undefined || refused.at > passed.at)) {
+    const so =
+      passed === undefined ? cannot : `the token may write, as ${passed.write} at ${moment(passed.at)} shows`;
     return finding(
       'token_level',
       'warning',
-      `${cannot}; ${refused.write} at ${moment(refused.at)} was refused to it with ${refused.code ?? 'no code'}`,
-      'apply needs a token for reading and writing, and a team member with the permission',
+      `${so}; ${refused.write} at ${moment(refused.at)} was refused to it with ${refused.code ?? 'no code'}`,
+      passed === undefined
+        ? 'apply needs a token for reading and writing, and a team member with the permission'
+        : "use a token that may do this, or have the token's member permitted it in the client area",
     );
   }
   if (passed === undefined) {

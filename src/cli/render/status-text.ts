@@ -1,7 +1,8 @@
+import { moment } from '../../core/moment.ts';
 import type { Standing, StatusView } from '../status.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { blockedLines, warningLine } from './plan-text.ts';
-import { counted, moment } from './values.ts';
+import { counted } from './values.ts';
 
 const looks: Readonly<Record<Standing, readonly [Style, string]>> = {
   converged: ['green', 'converged'],

@@ -98,8 +98,3 @@ export function span(ms: number): string {
 export function counted(count: number, noun: string, plural = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : plural}`;
 }
-
-/** Wall time in ms as `2026-01-31 12:00:00 UTC`. */
-export function moment(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-}
