@@ -1,10 +1,12 @@
 import type { Json } from '../core/json.ts';
 import { moment } from '../core/moment.ts';
-import type { Blocked, Operation, Plan } from '../core/plan.ts';
+import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
+import { counts } from '../plan/build.ts';
 import { successorOf } from '../plan/order.ts';
 import type { EngineDeps } from './engine.ts';
 import type { HoldScope } from './outcome.ts';
+import { withheldOf } from './withheld.ts';
 
 /** Where the state keeps what the API refused for more than one write. */
 const noteName = 'holds';
@@ -65,7 +67,7 @@ export async function heldBefore(deps: EngineDeps, written: Written): Promise<Re
   return hold && { code: hold.code, reason: since(hold) };
 }
 
-/** The plan, with what it would do and the API refused to do lately told as blocked. */
+/** The plan, with what it would do and the API refused to do lately told as blocked, and so what cannot be done without it. */
 export async function withHolds(deps: EngineDeps, plan: Plan): Promise<Plan> {
   const holds = await inForce(deps);
   const held = plan.operations.flatMap((operation): Blocked[] => {
@@ -80,8 +82,20 @@ export async function withHolds(deps: EngineDeps, plan: Plan): Promise<Plan> {
     ];
   });
   if (held.length === 0) return plan;
-  const blocked = [...plan.blocked, ...held];
-  return { ...plan, blocked, summary: { ...plan.summary, blocked: blocked.length } };
+  const keys = new Set(held.map(({ key }) => key));
+  const withheld = withheldOf(plan, ({ id }) => held.some(({ verb, key }) => operationId(verb, key) === id));
+  const waiting = plan.operations.filter(({ id, key }) => withheld.has(id) && !keys.has(key));
+  const left = plan.operations.filter(({ id }) => !withheld.has(id));
+  const blocked = [...plan.blocked, ...held, ...waiting.map((each) => waitsFor(each, plan, withheld))];
+  return { ...plan, blocked, summary: { ...plan.summary, ...counts(left), blocked: blocked.length } };
+}
+
+function waitsFor(operation: Operation, plan: Plan, withheld: ReadonlySet<OperationId>): Blocked {
+  const { key, verb, needs } = operation;
+  const first = [...needs, successorOf(operation)].find((id) => id !== undefined && withheld.has(id));
+  const other = plan.operations.find(({ id }) => id === first)?.key ?? key;
+  const reason = `waits for ${other}, which is held back`;
+  return { key, verb, code: 'dependency_blocked', reason, resolve: `settle ${other} first` };
 }
 
 /** What is known to hold back all spending, and how it ends, in words. */

@@ -290,7 +290,8 @@ function byKey<Each extends { readonly key: ResourceKey }>(list: readonly Each[]
   return [...list].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
 }
 
-function summarise({ operations, blocked, drafts, concerned }: Parts): Summary {
+/** Both halves of a replacement are one. */
+export function counts(operations: readonly Operation[]) {
   const plain = (verb: string) =>
     operations.filter((each) => each.verb === verb && each.replacement === undefined).length;
   return {
@@ -300,6 +301,12 @@ function summarise({ operations, blocked, drafts, concerned }: Parts): Summary {
       .length,
     delete: plain('delete'),
     adopt: plain('adopt'),
+  };
+}
+
+function summarise({ operations, blocked, drafts, concerned }: Parts): Summary {
+  return {
+    ...counts(operations),
     blocked: blocked.length,
     // An address that comes with its server is no step of its own, and not there before that.
     unchanged: drafts.filter(

@@ -1,5 +1,5 @@
 import { type KindName, parseKey } from '../../core/keys.ts';
-import type { Operation, Plan, Summary, Warning } from '../../core/plan.ts';
+import { type Operation, operationId, type Plan, type Summary, type Warning } from '../../core/plan.ts';
 import { counted, span } from './values.ts';
 
 /** What a line of a plan stands for: `±` is a replacement, both halves of it. */
@@ -23,7 +23,10 @@ const signs = { create: '+', update: '~', delete: '-', adopt: '=' } as const;
 /** The operations as people look for them: by server, everything else by its map in the file. */
 export function groupsOf(plan: Plan): PlanGroup[] {
   const groups = new Map<string, PlanLine[]>();
+  // What is held back although it may be tried again stands with what is blocked.
+  const held = new Set(plan.blocked.map(({ verb, key }) => operationId(verb, key)));
   for (const operation of plan.operations) {
+    if (held.has(operation.id)) continue;
     // A replacement is told once, where the new one is made.
     if (operation.replacement !== undefined && operation.verb === 'delete') continue;
     const { title, name } = placeOf(operation.key);
