@@ -75,7 +75,9 @@ export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<
   }
   const left = () => drafts.filter((draft) => !objections.has(draft));
   const deletions = left().filter(countsAsDeletion).length + input.deletedBefore;
-  for (const draft of left()) add(draft, maxDeletions(draft, input, deletions));
+  const alongside = left().some((draft) => isDeletion(draft) && !countsAsDeletion(draft));
+  const counted = `${deletions} deletions in one run${alongside ? ', not counting an address that goes with its server,' : ''}`;
+  for (const draft of left()) add(draft, maxDeletions(draft, input, deletions, counted));
   const increase = Number(sumDecimals([input.increasedBefore ?? '0', mostDelta(left())]));
   for (const draft of left()) add(draft, maxIncrease(draft, input, increase));
   return objections;
@@ -179,13 +181,14 @@ function namedElsewhere(
   };
 }
 
-function prune({ subject, diff }: Draft, { world, destroy }: GuardInput): Objection | undefined {
+function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefined {
+  const { subject, diff } = draft;
   if (diff.verdict.verdict !== 'delete' || subject.desired !== undefined) return undefined;
   if (world.settings.prune || destroy || diff.verdict.byFile) return undefined;
   return {
     verb: 'delete',
     code: 'prune_disabled',
-    reason: `${subject.key} is not in the file any more, and settings.prune is false`,
+    reason: `${subject.key} is not in the file any more, and settings.prune is false; ${toll(draft, world)}`,
     resolve: [
       'write `settings: {prune: true}` (to have it deleted)',
       `vdcsync forget ${subject.key} (to keep it, managed no more)`,
@@ -266,17 +269,16 @@ function unseen({ kind, desired }: Subject, { servers }: World): string {
 }
 
 function maxDeletions(
-  { diff }: Draft,
+  draft: Draft,
   { world, destroy }: GuardInput,
   deletions: number,
+  counted: string,
 ): Objection | undefined {
-  const { verdict } = diff.verdict;
-  const deletes = verdict === 'delete' || verdict === 'replace';
-  if (!deletes || deletions <= world.settings.max_deletions) return undefined;
+  if (!isDeletion(draft) || deletions <= world.settings.max_deletions) return undefined;
   return {
-    verb: verdict === 'delete' ? 'delete' : 'update',
+    verb: draft.diff.verdict.verdict === 'delete' ? 'delete' : 'update',
     code: 'max_deletions',
-    reason: `${deletions} deletions in one run are more than settings.max_deletions (${world.settings.max_deletions})`,
+    reason: `${counted} are more than settings.max_deletions (${world.settings.max_deletions}); ${toll(draft, world)}`,
     resolve: destroy
       ? `vdcsync destroy --max-deletions ${deletions}`
       : `write \`settings: {max_deletions: ${deletions}}\` if this is meant`,
@@ -295,11 +297,27 @@ function maxIncrease(draft: Draft, { world }: GuardInput, increase: number): Obj
   };
 }
 
+/** What would go and what would stay billed, so that nobody allows it blind. @source API §1.4, §1.5 */
+function toll({ subject, diff }: Draft, world: World): string {
+  const { kind, binding } = subject;
+  const id = binding?.id ?? '';
+  const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
+  const address = kind === 'ip' ? world.ip(id)?.address : undefined;
+  const noun = kind === 'ip' ? 'address' : kind.replaceAll('_', ' ');
+  const what = `${noun} ${address ?? id}${held.length === 0 ? '' : ` (${held.join(', ')})`}`;
+  const disks = kind === 'server' ? ', with all that is on its disks' : '';
+  const stays = (diff.leftBilled ?? []).map((text) => `; ${text}`).join('');
+  return `${what} would be ${kind === 'ip' ? 'released' : 'deleted'}${disks}${stays}`;
+}
+
+function isDeletion({ diff: { verdict } }: Draft): boolean {
+  return verdict.verdict === 'delete' || verdict.verdict === 'replace';
+}
+
 /** A server's own address goes with its server and is not counted beside it. */
-function countsAsDeletion({ subject, diff }: Draft): boolean {
-  const { verdict } = diff.verdict;
-  const whole = subject.parent === undefined || subject.kind === 'backup';
-  return (verdict === 'delete' || verdict === 'replace') && whole;
+function countsAsDeletion(draft: Draft): boolean {
+  const { parent, kind } = draft.subject;
+  return isDeletion(draft) && (parent === undefined || kind === 'backup');
 }
 
 function verbOf(verdict: string): Verb | undefined {

@@ -8,7 +8,13 @@ import { isRealMoment, momentPattern } from './moment.ts';
 /** `settings` of the spec, with the defaults of every field. */
 export const settingsSchema = z.strictObject({
   prune: z.boolean().default(false).describe('Delete what this file managed before and no longer names.'),
-  max_deletions: z.int().min(0).default(2).describe('More deletions than this in one run are blocked.'),
+  max_deletions: z
+    .int()
+    .min(0)
+    .default(2)
+    .describe(
+      'More deletions than this in one run are blocked. A replacement is one; an address that goes with its server is none.',
+    ),
   max_monthly_increase: z
     .number()
     .min(0)

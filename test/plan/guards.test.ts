@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders } from '../reconcilers/support.ts';
 import { rig } from '../support/rig.ts';
 
@@ -11,6 +12,7 @@ describe('plan/guards', () => {
     await apply(networks('a'));
 
     expect(codesOf(await plan(''))).toEqual({ 'networks.a': 'prune_disabled' });
+    expect((await plan('')).blocked[0]?.reason).toMatch(/; network \d+ would be deleted$/);
     expect((await apply('')).outcome).toBe('blocked');
     expect((await apply('settings: {prune: true}\n')).outcome).toBe('converged');
     expect(projectOf(emulator).networks).toHaveLength(1);
@@ -30,8 +32,31 @@ describe('plan/guards', () => {
       'servers.web.public_ipv4': 'max_deletions',
     });
     expect(planned.blocked[0]?.resolve).toContain('max_deletions: 3');
-    expect((await plan(`settings: {prune: true, max_deletions: 3}\n${left}`)).blocked).toEqual([]);
+    expect(planned.blocked.map(({ reason }) => reason)).toEqual([
+      expect.stringContaining(
+        '3 deletions in one run, not counting an address that goes with its server, are more',
+      ),
+      expect.stringContaining('(2); network '),
+      expect.stringMatching(
+        /; server 2001 \(203\.0\.113\.\d+\) would be deleted, with all that is on its disks$/,
+      ),
+      expect.stringMatching(/; address 203\.0\.113\.\d+ would be released$/),
+    ]);
+    const allowed = await plan(`settings: {prune: true, max_deletions: 3}\n${left}`);
+    expect(allowed.blocked).toEqual([]);
+    expect(summaryLine(allowed)).toBe('Plan: 1 to replace, 3 to delete (1 address with its server).');
     expect((await apply(`settings: {prune: true, max_deletions: 3}\n${left}`)).outcome).toBe('converged');
+  });
+
+  test('what a blocked deletion would leave billed is told with it', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(`servers: {web: {${sliders}, public_ipv4: {new: true}, backup: {max_age: 24h}}}\n`);
+
+    const { blocked } = await plan('');
+    expect(projectOf(emulator).backups).toHaveLength(1);
+    expect(blocked.find(({ key }) => key === 'servers.web')?.reason).toContain(
+      'with all that is on its disks; 1 backup of servers.web stays billed',
+    );
   });
 
   test('max_deletions holds over all rounds of a run', async () => {

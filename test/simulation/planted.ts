@@ -113,7 +113,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'max_deletions is ignored',
     file: guards,
-    find: 'if (!deletes || deletions <= world.settings.max_deletions) return undefined;',
+    find: 'if (!isDeletion(draft) || deletions <= world.settings.max_deletions) return undefined;',
     replace: 'return undefined;',
   },
   {

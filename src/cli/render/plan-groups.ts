@@ -78,8 +78,19 @@ export function summaryLine(plan: Plan): string {
       ['blocked', 'blocked'],
       ['unchanged', 'unchanged'],
     ] as const satisfies readonly (readonly [keyof Summary, string])[]
-  ).flatMap(([count, words]) => (summary[count] === 0 ? [] : [`${summary[count]} ${words}`]));
+  ).flatMap(([count, words]) =>
+    summary[count] === 0 ? [] : [`${summary[count]} ${words}${count === 'delete' ? alongside(plan) : ''}`],
+  );
   return `Plan: ${parts.join(', ')}.`;
+}
+
+/** Addresses that go with their servers are steps of their own, and no deletions that `max_deletions` counts. */
+function alongside({ operations }: Plan): string {
+  const count = operations.filter(
+    ({ verb, kind, key }) => verb === 'delete' && kind === 'ip' && parseKey(key)?.parent !== undefined,
+  ).length;
+  if (count === 0) return '';
+  return ` (${counted(count, 'address', 'addresses')} with ${count === 1 ? 'its server' : 'their servers'})`;
 }
 
 /** Of a `destroy` that finds nothing. */
