@@ -149,6 +149,13 @@ describe('cli: what a plan says of money', () => {
     const { stdout } = await inProcess(['plan', '--emulator'], { cwd });
     expect(stdout).toContain('→ its address changes: 203.0.113.10 → known afterwards');
     expect(stdout).toContain('- public_ipv4  5001, 203.0.113.10');
+    const bare = text
+      .replace('    public_ipv4: { new: true }\n', '')
+      .replace('enabled: true', 'enabled: false')
+      .replace('max_deletions: 9', 'max_deletions: 9, prune: true');
+    writeFileSync(join(cwd, 'vdcsync.yaml'), bare);
+    const without = await inProcess(['plan', '--emulator'], { cwd });
+    expect(without.stdout).toContain('→ its address 203.0.113.10 goes, and it gets no other');
   });
 });
 

@@ -20,18 +20,29 @@ function replacement(
   if (kind === 'server' && verb === 'delete' && half === undefined) return ['lost: all that is on its disks'];
   if (half === undefined) return [];
   if (kind === 'server') {
-    return ['lost: all that is on its disks', ...addressChange(`${key}.public_ipv4`, operations, warnings)];
+    return ['lost: all that is on its disks', ...addressChange(key, operations, warnings)];
   }
   return kind === 'network' ? ['lost: it gets another id, and whoever is on it loses it meanwhile'] : [];
 }
 
 /** Its own address is released with the old server, or let go of and kept. */
-function addressChange(own: string, operations: Plan['operations'], warnings: Plan['warnings']): string[] {
+function addressChange(
+  server: Operation['key'],
+  operations: Plan['operations'],
+  warnings: Plan['warnings'],
+): string[] {
+  const own = `${server}.public_ipv4`;
   const release = operations.find(({ verb, key }) => verb === 'delete' && key === own);
   const address = release && releasedAddress(release);
+  // Changes of a replacement are those of the entry.
+  const dropped = operations.some(
+    ({ key, changes }) =>
+      key === server && changes.some(({ path, to }) => path === 'public_ipv4' && to === null),
+  );
+  if (dropped && address !== undefined) return [`its address ${address} goes, and it gets no other`];
   if (address !== undefined) return [`its address changes: ${address} → known afterwards`];
   const kept = warnings.some(({ code, key }) => code === 'released' && key === own);
-  return kept ? ['its address changes: the new server gets another one'] : [];
+  return kept && !dropped ? ['its address changes: the new server gets another one'] : [];
 }
 
 function traffic({ traffic: change }: Operation): string[] {
