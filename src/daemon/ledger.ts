@@ -86,8 +86,11 @@ export class Ledger {
     if (digest === undefined || digest !== this.#convergedDigest) return;
     this.#convergedDigest = undefined;
     const { project, log, onNotice } = this.#options;
-    log.warn({ project, drift: plan.operations.map(({ key }) => key) }, 'drift found');
-    const detail = plan.operations.map(({ verb, key }) => `${verb} ${key}`).join('\n');
+    const moved = plan.operations.map(({ verb, key, changes }) =>
+      [`${verb} ${key}`, ...changes.map(({ path }) => path)].join(' '),
+    );
+    log.warn({ project, drift: moved }, 'drift found');
+    const detail = moved.join('\n');
     onNotice({ project, event: 'drift', detail });
   }
 

@@ -31,7 +31,7 @@ export function told(
     case 'suspended':
       return {
         detail: blocked.map(({ key, reason }) => `${key}: ${reason}`).join('\n'),
-        resolve: [...new Set(blocked.map(({ resolve }) => resolve))],
+        resolve: [...new Set(blocked.flatMap(({ resolve }) => resolve.split(' | ')))],
       };
     case 'drifting': {
       const moved = (plan?.warnings ?? []).filter(({ code }) => code === 'drift');
