@@ -46,6 +46,15 @@ export async function apply(
   /** Of earlier runs. */
   const unsettled: OperationResult[] = [];
 
+  /** How long a person took to answer, which is no part of the work. */
+  let askedMs = 0;
+  async function isApproved(plan: Plan): Promise<boolean> {
+    const since = deps.clock.monotonic();
+    const yes = await options.approve(plan);
+    askedMs += deps.clock.monotonic() - since;
+    return yes;
+  }
+
   const added: Added[] = [];
   const before = (): Before => ({
     deletions: deletions(results),
@@ -66,7 +75,7 @@ export async function apply(
       plan: { ...last, warnings, cost },
       blocked: last.blocked,
       requests: deps.counts(),
-      durationMs: deps.clock.monotonic() - startedAt,
+      durationMs: deps.clock.monotonic() - startedAt - askedMs,
     };
   }
 
@@ -94,7 +103,7 @@ export async function apply(
       const fresh = plan.operations.filter(({ id }) => !approved.has(id) && !withheld.has(id));
       const left = options.saved !== undefined && round > 1;
       if (fresh.length > 0 && !left) {
-        if (!(await options.approve(plan))) return report(round === 1 ? 'declined' : 'failed', plan);
+        if (!(await isApproved(plan))) return report(round === 1 ? 'declined' : 'failed', plan);
         for (const { id } of fresh) approved.add(id);
       }
       await keepBooks(run, planned);

@@ -82,10 +82,13 @@ export function openServers(run: Run, plan: Plan, results: readonly OperationRes
     .filter(({ key }) => !results.some((each) => each.key === key && each.outcome === 'done'));
   const servers = missing.flatMap(({ key }) => run.world.subjects.get(key)?.parent ?? []);
   return [...new Set(servers)].flatMap((key) => {
-    const id = run.bindings.get(key)?.id ?? run.intents.get(key)?.resourceId;
-    if (id === undefined) return [];
-    return [
-      { key, code: 'stands_open', message: 'it is there, and its firewall is not: nothing is filtered' },
-    ];
+    const open = run.intents.get(key);
+    const code = 'stands_open';
+    if ((run.bindings.get(key)?.id ?? open?.resourceId) !== undefined)
+      return [{ key, code, message: 'it is there, and its firewall is not: nothing is filtered' }];
+    const inDoubt = open?.verb === 'create' && (open.ambiguous || open.phase === 'sending');
+    return inDoubt
+      ? [{ key, code, message: 'it may be there, and its firewall is not: nothing is filtered then' }]
+      : [];
   });
 }

@@ -110,7 +110,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   await run.deps.store.claimProject(run.desired.projectId);
   await run.change([...renamed, { type: 'bind', binding }]);
   await takeBack(run, binding);
-  return { now: 'closed', outcome: 'done', detail: 'adopted' };
+  return { now: 'closed', outcome: 'done', detail: '' };
 }
 
 /** The binding of a live resource that somebody else made. */

@@ -22,7 +22,9 @@ export function diffExistence(subject: Subject, noun: string, live: Existence | 
   if (desired === undefined) return unchanged;
   if (desired.id === undefined) return undefined;
   if (live?.id === undefined) return notFound(subject, noun, desired.id);
-  return { verdict: { verdict: 'adopt', target: live.id, reason: `the file binds it to id ${live.id}` } };
+  const known = Object.values(live.identity).join(', ');
+  const reason = `the file binds it to id ${live.id}${known === '' ? '' : ` (${known})`}`;
+  return { verdict: { verdict: 'adopt', target: live.id, reason } };
 }
 
 /** Looked up and never touched: what the state still binds is let go, so that nothing can delete it later. */

@@ -78,7 +78,7 @@ describe('cli: apply', () => {
     expect((await inProcess(['apply', '--emulator', '--yes'], { cwd })).code).toBe(0);
     const held = await inProcess(['destroy', '--emulator', '--yes'], { cwd });
     expect(held.code).toBe(3);
-    expect(held.stdout).toContain('→ vdcsync destroy --max-deletions 3\n');
+    expect(held.stdout).toContain('→ vdcsync destroy --emulator --max-deletions 3\n');
     const shown = await inProcess(['destroy', '--emulator', '--dry-run', '--max-deletions', '3'], { cwd });
     expect(shown.stdout).toContain('Plan: 3 to delete.');
     const gone = await inProcess(['destroy', '--emulator', '--yes', '--max-deletions', '3'], { cwd });

@@ -3,11 +3,14 @@ import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { markdownLimit, planMarkdown } from '../../src/cli/render/plan-markdown.ts';
 import { planText } from '../../src/cli/render/plan-text.ts';
+import { endLine } from '../../src/cli/render/progress.ts';
 import { liveProgress } from '../../src/cli/render/progress-live.ts';
+import { plainProgress } from '../../src/cli/render/progress-plain.ts';
 import { changeLines, shown, span } from '../../src/cli/render/values.ts';
 import { askYesNo, type Io, plainPaint } from '../../src/cli/terminal.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import type { ProgressEvent } from '../../src/core/progress.ts';
+import { rig } from '../support/rig.ts';
 
 const plan = {
   format_version: 1,
@@ -232,6 +235,61 @@ describe('render: live progress', () => {
     const before = written.length;
     view.end();
     expect(written.slice(before).join('')).toBe('');
+  });
+});
+
+describe('what a plan and a run say of live things', () => {
+  const size = 'server_type: sliders-1, image: ubuntu-24.04, memory_mb: 1024, disk_gb: 20';
+  const spec = (cores: number, more = '') =>
+    `settings: {prune: true}\nips:\n  a: {}\n${more}servers:\n  web: {${size}, cores: ${cores}, replace: allowed, public_ipv4: {ip: a}}\n`;
+
+  test('text and Markdown name the same ids and addresses', async () => {
+    const world = rig();
+    const bound = async (key: string) => (await world.store.bindings()).find((each) => each.key === key);
+    await world.apply(spec(1));
+    const id = (await bound('servers.web'))?.id;
+    const plan = await world.plan(spec(2));
+    expect(planText(plan, plainPaint)).toContain(`± server  ${id}, replaced, cores cannot be changed`);
+    expect(planMarkdown(plan)).toContain(`- **replaces** \`servers.web\` (\`${id}\`): cores`);
+    expect(planMarkdown(plan)).toContain(`! ± server  # ${id}, cores`);
+
+    await world.apply(spec(1, '  b: {}\n'));
+    const ip = await bound('ips.b');
+    const less = await world.plan(spec(1));
+    expect(planText(less, plainPaint)).toContain(`- b  ${ip?.id}, ${ip?.identity.address}`);
+    expect(planMarkdown(less)).toContain(
+      `- **deletes** \`ips.b\` (\`${ip?.id}\`, \`${ip?.identity.address}\`)`,
+    );
+  });
+
+  test('what is adopted is told once, with what it is', async () => {
+    const world = rig();
+    const { id, address } = world.emulator.mutate({ do: 'add_ip' }) as { id: number; address: string };
+    const file = `ips:\n  a: {id: ${id}}\n`;
+    const text = planText(await world.plan(file), plainPaint);
+    expect(text).toContain(`  = a  the file binds it to id ${id} (${address})\n`);
+    const { results } = await world.apply(file);
+    expect(results.map((each) => endLine(each, plainPaint))).toEqual([
+      expect.stringMatching(/^✓ adopt ips\.a in \d+ m?s$/),
+    ]);
+  });
+
+  test('a refusal that stays the same is told once', () => {
+    const { io, written } = terminal(24, 200);
+    const view = plainProgress(io);
+    const result = {
+      key: 'ips.two',
+      verb: 'delete',
+      outcome: 'blocked',
+      code: 'insufficient_privileges',
+      durationMs: 1,
+    };
+    const ended = (more = {}) =>
+      view.event({ type: 'ended', at: 0, result: { ...result, ...more } } as unknown as ProgressEvent);
+    ended();
+    ended({ durationMs: 2 });
+    ended({ code: 'ip_in_use' });
+    expect(written).toHaveLength(2);
   });
 });
 

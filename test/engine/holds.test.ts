@@ -111,6 +111,31 @@ describe('engine: a server that stands open', () => {
     expect(second.plan.warnings).toEqual([]);
   });
 
+  test('is told of one that may be there, as nothing says whether its creation took place', async () => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done' }),
+    ]);
+    // Somebody else's comes as well, so that nothing says which is which.
+    void played.clock.sleep(1_000).then(() => played.emulator.mutate({ do: 'add_server', name: 'other' }));
+    const report = await played.apply(server);
+    expect(report.outcome).toBe('blocked');
+    expect(report.plan.warnings).toContainEqual(
+      expect.objectContaining({ code: 'stands_open', message: expect.stringMatching(/^it may be there, /) }),
+    );
+  });
+
+  test('is not looked for while a person thinks: the time at the question is no time of the run', async () => {
+    const played = rig();
+    const report = await played.apply(`${head}ips:\n  one: {}\n`, {
+      approve: async () => {
+        await played.clock.sleep(600_000);
+        return true;
+      },
+    });
+    expect(report.durationMs).toBeLessThan(600_000);
+  });
+
   test('is told where the run was stopped between the two', async () => {
     const played = rig();
     const stop = new AbortController();

@@ -5,6 +5,16 @@ export function consequences(operation: Operation, plan: Pick<Plan, 'operations'
   return [...replacement(operation, plan), ...traffic(operation)];
 }
 
+/** The live resource that an operation is about: its id, and the address that goes. Of a replacement, the old one. */
+export function liveOf(operation: Operation, { operations }: Pick<Plan, 'operations'>): string[] {
+  const { verb, replacement, reason = '' } = operation;
+  const about = verb === 'create' ? operations.find(({ id }) => id === replacement) : operation;
+  if (about === undefined) return [];
+  const { target } = about;
+  const told = target === undefined || reason.includes(`id ${target}`);
+  return [...(told ? [] : [target]), ...[releasedAddress(about) ?? []].flat()];
+}
+
 /** The dotted address that a deletion releases. */
 export function releasedAddress({ kind, verb, changes }: Operation): string | undefined {
   if (kind !== 'ip' || verb !== 'delete') return undefined;

@@ -1,6 +1,6 @@
 import type { Plan } from '../../core/plan.ts';
 import { printable } from '../terminal.ts';
-import { consequences } from './consequences.ts';
+import { consequences, liveOf } from './consequences.ts';
 import { costLines, groupsOf, type PlanLine, summaryLine } from './plan-groups.ts';
 import { changeLines } from './values.ts';
 
@@ -16,7 +16,7 @@ export function planMarkdown(plan: Plan): string {
   const groups = groupsOf(plan).map(({ title: group, lines }) =>
     details(
       `<code>${html(group)}</code>: ${lines.map(({ sign, name }) => `${sign} ${html(name)}`).join(', ')}`,
-      [fenced(lines.flatMap(diffLines))],
+      [fenced(lines.flatMap((line) => diffLines(line, plan)))],
     ),
   );
   const blocked = plan.blocked.map(
@@ -34,13 +34,14 @@ export function planMarkdown(plan: Plan): string {
         risk === 'destructive' && (replacement === undefined || verb === 'delete'),
     )
     .map((operation) => {
-      const { key, kind, replacement, reason, target } = operation;
+      const { key, kind, replacement, reason } = operation;
+      const live = liveOf(operation, plan).map(inline);
       const what = replacement === undefined ? 'deletes' : 'replaces';
       const why = reason === undefined ? '' : `: ${escaped(reason)}`;
       const [, ...further] = consequences(operation, plan).map(escaped);
       const more = further.length === 0 ? '' : ` (${further.join('; ')})`;
       const lost = kind === 'server' ? `. **All that is on its disks is lost.**${more}` : '';
-      return `- **${what}** ${inline(key)}${target === undefined ? '' : ` (${inline(target)})`}${why}${lost}`;
+      return `- **${what}** ${inline(key)}${live.length === 0 ? '' : ` (${live.join(', ')})`}${why}${lost}`;
     });
   const traffic = plan.operations.flatMap((operation) =>
     operation.traffic === undefined
@@ -109,11 +110,12 @@ function wayOut(text: string): string {
 }
 
 /** A `diff` block colours by the first character of a line. */
-function diffLines({ sign, operation, name }: PlanLine): string[] {
+function diffLines({ sign, operation, name }: PlanLine, plan: Plan): string[] {
   const { verb, changes, replacement, reason } = operation;
   const isNew = verb === 'create' && replacement === undefined;
   const mark = sign === '+' || sign === '-' ? sign : '!';
-  const about = reason === undefined ? '' : `  # ${printable(reason)}`;
+  const known = [...liveOf(operation, plan), ...(reason === undefined ? [] : [reason])];
+  const about = known.length === 0 ? '' : `  # ${printable(known.join(', '))}`;
   return [
     `${mark} ${sign === mark ? '' : `${sign} `}${printable(name)}${about}`,
     ...(verb === 'delete' ? [] : changes)

@@ -1,6 +1,6 @@
 import type { Blocked, Plan, Warning } from '../../core/plan.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
-import { consequences, releasedAddress } from './consequences.ts';
+import { consequences, liveOf } from './consequences.ts';
 import { costLines, groupsOf, type PlanLine, type Sign, summaryLine } from './plan-groups.ts';
 import { changeLines, shown } from './values.ts';
 
@@ -41,10 +41,9 @@ export function planText(plan: Plan, paint: Paint): string {
 }
 
 function operationLines({ sign, operation, name }: PlanLine, plan: Plan, paint: Paint): string[] {
-  const { verb, changes, reason, target, replacement } = operation;
+  const { verb, changes, reason, replacement } = operation;
   const about = [
-    ...(target === undefined || verb === 'create' ? [] : [shown(target)]),
-    ...[releasedAddress(operation) ?? []].flat(),
+    ...liveOf(operation, plan).map(shown),
     ...(replacement === undefined ? [] : ['replaced']),
     ...(reason === undefined ? [] : [printable(reason)]),
   ];

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { ProgressEvent, Step } from '../../core/progress.ts';
 import { type Io, paintFor } from '../terminal.ts';
 import { warningLine } from './plan-text.ts';
-import { endLine, type ProgressView, stepText, stepWords, subject } from './progress.ts';
+import { endLine, newsOf, type ProgressView, stepText, stepWords, subject } from './progress.ts';
 import { span } from './values.ts';
 
 /** One operation in flight. Times are those of the run's clock, in ms. */
@@ -24,6 +24,7 @@ const redrawMs = 100;
 export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressView {
   const { stderr } = io;
   const paint = paintFor(stderr);
+  const isNews = newsOf();
   const rows = new Map<string, Row>();
   let drawn = 0;
   let frame = 0;
@@ -51,7 +52,7 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
       }
       case 'ended':
         rows.delete(subject(event.result.verb, event.result.key));
-        line(endLine(event.result, paint));
+        if (isNews(event.result)) line(endLine(event.result, paint));
         return;
       case 'warning':
         line(warningLine(event.warning, paint));

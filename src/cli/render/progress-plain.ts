@@ -1,12 +1,13 @@
 import type { ProgressEvent } from '../../core/progress.ts';
 import { type Io, paintFor } from '../terminal.ts';
 import { warningLine } from './plan-text.ts';
-import { endLine, type ProgressView, stepText, subject } from './progress.ts';
+import { endLine, newsOf, type ProgressView, stepText, subject } from './progress.ts';
 import { span } from './values.ts';
 
 /** What begins, waits and ends, a line each on standard error: for logs, pipes and CI. */
 export function plainProgress(io: Io): ProgressView {
   const paint = paintFor(io.stderr);
+  const isNews = newsOf();
   const line = (text: string) => void io.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
   /** What was told last of each operation: that it was sent, then what it waits for. */
   const told = new Map<string, string>();
@@ -27,7 +28,7 @@ export function plainProgress(io: Io): ProgressView {
         return;
       }
       case 'ended':
-        line(endLine(event.result, paint));
+        if (isNews(event.result)) line(endLine(event.result, paint));
         return;
       case 'warning':
         line(warningLine(event.warning, paint));

@@ -38,6 +38,17 @@ export function subject(verb: Verb, key: ResourceKey): string {
   return `${verb} ${printable(key)}`;
 }
 
+/** What is refused is tried again as long as anything else gets on: the same refusal is told once. */
+export function newsOf(): (result: OperationResult) => boolean {
+  const told = new Set<string>();
+  return ({ key, verb, outcome, code, detail }) => {
+    const what = `${subject(verb, key)} ${code} ${detail}`;
+    const isNews = outcome !== 'blocked' || !told.has(what);
+    told.add(what);
+    return isNews;
+  };
+}
+
 /** How an operation ended, in one line. */
 export function endLine(result: OperationResult, paint: Paint): string {
   const { key, verb, outcome, durationMs, requestId, code, detail, exposedMs } = result;
