@@ -162,9 +162,11 @@ function billedOf({ bindings, ips, intents }: StatusFacts): StatusView['billed']
   const arriving = intents.flatMap(({ key, kind, verb, resourceId: id, createdAt }) =>
     verb === 'create' && id !== undefined ? [{ key, kind, id, boundAt: createdAt }] : [],
   );
-  const servers = [...bindings, ...arriving]
-    .filter(({ kind }) => kind === 'server')
-    .map(({ id, key, boundAt }) => ({ id, what: `server ${id}`, key, since: time(boundAt) }));
+  const bought = [...bindings, ...arriving]
+    .filter(({ kind }) => kind === 'server' || kind === 'backup' || kind === 'server_image')
+    .map(({ id, kind, key, boundAt }) => {
+      return { id, what: `${kind.replace('_', ' ')} ${id}`, key, since: time(boundAt) };
+    });
   const addresses =
     ips === undefined
       ? bindings
@@ -176,7 +178,7 @@ function billedOf({ bindings, ips, intents }: StatusFacts): StatusView['billed']
             since: time(boundAt),
           }))
       : ips.map((ip) => address(ip, { bindings, intents }));
-  return [...servers, ...addresses];
+  return [...bought, ...addresses];
 }
 
 /** What a purchase that is not settled may have made is in doubt, and not somebody else's. */

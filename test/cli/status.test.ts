@@ -69,6 +69,21 @@ describe('status', () => {
     expect(view.idle).toBeNull();
   });
 
+  test('backups and images are billed like servers, and what is not of this file is counted apart', () => {
+    const bindings = [
+      binding('servers.a.backup', 'backup', '2026-01-01T00:00:00Z'),
+      binding('server_images.gold', 'server_image', '7'),
+    ];
+    const ips = [{ id: 5002, address: '203.0.113.8', server_id: 9, primary: true }];
+    const view = statusOf({ ...facts, bindings, intents: [], ips, at: 1 } as unknown as StatusFacts);
+    expect(view.billed.map(({ what }) => what)).toEqual([
+      'backup 2026-01-01T00:00:00Z',
+      'server image 7',
+      'address 203.0.113.8',
+    ]);
+    expect(statusText(view, plainPaint)).toContain('Billed: 3 things, 1 not of this file');
+  });
+
   test('with the API: addresses that nothing uses are idle, whoever they belong to', () => {
     const ips = [
       { id: 5001, address: '203.0.113.7', server_id: 1, primary: true },

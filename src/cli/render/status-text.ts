@@ -59,11 +59,17 @@ export function statusText(view: StatusView, paint: Paint): string {
           `  ${printable(what)}, id ${printable(id)}${key === null ? ', not of this file' : `, ${key}`}${since === null ? '' : `, since ${at(since)}`}`,
       ),
     ),
-    `Billed: ${billed.length === 0 ? 'nothing known' : counted(billed.length, 'thing')}${idle === null ? '; idle addresses are known only with the API' : ''}`,
+    `Billed: ${billedText(billed)}${idle === null ? '; idle addresses are known only with the API' : ''}`,
     ...monthlyLines(view),
     paint('bold', verdict(view)),
     '',
   ].join('\n');
+}
+
+function billedText(billed: StatusView['billed']): string {
+  if (billed.length === 0) return 'nothing known';
+  const others = billed.filter(({ key }) => key === null).length;
+  return `${counted(billed.length, 'thing')}${others === 0 ? '' : `, ${others} not of this file`}`;
 }
 
 /** Nothing where no price is known: a sum of nothing would read as free. */
@@ -71,7 +77,7 @@ function monthlyLines({ monthly }: StatusView): string[] {
   if (monthly === null || Number(monthly.known_before) === 0) return [];
   const unit = monthly.currency === null ? '' : ` ${printable(monthly.currency)}`;
   const rest = monthly.unknown.length === 0 ? '' : `, and what is not known of ${monthly.unknown.join(', ')}`;
-  return [`A month: ${monthly.known_before}${unit}${rest}`];
+  return [`A month, of what is managed: ${monthly.known_before}${unit}${rest}`];
 }
 
 function section(title: string, lines: readonly string[]): string[] {
