@@ -7,7 +7,7 @@ import { stays } from './disown.ts';
 import type { EngineDeps } from './engine.ts';
 import { openRun } from './look.ts';
 import { bindingOf } from './operate.ts';
-import { ownerOf } from './owner.ts';
+import { isAnother, makerOf, ownerOf } from './owner.ts';
 import { letGo, released } from './release.ts';
 import type { Run } from './run.ts';
 import { takeBack } from './strangers.ts';
@@ -24,8 +24,9 @@ export async function adoptKey(
 ): Promise<string> {
   const run = await openRun(deps, gate, desired);
   const subject = run.world.subjects.get(key);
-  if (subject?.binding?.id === id && subject.desired === undefined && run.world.isThere(key))
-    return knowAgain(run, subject.binding);
+  const bound = subject?.binding?.id === id ? subject.binding : undefined;
+  if (subject !== undefined && bound !== undefined && subject.desired === undefined && run.world.isThere(key))
+    return knowAgain(run, subject, bound);
   if (subject?.desired === undefined) {
     const keys = desired.resources.map((each) => each.key).join(', ');
     throw new ConfigError(`The file has no ${key}. It has: ${keys}`, true);
@@ -42,32 +43,39 @@ export async function adoptKey(
   }
   await deps.store.claimProject(desired.projectId);
   await run.keepMoves();
+  if (bound !== undefined)
+    return [await knowAgain(run, subject, bound), ...doubtsOf(run, subject, id)].join('');
   const binding = bindingOf(run, subject, id);
-  const before = subject.binding?.id === id ? undefined : subject.binding;
+  const before = subject.binding;
   await run.change([
     ...takenFrom(run, binding),
     ...(before === undefined ? [] : letGo(run, key, `bound to ${id} instead`)),
     { type: 'bind', binding },
   ]);
   await takeBack(run, binding);
-  const doubts = misfits(run, subject, id);
   const theirs = before?.kind === 'server' ? ` If that is meant: vdcsync ignore ${before.id}` : '';
   return [
     `${key} is bound to ${id}.`,
-    ...(doubts.length === 0
-      ? []
-      : [` But ${doubts.join('; ')}. If it is the wrong one, adopt the right one instead.`]),
+    ...doubtsOf(run, subject, id),
     ...(before === undefined ? [] : [stays(run, before), theirs]),
   ].join('');
 }
 
-/** What has left the file and looks otherwise now is the same all the same: a person says so. */
-async function knowAgain(run: Run, binding: Binding): Promise<string> {
-  const { key, kind, id } = binding;
-  const subject = run.world.subjects.get(key) ?? { key, kind };
-  const { identity } = bindingOf(run, subject, id);
-  await run.change([{ type: 'bind', binding: { ...binding, identity } }]);
+/** What looks otherwise now is the same all the same: a person says so. What it was made of is known as before. */
+async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<string> {
+  const { key, id } = before;
+  const { identity, protect } = bindingOf(run, subject, id);
+  const { tainted: _trusted, ...binding } = before;
+  const said = subject.desired === undefined ? {} : { protect };
+  await run.change([{ type: 'bind', binding: { ...binding, ...said, identity } }]);
   return `${key} is ${id}, as it is now.`;
+}
+
+function doubtsOf(run: Run, subject: Subject, id: string): readonly string[] {
+  const doubts = misfits(run, subject, id);
+  return doubts.length === 0
+    ? []
+    : [` But ${doubts.join('; ')}. If it is the wrong one, adopt the right one instead.`];
 }
 
 /** What the entry says otherwise of the server that it is to stand for. */
@@ -112,13 +120,15 @@ export function takenFrom(
   /** Keys that are bound to something else at the same time. */
   rebound?: ReadonlySet<ResourceKey>,
 ): StateChange[] {
-  const { id, identity } = binding;
+  const { id } = binding;
+  const maker = makerOf(run, binding);
+  if (maker !== undefined)
+    throw new ConfigError(
+      `${id} was made for ${maker.key}, whose creation is not settled: apply settles it, or \`vdcsync resolve ${maker.key} --abandon\` gives it up.`,
+    );
   const owner = ownerOf(run, binding, rebound);
   if (owner === undefined) return [];
-  const differs = Object.entries(owner.identity).some(
-    ([field, value]) => identity[field] !== undefined && identity[field] !== value,
-  );
-  if (!differs) throw new ConfigError(`${id} is bound to ${owner.key} already.`);
+  if (!isAnother(owner, binding)) throw new ConfigError(`${id} is bound to ${owner.key} already.`);
   return released(run, owner.key, `its id ${id} is another resource's now`);
 }
 

@@ -8,6 +8,7 @@ import { refuseMalformed, takenFrom } from './adopt-key.ts';
 import { boundBy, close } from './endings.ts';
 import type { EngineDeps, Resolution } from './engine.ts';
 import { openRun } from './look.ts';
+import { ownerOf } from './owner.ts';
 import { released } from './release.ts';
 import { creationAfter } from './replacement.ts';
 import type { Run } from './run.ts';
@@ -106,7 +107,9 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<strin
     );
   }
   const read = run.cache.since(run.deps.clock.monotonic());
-  const found = await run.kindOf(intent.kind).evidence({ ...intent, resourceId: id }, read, () => new Set());
+  // A person's word goes before what an answer told.
+  const { facts: _told, ...asked } = intent;
+  const found = await run.kindOf(intent.kind).evidence({ ...asked, resourceId: id }, read, () => new Set());
   if (found.verdict === 'not_done' || found.verdict === 'unclear' || found.id !== id) {
     throw new ConfigError(
       `The project has no ${intent.kind.replaceAll('_', ' ')} ${id} that fits ${intent.key}.`,
@@ -135,7 +138,8 @@ async function absentOutcome(run: Run, intent: Intent): Promise<string> {
   const { freshKeys } = run.kindOf(kind);
   const isThere =
     found.verdict === 'pending' || found.verdict === 'failed' || (found.verdict === 'done' && found.certain);
-  if (verb !== 'delete' && isThere && !(freshKeys && intent.blocked?.until === 'file')) {
+  const isOurs = isThere && ownerOf(run, { ...intent, id: found.id }) === undefined;
+  if (verb !== 'delete' && isOurs && !(freshKeys && intent.blocked?.until === 'file')) {
     throw new ConfigError(`${key} is not absent: it is ${found.id}. Use --adopt ${found.id}.`);
   }
   const changes = verb === 'delete' ? released(run, key, 'a person said that it is gone') : [];

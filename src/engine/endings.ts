@@ -1,7 +1,8 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { Evidence } from '../core/kind.ts';
 import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
-import { ownerOf } from './owner.ts';
+import { takeOver } from './given-on.ts';
+import { makerOf, ownerOf } from './owner.ts';
 import { released } from './release.ts';
 import type { Run } from './run.ts';
 
@@ -56,17 +57,37 @@ export async function goOn(run: Run, intent: Intent, patch: IntentPatch, afterMs
 }
 
 /** It took effect: what it made is bound, what it removed is let go. */
-export function settled(
+export async function settled(
   run: Run,
   intent: Intent,
   { id, facts }: Extract<Evidence, { verdict: 'done' }>,
 ): Promise<Progress> {
-  if (hasPassedOn(run, intent, id)) return Promise.resolve(again(0));
+  if (hasPassedOn(run, intent, id)) return again(0);
   if (isBoundToAnother(run, intent, id)) return blockSecond(run, intent, id);
-  const changes =
-    intent.verb === 'delete' ? released(run, intent.key, 'deleted') : boundBy(run, intent, id, facts);
+  if (intent.verb === 'delete')
+    return close(run, intent, 'done', '', { changes: released(run, intent.key, 'deleted') });
+  const bound = boundBy(run, intent, id, facts);
+  const taken = await takenBy(run, intent, bound);
+  if ('now' in taken) return taken;
   const chosen = packageOf(intent);
-  return close(run, intent, 'done', chosen === '' ? '' : `gpu_package ${chosen}`, { changes });
+  return close(run, intent, 'done', chosen === '' ? '' : `gpu_package ${chosen}`, {
+    changes: [...taken, ...bound],
+  });
+}
+
+/** A resource has one key: what a creation made is let go of by the other that had it before, or it has to wait. */
+async function takenBy(
+  run: Run,
+  intent: Intent,
+  bound: readonly StateChange[],
+): Promise<StateChange[] | Progress> {
+  const [own] = bound.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));
+  if (intent.verb !== 'create' || own === undefined) return [];
+  const taken = await takeOver(run, intent, own);
+  if (!('isOpen' in taken)) return taken;
+  if (taken.isOpen) return again(5_000);
+  const reason = `${own.id} was answered as made for ${intent.key}, and ${taken.key} stands for it`;
+  return block(run, intent, 'bound_already', reason);
 }
 
 /** What a key stands for is not to drop out of the state unseen. */
@@ -120,8 +141,10 @@ export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): S
   const { request, preimage, entry: asked } = intent;
   const came =
     kind.companions?.({ subject, id, request, asked, preimage, facts: known, world: run.world, at }) ?? [];
-  // What another key stands for did not come with this one, whatever a short list made of it.
-  const companions = came.filter((each) => ownerOf(run, each, new Set([intent.key])) === undefined);
+  // What another key stands for, or has made, did not come with this one, whatever a short list made of it.
+  const companions = came.filter(
+    (each) => ownerOf(run, each, new Set([intent.key])) === undefined && makerOf(run, each) === undefined,
+  );
   return [
     ...[binding, ...companions].map((each) => ({ type: 'bind', binding: each }) as const),
     ...(kind.repeats ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
@@ -137,12 +160,15 @@ export async function tainted(
 ): Promise<Progress> {
   if (hasPassedOn(run, intent, id)) return again(0);
   if (isBoundToAnother(run, intent, id)) return blockSecond(run, intent, id);
-  const changes = boundBy(run, intent, id, facts).map((change) =>
+  const bound = boundBy(run, intent, id, facts);
+  const taken = await takenBy(run, intent, bound);
+  if ('now' in taken) return taken;
+  const changes = bound.map((change) =>
     change.type === 'bind' && change.binding.key === intent.key
       ? { ...change, binding: { ...change.binding, tainted: detail } }
       : change,
   );
-  await close(run, intent, 'failed', detail, { changes });
+  await close(run, intent, 'failed', detail, { changes: [...taken, ...changes] });
   return { now: 'blocked', code: 'tainted', reason: detail };
 }
 

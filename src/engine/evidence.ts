@@ -36,6 +36,8 @@ const mostFailedTasks = 1;
 /** Creations in a row whose answer is an old one and that no read shows. */
 const mostReplayed = 3;
 
+type Found = Extract<Evidence, { verdict: 'done' }>;
+
 /** Whether the key may go out again, as far as its age goes. Our clock may have been set back, past its first use or not. */
 export function keyIsFresh(run: Run, intent: Intent): boolean {
   const age = run.deps.clock.now() - intent.firstSentAt;
@@ -59,14 +61,8 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
     case 'done':
       // That a resource is gone is an absence too, and takes two looks.
       if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));
-      if (evidence.certain || run.desired.settings.exclusive) return settled(run, intent, evidence);
-      return block(
-        run,
-        intent,
-        'outcome_unknown',
-        `the answer was lost, and ${evidence.id} appeared since: it may be what was created`,
-        { candidates: [evidence.id] },
-      );
+      if (isSure(run, evidence)) return settled(run, intent, evidence);
+      return offer(run, intent, 'outcome_unknown', 'the answer was lost', evidence);
     case 'pending':
       run.stopwatch.mark(intent.id, 'accepted');
       return goOn(run, intent, {
@@ -88,6 +84,17 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
         ? afterAbsence(run, intent)
         : notSeen(run, intent, () => afterAbsence(run, intent));
   }
+}
+
+/** Found by difference alone, it is ours only where nobody else creates. */
+function isSure({ desired }: Run, { certain }: Found): boolean {
+  return certain || desired.settings.exclusive;
+}
+
+/** It may be somebody else's, so a person is asked. */
+function offer(run: Run, intent: Intent, code: string, why: string, { id }: Found): Promise<Progress> {
+  const reason = `${why}, and ${id} appeared since: it may be what was created`;
+  return block(run, intent, code, reason, { candidates: [id] });
 }
 
 /** The same key once more, or a new one, or a person: as the outcome table says. */
@@ -159,7 +166,8 @@ export async function finish(run: Run, intent: Intent): Promise<Progress> {
       // Without a task nobody has said that it is gone, and one look that misses it does not either.
       if (intent.verb === 'delete' && !ended)
         return notSeen(run, intent, () => settled(run, intent, evidence));
-      return settled(run, intent, evidence);
+      if (isSure(run, evidence)) return settled(run, intent, evidence);
+      return offer(run, intent, 'outcome_unknown', 'the answer does not tell which one it is', evidence);
     case 'pending':
       return elapsed() > deadlineMs
         ? stuck(`it is not ready after ${minutes(elapsed())}`)
@@ -194,8 +202,10 @@ async function notThere(run: Run, intent: Intent): Promise<Progress> {
   return block(run, intent, 'not_there', reason);
 }
 
+/** The answer to a send that this state never knew. */
 function isReplay({ facts }: Intent): boolean {
-  return (facts as { readonly replay?: boolean } | undefined)?.replay === true;
+  const { replay, own } = (facts ?? {}) as { readonly replay?: boolean; readonly own?: boolean };
+  return replay === true && own !== true;
 }
 
 /** What a failed task left, once the reads are no older than its end. @assumption A14 */
@@ -212,6 +222,8 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
       // Its task says that it is still there, and one look that misses it does not say otherwise.
       if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));
       if (harmless) return settled(run, intent, evidence);
+      if (!isSure(run, evidence))
+        return offer(run, intent, 'task_failed', `its task failed (${failure})`, evidence);
       return tainted(run, intent, evidence, `its task failed: ${failure}`);
     case 'pending':
       return tainted(run, intent, evidence, `its task failed: ${failure}`);

@@ -4,7 +4,7 @@ import type { Intent } from '../core/state.ts';
 import { isOvertaken } from '../plan/build.ts';
 import { beginIntent, contextOf, preimageOf } from './begin.ts';
 import { close, type Progress } from './endings.ts';
-import { ownerOf } from './owner.ts';
+import { makerOf, ownerOf } from './owner.ts';
 import { letGo, released } from './release.ts';
 import { creationAfter, secondHalfHeld, unresolvedCreate } from './replacement.ts';
 import type { Run } from './run.ts';
@@ -37,7 +37,7 @@ export async function operate(run: Run, operation: Operation): Promise<Turn> {
 async function goOnWith(run: Run, operation: Operation, open: Intent): Promise<Turn> {
   if (isOvertaken(open, run.world))
     return close(run, open, 'refused', 'the file has changed', { retryAfterMs: 0 });
-  const progress = await advance(run, open);
+  const progress = await advance(run, open, operation);
   return progress.now === 'closed' && open.verb !== operation.verb ? { now: 'again', afterMs: 0 } : progress;
 }
 
@@ -100,6 +100,9 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const id = operation.target;
   if (subject === undefined || id === undefined) return { now: 'satisfied' };
   const binding = bindingOf(run, subject, id);
+  const maker = makerOf(run, binding);
+  if (maker !== undefined)
+    return { now: 'blocked', code: 'bound_already', reason: `${id} was made for ${maker.key}` };
   const owner = ownerOf(run, binding);
   const ownerSubject = owner && world.subjects.get(owner.key);
   // An address that came with a server may get an entry of its own.

@@ -1,6 +1,9 @@
 import type { ResourceKey } from '../core/keys.ts';
-import type { Binding } from '../core/state.ts';
+import type { Binding, Intent } from '../core/state.ts';
 import type { Run } from './run.ts';
+
+/** What tells one live resource from the others. */
+export type Live = Pick<Binding, 'key' | 'kind' | 'id' | 'parentId'>;
 
 /**
  * The binding of another key to the same live resource. The id of what is inside a server
@@ -10,15 +13,31 @@ import type { Run } from './run.ts';
  */
 export function ownerOf(
   { bindings }: Run,
-  { key, kind, id, parentId }: Pick<Binding, 'key' | 'kind' | 'id' | 'parentId'>,
+  live: Live,
   but: ReadonlySet<ResourceKey> = new Set(),
 ): Binding | undefined {
-  return [...bindings.values()].find(
+  return [...bindings.values()].find((each) => !but.has(each.key) && isSame(each, live));
+}
+
+/** The open creation of another key that was answered with the id of the same live resource. */
+export function makerOf({ intents }: Run, live: Live): Intent | undefined {
+  return [...intents.values()].find(
     (each) =>
-      each.key !== key &&
-      !but.has(each.key) &&
-      each.kind === kind &&
-      each.id === id &&
-      (kind === 'ip' || each.parentId === parentId),
+      each.verb === 'create' &&
+      each.resourceId !== undefined &&
+      isSame({ ...each, id: each.resourceId }, live),
+  );
+}
+
+function isSame(each: Live, { key, kind, id, parentId }: Live): boolean {
+  return (
+    each.key !== key && each.kind === kind && each.id === id && (kind === 'ip' || each.parentId === parentId)
+  );
+}
+
+/** Both tell what they are, and not the same: the id of one of them was used again. @assumption A17 */
+export function isAnother(one: Pick<Binding, 'identity'>, other: Pick<Binding, 'identity'>): boolean {
+  return Object.entries(one.identity).some(
+    ([field, value]) => other.identity[field] !== undefined && other.identity[field] !== value,
   );
 }

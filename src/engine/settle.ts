@@ -1,19 +1,18 @@
 import { takeApart } from '../core/keys.ts';
-import type { Spend } from '../core/plan.ts';
+import type { Operation, Spend } from '../core/plan.ts';
 import type { Conclusive, WriteResult } from '../core/ports.ts';
 import type { TaskId } from '../core/resources.ts';
-import type { Binding, Intent } from '../core/state.ts';
+import type { Intent } from '../core/state.ts';
 import { draftOne, operationsOf } from '../plan/draft.ts';
 import { again, block, close, goOn, minutes, type Progress, packageOf, warn } from './endings.ts';
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
+import { givenOnTo, giveOn } from './given-on.ts';
 import { backoff, type Disposition, disposition } from './outcome.ts';
-import { ownerOf } from './owner.ts';
 import { unbrokenRow } from './past.ts';
-import { released } from './release.ts';
 import { secondHalfHeld } from './replacement.ts';
 import type { Run } from './run.ts';
 import { lift, remember } from './standing-holds.ts';
-import { stillAsked } from './still-asked.ts';
+import { boughtMeanwhile, stillAsked } from './still-asked.ts';
 
 /** How the detail of a refusal begins that was given before, to an earlier send of its key. */
 const replayed = 'a replayed answer';
@@ -30,11 +29,16 @@ export const lookHoldsMs = 30_000;
 /** The same up to the first byte: a machine may stand still between the record and the send. */
 const sendHoldsMs = 60_000;
 
+/** Of what the intent is a half, as the plan says. */
+type Half = Pick<Operation, 'replacement'>;
+
 /**
  * Takes an open intent one step further: sends it, waits for its task, or looks for
  * evidence, as its phase says (see `IntentPhase`). Called again until it is closed or blocked.
  */
-export async function advance(run: Run, intent: Intent): Promise<Progress> {
+export async function advance(run: Run, intent: Intent, half: Half = {}): Promise<Progress> {
+  const heir = givenOnTo(intent);
+  if (heir !== undefined) return endGivenOn(run, intent, heir);
   if (intent.phase !== 'blocked' && serverIsGone(run, intent)) return endWithServer(run, intent);
   switch (intent.phase) {
     case 'sending': {
@@ -44,7 +48,7 @@ export async function advance(run: Run, intent: Intent): Promise<Progress> {
     }
     case 'waiting': {
       const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
-      return wait > 0 ? again(wait) : resend(run, intent);
+      return wait > 0 ? again(wait) : resend(run, intent, half);
     }
     case 'unknown':
       return lookForEffect(run, intent);
@@ -103,8 +107,8 @@ export async function send(
 }
 
 /** Once more, under the same key: nothing of the earlier sends is there. */
-function resend(run: Run, intent: Intent): Promise<Progress> {
-  return inTurn(run, intent, () => resendNow(run, intent));
+function resend(run: Run, intent: Intent, half: Half): Promise<Progress> {
+  return inTurn(run, intent, () => resendNow(run, intent, half));
 }
 
 /** Waits for the turn to write; the look that it needs is taken when the turn is near. */
@@ -118,7 +122,7 @@ export function inTurn<Result>(
   return run.gate.run(run.kindOf(kind).urgency, write, run.stop, look);
 }
 
-async function resendNow(run: Run, intent: Intent): Promise<Progress> {
+async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress> {
   run.stop.throwIfAborted();
   const { writes, clock } = run.deps;
   const held = run.heldBy(intent.request, spendOf(run, intent));
@@ -136,6 +140,10 @@ async function resendNow(run: Run, intent: Intent): Promise<Progress> {
       });
     const waits = await secondHalfHeld(run, world, intent);
     if (waits !== undefined) return waits;
+    const bought = intent.ambiguous ? undefined : await boughtMeanwhile(run, world, { ...half, ...intent });
+    if (bought?.now === 'again') return bought;
+    // Begun anew, it is judged as any other.
+    if (bought !== undefined) return close(run, intent, 'refused', bought.now, { retryAfterMs: 0 });
   }
   const token = await run.fence();
   if (!holds(lookHoldsMs)) return again(0);
@@ -227,14 +235,14 @@ async function accept(
   breach: string | undefined,
 ): Promise<Progress> {
   const accepted = run.kindOf(intent.kind).accept(answer, intent.request, intent.preimage);
-  // The answer to an earlier send of this same intent is as old as that one.
-  if (intent.verb === 'create' && (!answer.replayed || intent.sends > 1))
-    await supersede(run, intent, accepted.id);
+  if (intent.verb === 'create' && accepted.id !== undefined && !answer.replayed)
+    await giveOn(run, intent, accepted.id);
   if (!answer.replayed) await lift(run.deps, { ...intent, spend: spendOf(run, intent) });
   if (intent.kind === 'server' && intent.verb === 'create')
     run.openSince.set(intent.key, run.deps.clock.monotonic());
   if (breach !== undefined) warn(run, intent.key, 'contract_breach', `${intent.request.name}: ${breach}`);
-  const replay = answer.replayed && intent.sends === 1 ? { replay: true } : {};
+  // It may answer an earlier send of this intent, or one that this state never knew.
+  const replay = answer.replayed ? { replay: true, ...(intent.ambiguous ? { own: true } : {}) } : {};
   run.stopwatch.mark(intent.id, 'accepted');
   return goOn(run, intent, {
     phase: 'accepted',
@@ -248,38 +256,6 @@ async function accept(
       ? { why: 'no_task', clear: ['notSeenAt'] }
       : { clear: ['why', 'notSeenAt'] }),
   });
-}
-
-/**
- * What the API gives out as new was another's before: that one is gone. A name that was asked
- * for is not given out. @assumption A17 @assumption A51
- */
-async function supersede(run: Run, intent: Intent, id: string | undefined): Promise<void> {
-  const { key, kind, parentId, request } = intent;
-  const { name } = (request.body ?? {}) as { readonly name?: unknown };
-  if (id === undefined || id === name) return;
-  const bound = ownerOf(run, { ...intent, id });
-  if (bound !== undefined && (await wasSentBefore(run, bound, intent))) {
-    run.superseded.set(bound.key, key);
-    await run.change(released(run, bound.key, `its id ${id} was given to ${key}`));
-  }
-  const open = [...run.intents.values()].find(
-    (each) =>
-      each.key !== key &&
-      each.kind === kind &&
-      each.parentId === parentId &&
-      each.verb === 'create' &&
-      each.firstSentAt <= intent.firstSentAt &&
-      each.resourceId === id,
-  );
-  if (open !== undefined) await run.update(open, { clear: ['resourceId'] });
-}
-
-/** What was asked for later has the id by now; what nobody asked for was there before. */
-async function wasSentBefore(run: Run, { key, id }: Binding, intent: Intent): Promise<boolean> {
-  const past = await run.deps.store.intents({ key, limit: 20 });
-  const made = past.find(({ verb, resourceId }) => verb === 'create' && resourceId === id);
-  return made === undefined || made.firstSentAt <= intent.firstSentAt;
 }
 
 async function refused(
@@ -353,4 +329,10 @@ function endWithServer(run: Run, intent: Intent): Promise<Progress> {
   if (run.kindOf(intent.kind).billed && intent.phase !== 'waiting')
     return block(run, intent, 'outcome_unknown', `${reason}, and with it every way to see what was made`);
   return close(run, intent, 'absent', reason);
+}
+
+/** What it made is gone, beyond doubt, and is made again under a key of its own. */
+function endGivenOn(run: Run, intent: Intent, heir: string): Promise<Progress> {
+  const gone = { type: 'next_incarnation', key: intent.key } as const;
+  return close(run, intent, 'absent', `the id of what it made was given to ${heir}`, { changes: [gone] });
 }

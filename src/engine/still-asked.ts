@@ -45,7 +45,7 @@ export function stillAsked(
 export async function boughtMeanwhile(
   run: Run,
   world: World,
-  { key, verb, replacement }: Operation,
+  { key, verb, replacement }: Pick<Operation, 'key' | 'verb' | 'replacement'>,
 ): Promise<NotAsked | { readonly now: 'again'; readonly afterMs: number } | undefined> {
   const subject = world.subjects.get(key);
   if (verb !== 'create' || replacement !== undefined || subject === undefined) return undefined;

@@ -174,15 +174,14 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
   },
 };
 
-/** @assumption A24 */
+/** What only may be ours is not judged by how it is. @assumption A24 */
 function judge(live: Iso, certain: boolean) {
+  if (!certain) return { verdict: 'done', id: live.id, certain } as const;
   switch (live.download) {
     case 'failed':
       return { verdict: 'failed', id: live.id, detail: live.reason ?? 'the API gives no reason' } as const;
     case 'pending':
-      return certain
-        ? ({ verdict: 'pending', id: live.id } as const)
-        : ({ verdict: 'done', id: live.id, certain } as const);
+      return { verdict: 'pending', id: live.id } as const;
     case 'ready':
     case 'unknown':
       return { verdict: 'done', id: live.id, certain } as const;

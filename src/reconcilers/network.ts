@@ -179,7 +179,9 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         candidates: matches.map(({ id }) => String(id)),
       };
     }
-    return { verdict: 'done', id: String(match.id), certain: intent.resourceId !== undefined };
+    // The list is where the document says to learn it, once its task is through. @source API §3.5
+    const told = intent.phase === 'accepted' && intent.why !== 'task_failed';
+    return { verdict: 'done', id: String(match.id), certain: told || intent.resourceId !== undefined };
   },
 
   bind({ subject, request, world, id }) {

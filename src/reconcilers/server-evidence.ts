@@ -19,7 +19,7 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
       return { verdict: 'not_done', strays: strayAddresses(intent, ips, known) } as const;
     // Its address is billed and has to be bound with it, so a list that does not show it yet is no end;
     // and where no task told of an end, neither is a server without its card. @assumption A28 @assumption A34
-    if (isReplayOfAnother(intent, addresses, await read.servers?.())) return { verdict: 'not_done' } as const;
+    if (isAnother(intent, addresses, await read.servers?.())) return { verdict: 'not_done' } as const;
     const carded = intent.taskId !== undefined || cards?.some((card) => card.public);
     return asksForAddress(intent) && (addresses.length === 0 || !carded)
       ? ({ verdict: 'pending', id: intent.resourceId, facts: { addresses } } as const)
@@ -52,15 +52,15 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
   return short ?? ({ verdict: 'not_done' } as const);
 }
 
-/** The answer to an old write: its id may be somebody else's by now. @assumption A17 */
-function isReplayOfAnother(
+/** The id that was answered may be somebody else's by now. @assumption A17 */
+function isAnother(
   { facts, request, resourceId }: Intent,
   held: readonly { readonly address: string }[],
   listed: readonly Server[] | undefined,
 ): boolean {
-  if (member(facts, 'replay') !== true) return false;
   const told = member(facts, 'ipv4');
   if (typeof told === 'string' && held.length > 0) return !held.some(({ address }) => address === told);
+  if (member(facts, 'replay') !== true) return false;
   const shown = listed?.find(({ id }) => String(id) === resourceId);
   return shown !== undefined && shown.name.trim() !== member(request.body, 'name');
 }

@@ -274,6 +274,37 @@ describe('engine: what another copy of the state buys', () => {
     expect(codes(report.plan)['servers.db']).toBe(code);
   });
 
+  test('while a purchase waits for capacity is not bought again', async () => {
+    const played = rig();
+    await played.apply(head);
+    const laptop = played.engine;
+    const ci = await copied(played);
+    const gpu =
+      'servers:\n  gpu: {server_type: gpu-fixed, gpu_package: l40s-1, image: ubuntu-24.04, public_ipv4: {new: true}}\n';
+    const capacity = (free: number) =>
+      played.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: free });
+    capacity(0);
+    const halt = new AbortController();
+    void played.clock.sleep(hour / 6).then(() => halt.abort(new Error('interrupted')));
+    await played.apply(head + gpu, { halt: halt.signal });
+    // The edit ends the attempt that waits, so that the next one has another key than the other copy's first.
+    const edited = load(head + gpu.replace('public_ipv4', 'keep_ip: true, public_ipv4'));
+    const other = played.restart(ci);
+
+    const [report] = await played.clock.run(
+      Promise.all([
+        laptop.apply(edited, { approve: async () => true }),
+        played.clock.sleep(2 * hour).then(() => {
+          capacity(2);
+          return other.apply(edited, { approve: async () => true });
+        }),
+      ]),
+    );
+
+    expect(count(played)).toEqual([1, 1]);
+    expect(codes(report.plan)).toEqual({ 'servers.gpu': 'unmanaged_resources' });
+  });
+
   test('what the run itself attaches is no sign of it', async () => {
     const played = rig({ emulator: { readings: { defaultNetworkCard: true } } });
     const more = ['one', 'two', 'three'].map((name) => `  ${name}: {${size}, network_interfaces: [a]}\n`);

@@ -167,8 +167,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'adopted by difference without exclusive',
     file: evidence,
-    find: 'if (evidence.certain || run.desired.settings.exclusive) return settled',
-    replace: 'if (evidence.certain || run.desired) return settled',
+    find: 'return certain || desired.settings.exclusive;',
+    replace: 'return certain || !desired.settings.exclusive;',
   },
   {
     name: 'the address of a server is left when the server goes',
