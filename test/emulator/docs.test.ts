@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { loadFaults } from '../../src/emulator/faults-file.ts';
+import { startEmulator } from '../../src/emulator/http-server.ts';
 import { allRoutes } from '../../src/emulator/pipeline.ts';
 import { DEFAULT_PROFILE, KNOWN_OPERATIONS, loadProfile } from '../../src/emulator/profile.ts';
 
@@ -15,6 +16,30 @@ describe('docs/emulator.md', () => {
         .map(({ name }) => name)
         .sort(),
     );
+  });
+
+  test('shows requests to the API that are answered as they stand', async () => {
+    const { baseUrl, emulator, projects, close } = await startEmulator({ seed: '1', speed: 60 });
+    const [, section = ''] = /## Use it with curl\n([\s\S]*?)\n## /.exec(text) ?? [];
+    const calls = [
+      ...section.matchAll(/^curl .*\$EMULATOR\/v1\/\S+$|^curl [^$]*"\$AUTH"[^$]*\$EMULATOR\/v1\/\S+$/gm),
+    ];
+    expect(calls).toHaveLength(section.match(/^curl .*"\$AUTH"/gm)?.length ?? 0);
+    for (const [call] of calls) {
+      const method = /-X (\w+)/.exec(call)?.[1] ?? 'GET';
+      const body = /--json '([^']*)'/.exec(call)?.[1];
+      const answer = await fetch(baseUrl + (/\/v1(\/\S+)$/.exec(call)?.[1] ?? ''), {
+        method,
+        headers: {
+          authorization: `Bearer ${projects[0]?.tokens.readWrite}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(body === undefined ? {} : { body }),
+      });
+      expect([call, answer.status < 300 ? 'good' : await answer.text()]).toEqual([call, 'good']);
+      emulator.mutate({ do: 'forward_clock', ms: 120_000 });
+    }
+    await close();
   });
 
   test('shows a faults file that loads', () => {
