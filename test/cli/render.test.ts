@@ -1,6 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { planMermaid, planSvg } from '../../src/cli/render/plan-graph.ts';
+import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { markdownLimit, planMarkdown } from '../../src/cli/render/plan-markdown.ts';
 import { planText } from '../../src/cli/render/plan-text.ts';
 import { endLine } from '../../src/cli/render/progress.ts';
@@ -260,6 +262,49 @@ describe('what a plan and a run say of live things', () => {
     expect(planMarkdown(less)).toContain(
       `- **deletes** \`ips.b\` (\`${ip?.id}\`, \`${ip?.identity.address}\`)`,
     );
+  });
+
+  test('pictures draw a replacement as one, with what is lost, and what is blocked or adopted', async () => {
+    const world = rig();
+    await world.apply(spec(1));
+    world.emulator.mutate({ do: 'add_network', name: 'mine', cidr: '10.9.0.0/24' });
+    const cards =
+      'networks:\n  mine: {cidr: 10.9.0.0/24}\n  default: {id: 31, managed: false}\n  new: {cidr: 10.8.0.0/24}\n';
+    const more = `${cards}${spec(2).trimEnd().slice(0, -1)}, network_interfaces: [new], firewall: {enabled: true, policy_in: drop, rules: []}}\n`;
+    const plan = await world.plan(more);
+    const mermaid = planMermaid(plan);
+    expect(mermaid.match(/servers\.web(?!\.)/g)).toHaveLength(1);
+    expect(mermaid).toContain('± servers.web<br/>lost: all that is on its disks');
+    expect(mermaid).toMatch(/"! create networks\.mine<br\/>name_exists"\]:::blocked/);
+    const svg = planSvg(plan);
+    expect(svg).toContain(`>${'± servers.web'}</text>`);
+    expect(svg).toContain('stroke-dasharray="4 3"');
+    expect(svg).toContain(summaryLine(plan));
+  });
+
+  test('a long line goes between the boxes that it passes, and a long label ends within its own', () => {
+    const operation = (name: string, needs: string[]) => ({
+      id: `create:${name}`,
+      key: name,
+      kind: 'server',
+      verb: 'create',
+      changes: [],
+      needs,
+      spend: 'adds',
+      risk: 'billed',
+    });
+    const long = `servers.${'w'.repeat(90)}`;
+    const operations = [
+      operation('networks.a', []),
+      operation(long, ['create:networks.a']),
+      operation('servers.b', [`create:${long}`, 'create:networks.a']),
+    ];
+    const svg = planSvg({ ...plan, operations, blocked: [] } as unknown as Plan);
+    const [, y, width] = /<rect x="\d+" y="(\d+)" width="(\d+)"/.exec(svg) ?? [];
+    const lane = / L\d+ (\d+)/.exec(svg)?.[1];
+    expect(Number(lane)).toBeLessThan(Number(y));
+    const letters = /x="\d+" y="\d+">(\+ servers\.w+…)</.exec(svg)?.[1]?.length ?? Number.NaN;
+    expect(letters * 7.6).toBeLessThan(Number(width));
   });
 
   test('what is adopted is told once, with what it is', async () => {
