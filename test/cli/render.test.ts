@@ -123,7 +123,7 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
     expect(text).toContain(
       '#### Warnings\n\n- `servers.web-1.public_ipv4`: keep\\_ip: 203.0.113.7 stays (`released`)',
     );
-    expect(text).toContain(`Looked at ${plan.observed_at}`);
+    expect(text).toContain('Looked at 2026-01-01 00:00:00 UTC, ');
     expect(planText(told, plainPaint)).toContain('→ its address changes: the new server gets another one');
   });
 

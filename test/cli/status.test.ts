@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { statusText } from '../../src/cli/render/status-text.ts';
 import { type StatusFacts, statusOf } from '../../src/cli/status.ts';
 import { plainPaint } from '../../src/cli/terminal.ts';
+import { folderWith, inProcess, oneNetwork } from './run.ts';
 
 const binding = (key: string, kind: string, id: string, more: object = {}) => ({
   key,
@@ -111,6 +112,15 @@ describe('status', () => {
     const warnings = [{ code: 'drift', key: 'servers.a', message: '' }];
     const drifting = view({ plan: { ...summary, warnings } });
     expect(drifting).toMatchObject({ converged: false, resources: [{ standing: 'differs' }] });
+  });
+
+  test('says whose clock its times are of, where that runs ahead of the wall’s', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    await inProcess(['apply', '--yes', '--emulator'], { cwd });
+    const { stdout } = await inProcess(['status', '--emulator'], { cwd });
+    expect(stdout).toMatch(
+      /Looked at the API 2.* UTC by its clock, 60 times faster, which all times here are of\n/,
+    );
   });
 
   test('for a person ends with what to do', () => {

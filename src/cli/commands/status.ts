@@ -27,6 +27,8 @@ interface Live {
   readonly plan?: Plan;
   readonly ips: readonly Ip[];
   readonly at: number;
+  /** How many times faster than real time the clock behind every time told runs. */
+  readonly timeScale: number;
 }
 
 /** What is managed and how it stands: from the state, and from the API where it can be reached. */
@@ -43,10 +45,11 @@ export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
     ...(typeof live === 'string' ? { offline: live } : live),
   };
   const view = statusOf(facts);
+  const timeScale = typeof live === 'string' ? 1 : live.timeScale;
   io.stdout.write(
     flags.format === 'json'
       ? `${JSON.stringify(view, null, 2)}\n`
-      : carrying(flags)(statusText(view, paintFor(io.stdout))),
+      : carrying(flags)(statusText(view, paintFor(io.stdout), timeScale)),
   );
   return flags.detailedExitcode === true ? detailed(view) : exitCodes.done;
 }
@@ -113,7 +116,7 @@ async function lookLive(
     }
     const ips = await session.reads.ips();
     const plan = desired === undefined ? {} : { plan: await session.engine.plan(desired) };
-    return { ips, at: session.clock.now(), ...plan };
+    return { ips, at: session.clock.now(), timeScale: session.timeScale, ...plan };
   } catch (error) {
     if (error instanceof TooSlow) return `the API did not answer in ${patienceMs / 1000} s`;
     if (error instanceof TransportError) return `the API cannot be reached (${error.code})`;

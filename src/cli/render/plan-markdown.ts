@@ -1,3 +1,4 @@
+import { moment } from '../../core/moment.ts';
 import type { Plan } from '../../core/plan.ts';
 import { printable } from '../terminal.ts';
 import { consequences, liveOf } from './consequences.ts';
@@ -49,7 +50,7 @@ export function planMarkdown(plan: Plan): string {
       : [`- ${inline(operation.key)}: ${consequences(operation, plan).map(escaped).join('; ')}`],
   );
   const head = [title, `**${escaped(summaryLine(plan))}**`];
-  const foot = `<sub>Looked at ${escaped(plan.observed_at)}, ${inline(plan.digest)}</sub>`;
+  const foot = `<sub>Looked at ${moment(Date.parse(plan.observed_at))}, ${inline(plan.digest)}</sub>`;
   const page = new Page(markdownLimit - [...head, foot].join('\n\n').length - noteRoom);
   // It is short, and nothing that is long shall push it out.
   const money = page.section('Cost and effort', costs);

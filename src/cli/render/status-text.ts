@@ -13,8 +13,8 @@ const looks: Readonly<Record<Standing, readonly [Style, string]>> = {
   unknown: ['dim', 'as recorded'],
 };
 
-/** The status for a person. */
-export function statusText(view: StatusView, paint: Paint): string {
+/** The status for a person. With a `timeScale`, its times are those of a clock that runs ahead of the wall's. */
+export function statusText(view: StatusView, paint: Paint, timeScale = 1): string {
   const { state, resources, missing, in_flight: inFlight, blocked, idle, billed } = view;
   const project = view.project_id === null ? 'No project yet' : `Project ${view.project_id}`;
   const recorded = state.exists
@@ -24,7 +24,7 @@ export function statusText(view: StatusView, paint: Paint): string {
   const seen =
     view.observed_at === null
       ? paint('yellow', `From the state alone: ${printable(view.offline ?? 'the API was not looked at')}`)
-      : `Looked at the API ${at(view.observed_at)}`;
+      : `Looked at the API ${at(view.observed_at)}${timeScale === 1 ? '' : ` by its clock, ${timeScale} times faster, which all times here are of`}`;
   return [
     paint('bold', project),
     paint('dim', printable(recorded)),
