@@ -64,6 +64,7 @@ export const planSchema = z
       adopt: count,
       blocked: count,
       unchanged: count,
+      unseen: count.optional().describe('Servers of which no read shows all that the file says.'),
     }),
     operations: z.array(operation),
     blocked: z

@@ -3,6 +3,15 @@ const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h:
 /** A duration as people write it: `90m`, `24h`, `1h30m`, `7d`. */
 export const durationPattern = /^(\d+(ms|[smhd]))+$/;
 
+/** As people write it: `24h` is a day, and longer ones are in days where these are whole. */
+export function writtenDuration(ms: number): string {
+  const unit = (['d', 'h', 'm', 's'] as const).find((each) => {
+    const size = unitMs[each] ?? 1;
+    return ms % size === 0 && (each !== 'd' || ms > size);
+  });
+  return unit === undefined ? `${ms}ms` : `${ms / (unitMs[unit] ?? 1)}${unit}`;
+}
+
 /** Milliseconds, or `undefined` where the text is no duration. */
 export function parseDuration(text: string): number | undefined {
   if (!durationPattern.test(text)) return undefined;

@@ -233,6 +233,9 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   /** What it costs a month as it is now; nothing where it is not there, or costs nothing. */
   priceNow?(subject: Subject<Value>, observed: Observed | undefined, world: World): Price | undefined;
 
+  /** Declared fields that no read shows, of what this state did not make: there the file is believed. */
+  unseen?(subject: Subject<Value>, observed: Observed | undefined): readonly string[];
+
   /** What holds on to it, and so has to be deleted before it can be. */
   heldBy?(subject: Subject<Value>, world: World): readonly ResourceKey[];
 

@@ -98,6 +98,8 @@ export interface Summary {
   readonly adopt: number;
   readonly blocked: number;
   readonly unchanged: number;
+  /** Servers of which no read shows all that the file says; left out where there are none. */
+  readonly unseen?: number;
 }
 
 /** A plan is a value, and its JSON form is public. */

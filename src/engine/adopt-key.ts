@@ -38,7 +38,8 @@ export async function adoptKey(
     );
   }
   refuseMalformed(subject.kind, id);
-  if (!(await isLive(run, key, id))) {
+  const live = await seen(run, key, id);
+  if (live === undefined) {
     throw new ConfigError(`The project has no ${subject.kind.replaceAll('_', ' ')} ${id}.`);
   }
   await deps.store.claimProject(desired.projectId);
@@ -58,6 +59,7 @@ export async function adoptKey(
     `${key} is bound to ${id}.`,
     ...doubtsOf(run, subject, id),
     ...(before === undefined ? [] : [stays(run, before), theirs]),
+    believed(run, { ...subject, binding }, live),
   ].join('');
 }
 
@@ -132,10 +134,16 @@ export function takenFrom(
   return released(run, owner.key, `its id ${id} is another resource's now`);
 }
 
-/** Looks as if the key were bound to the id already. */
-async function isLive(run: Run, key: ResourceKey, id: string): Promise<boolean> {
+/** What the entry says of it, and no read shows. */
+function believed(run: Run, subject: Subject, live: unknown): string {
+  const fields = run.kindOf(subject.kind).unseen?.(subject, live) ?? [];
+  return fields.length === 0 ? '' : ` No read shows whether it has ${fields.join(', ')} as the file says.`;
+}
+
+/** What a look as if the key were bound to the id already finds; nothing where it is not there. */
+async function seen(run: Run, key: ResourceKey, id: string): Promise<unknown> {
   const subject = run.world.subjects.get(key);
-  if (subject === undefined) return false;
+  if (subject === undefined) return undefined;
   const parentId = subject.parent === undefined ? undefined : run.world.idOf(subject.parent);
   const supposed: Binding = {
     key,
@@ -157,7 +165,8 @@ async function isLive(run: Run, key: ResourceKey, id: string): Promise<boolean> 
     read,
     catalogueRead: read,
   });
-  return (world.observed.get(key) as { readonly id?: string } | undefined)?.id === id;
+  const found = world.observed.get(key) as { readonly id?: string } | undefined;
+  return found?.id === id ? found : undefined;
 }
 
 /** @source API §2: integers are identifiers unless stated otherwise */

@@ -167,7 +167,7 @@ function assemble(input: PlanInput, parts: Parts): Plan {
     project: { id: project.id, name: project.name, status: project.status },
     observed_at: new Date(input.now).toISOString(),
     digest: digestOfPlan(input, parts),
-    summary: summarise(parts),
+    summary: summarise(parts, input.world),
     operations,
     blocked,
     warnings,
@@ -304,8 +304,13 @@ export function counts(operations: readonly Operation[]) {
   };
 }
 
-function summarise({ operations, blocked, drafts, concerned }: Parts): Summary {
+function summarise({ operations, blocked, drafts, concerned }: Parts, { observed }: World): Summary {
+  const unseen = drafts.filter(
+    ({ subject, kind }) =>
+      observed.has(subject.key) && (kind.unseen?.(subject, observed.get(subject.key)) ?? []).length > 0,
+  ).length;
   return {
+    ...(unseen === 0 ? {} : { unseen }),
     ...counts(operations),
     blocked: blocked.length,
     // An address that comes with its server is no step of its own, and not there before that.

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { durationPattern, parseDuration } from '../core/duration.ts';
+import { durationPattern, parseDuration, writtenDuration } from '../core/duration.ts';
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price, ResourceKind, Subject, World } from '../core/kind.ts';
@@ -7,7 +7,7 @@ import type { Backup, BackupPolicy, ServerId } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
 import { takenAt } from './backup-age.ts';
 import { copyOf, diffCopy, isCopy, keptWarnings, makesRoom } from './backup-copies.ts';
-import { idIn, recordedIds, unchanged } from './existence.ts';
+import { fromNothing, idIn, recordedIds, unchanged } from './existence.ts';
 import { packageOf } from './gpu-package.ts';
 import { observeInside, serverOf } from './inside-server.ts';
 
@@ -153,9 +153,10 @@ function diffNewest(
   world: World,
 ): Diff {
   if (desired === undefined || !desired.managed) return unchanged;
-  const wanted = { path: 'max_age', from: null, to: `${desired.value.max_age / 1000}s` };
+  const { max_age, keep } = desired.value;
+  const wanted = fromNothing({ max_age: writtenDuration(max_age), keep });
   const price = priceOf(parent, observed?.backups ?? [], world);
-  if (observed === undefined) return { verdict: { verdict: 'create', changes: [wanted] }, price };
+  if (observed === undefined) return { verdict: { verdict: 'create', changes: wanted }, price };
   const last = newest(observed.backups);
   const doubt = inDoubt(observed.backups, desired.value.max_age, world.apiNow);
   const ageMs = last === undefined ? undefined : world.apiNow - takenAt(last);

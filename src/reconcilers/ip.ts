@@ -13,6 +13,7 @@ import {
   toNothing,
   unchanged,
 } from './existence.ts';
+import { ownAddress } from './own-address.ts';
 import { priceOfAddress } from './prices.ts';
 import { cutShortIps } from './whole-list.ts';
 
@@ -223,22 +224,12 @@ function staysWith({ address }: Ip, why: string): Diff {
   };
 }
 
-/**
- * The one address of a server whose entry says `{new: true}` is that server's own, adopted or
- * not seen at first; but not where the server was asked for with another one.
- */
 function diffUnbound({ parent, desired }: Subject<IpEntry>, world: World): Diff {
   const server = parent === undefined ? undefined : world.subjects.get(parent);
-  const wanted = member(server?.desired?.value, 'public_ipv4');
-  const id = server?.binding?.id ?? server?.desired?.id;
-  if (desired === undefined || id === undefined || member(wanted, 'new') !== true) return unchanged;
-  const asked = member(server?.binding?.applied, 'body');
-  if (asked != null && member(member(asked, 'public_ipv4'), 'new') !== true) return unchanged;
-  const [own, another] = world.ipsOf(id).filter((each) => world.keyOf('ip', String(each.id)) === undefined);
-  if (own === undefined || another !== undefined) return unchanged;
-  return {
-    verdict: { verdict: 'adopt', target: String(own.id), reason: `server ${id} came with ${own.address}` },
-  };
+  const own = desired && server && ownAddress(server, world);
+  if (own === undefined) return unchanged;
+  const reason = `server ${own.server_id} came with ${own.address}`;
+  return { verdict: { verdict: 'adopt', target: String(own.id), reason } };
 }
 
 function diffBesideServer(subject: Subject<IpEntry>, live: Ip): Diff {

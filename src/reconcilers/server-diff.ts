@@ -1,7 +1,9 @@
+import equal from 'fast-deep-equal';
 import { childKey, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change, Verb, Warning } from '../core/plan.ts';
 import { blocked, fromNothing, incomplete, member, renaming, toNothing, unchanged } from './existence.ts';
+import { ownAddress } from './own-address.ts';
 import type { ServerObserved } from './server.ts';
 import { addressAlongside, addressOf, addressProblem } from './server-address.ts';
 import { diffFields, madeOf, type Problem, priceApplied, resolveBody } from './server-body.ts';
@@ -33,7 +35,19 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
     price: resolved.price,
     ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
     ...addressAlongside(subject.key, entry, world),
+    consequences: standsOpen(subject, entry, world),
   };
+}
+
+/** Nothing filters what comes in where the file says nothing of it. @source API §4: a new server's firewall is disabled */
+function standsOpen({ key }: Subject, entry: ServerEntry, world: World): Warning[] {
+  const filtered = world
+    .childrenOf(key)
+    .some(({ kind, desired }) => kind === 'firewall' && desired !== undefined);
+  if (entry.public_ipv4 === undefined || filtered) return [];
+  const message =
+    'it gets a public address and has no `firewall` in the file: all its ports are open to everybody';
+  return [{ code: 'no_firewall', key, message }];
 }
 
 function impossible(verb: Verb, { code, reason, resolve }: Problem): Diff {
@@ -51,9 +65,10 @@ export function diffLive(
     ...surplusCards(subject, live, world),
     ...misattached(subject, entry, live, world),
     ...unasked(subject, live, world),
-    ...unchecked(subject, entry, live),
   ];
   const applied = subject.binding?.applied ?? null;
+  if (unseen(subject, live).some((field) => !equal(member(member(applied, 'entry'), field), entry[field])))
+    warnings.push(...unchecked(subject, live));
   const { asked, along } = diffName(subject);
   const { changes, notes } = diffFields(entry, applied, world);
   const fields = [...asked, ...changes];
@@ -204,21 +219,27 @@ function backupsLeft({ profile }: World): string {
 }
 
 /** No documented read shows what a server was made of: of one that was adopted, the file is believed. */
-export function unchecked(
-  { key, binding }: Subject,
-  entry: ServerEntry,
-  { id, shown }: ServerObserved,
-): Warning[] {
-  const fields = madeOf(entry);
-  if (shown !== undefined || fields.length === 0 || member(binding?.applied, 'body') != null) return [];
-  const message = `nothing shows whether server ${id}, which this state did not make, has ${fields.join(', ')} as the file says; read_server in the API profile shows sizes, and an entry with \`id:\` may leave these out`;
-  return [{ code: 'server_unchecked', key, message }];
+export function unseen(
+  { desired, binding }: Subject<ServerEntry>,
+  live: ServerObserved | undefined,
+): ReturnType<typeof madeOf> {
+  const ours = member(binding?.applied, 'body') != null;
+  return desired === undefined || live?.shown !== undefined || ours ? [] : madeOf(desired.value);
+}
+
+/** Told when it is adopted, and where the file says something of it that it did not say then. */
+export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): Warning[] {
+  const fields = unseen(subject, live);
+  if (fields.length === 0) return [];
+  const message = `nothing shows whether server ${live.id}, which this state did not make, has ${fields.join(', ')} as the file says; read_server in the API profile shows sizes, and an entry with \`id:\` may leave these out`;
+  return [{ code: 'server_unchecked', key: subject.key, message }];
 }
 
 /** An address that came with the server though nothing asked for it is billed, so it is told. @assumption A22 */
 function unasked(subject: Subject<ServerEntry>, live: ServerObserved, world: World): Warning[] {
+  const own = ownAddress(subject, world);
   return live.addresses
-    .filter(({ id }) => world.keyOf('ip', String(id)) === undefined)
+    .filter(({ id }) => world.keyOf('ip', String(id)) === undefined && id !== own?.id)
     .map(({ id, address }) => ({
       code: 'address_not_as_declared',
       key: subject.key,

@@ -7,7 +7,7 @@ import { grouped } from '../core/world.ts';
 import { diffExistence, idIn, member, recordedIds, unchanged } from './existence.ts';
 import { claimSequence, sentAddress } from './server-address.ts';
 import { isEdited, priceApplied, resolveBody } from './server-body.ts';
-import { diffCreate, diffLeaving, diffLive, neededToCreate, unchecked } from './server-diff.ts';
+import { diffCreate, diffLeaving, diffLive, neededToCreate, unchecked, unseen } from './server-diff.ts';
 import { checkSizing, type ServerEntry, serverSchema } from './server-entry.ts';
 import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './server-evidence.ts';
 import { rebound, resizeRequest } from './server-resize.ts';
@@ -63,12 +63,14 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     );
     const { desired } = subject;
     if (shared?.verdict.verdict === 'adopt' && live !== undefined && desired !== undefined)
-      return { ...shared, warnings: unchecked(subject, desired.value, live) };
+      return { ...shared, warnings: unchecked(subject, live) };
     if (shared !== undefined) return shared;
     if (desired === undefined) return live === undefined ? unchanged : diffLeaving(subject, live, world);
     if (live === undefined) return diffCreate(subject, desired.value, world);
     return sureOfIdentity(subject, live, diffLive(subject, desired.value, live, world));
   },
+
+  unseen,
 
   priceNow: (subject, observed, world) => (isAlive(observed) ? priceApplied(subject, world) : undefined),
 

@@ -57,7 +57,8 @@ describe('engine: a state that is behind the project', () => {
     await adopt('ips.spare', String(free?.id));
     expect((await played.apply(spec)).outcome).toBe('converged');
     expect(count(played)).toEqual([1, 2]);
-    expect((await played.plan(spec)).warnings.map(({ code }) => code)).toEqual(['server_unchecked']);
+    const { warnings, summary } = await played.plan(spec);
+    expect([warnings, summary.unseen]).toEqual([[], 1]);
   });
 
   test('an old copy within the day, and the key of the first choice was free', async () => {
@@ -152,7 +153,7 @@ describe('engine: what somebody else makes', () => {
     played.emulator.mutate({ do: 'add_ip' });
 
     expect(first.warnings.map(({ message }) => message).join()).toContain('server 2001');
-    expect([next.warnings, next.blocked]).toEqual([[], []]);
+    expect([next.warnings.map(({ code }) => code), next.blocked]).toEqual([['no_firewall'], []]);
     expect(codes(await played.plan(`${head}${web}ips:\n  one: {}\n`))).toEqual({
       'ips.one': 'unmanaged_resources',
     });

@@ -12,6 +12,19 @@ const file = (more: string) => `servers: {web: {${sliders}, ${more}}}\n`;
 const daily = file('backup: {max_age: 24h}');
 
 describe('reconcilers/backup', () => {
+  test('is shown as the file writes it', async () => {
+    const shown = async (entry: string) =>
+      (await rig().plan(file(`backup: {${entry}}`))).operations.find(({ kind }) => kind === 'backup')
+        ?.changes;
+    expect(await shown('max_age: 24h, keep: 3')).toEqual([
+      { path: 'max_age', from: null, to: '24h' },
+      { path: 'keep', from: null, to: 3 },
+    ]);
+    expect(await shown('max_age: 7d')).toMatchObject([{ to: '7d' }]);
+    expect(await shown('max_age: 90m')).toMatchObject([{ to: '90m' }]);
+    expect(await shown('max_age: 36h')).toMatchObject([{ to: '36h' }]);
+  });
+
   test('is taken when the newest available one is older than max_age', async () => {
     const { apply, plan, clock, emulator } = rig();
     await apply(daily);

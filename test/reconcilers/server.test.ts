@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { summaryLine } from '../../src/cli/render/plan-groups.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
 import { load, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
@@ -246,6 +248,33 @@ servers:
     expect((await plan(entry(`, ${sliders}`))).warnings).toMatchObject([
       { code: 'server_unchecked', message: expect.stringContaining('server_type, image, cores, memory_mb') },
     ]);
+  });
+
+  test('what no read shows is told at the adoption, and after it in the summary alone', async () => {
+    const { apply, plan, emulator, engine, clock } = rig();
+    const { id } = emulator.mutate({ do: 'add_server', name: 'old', public: true }) as { id: number };
+    const entry = `settings: {unmanaged: ignore}\nservers: {old: {${sliders}, public_ipv4: {new: true}}}\n`;
+
+    const said = await clock.run(engine.adopt(load(entry), 'servers.old' as ResourceKey, String(id)));
+    expect(said).toContain('No read shows whether it has server_type, image, cores, memory_mb, disk_gb');
+    const { operations, warnings } = await plan(entry);
+    expect(operations.map((each) => each.id)).toEqual(['adopt:servers.old.public_ipv4']);
+    expect(warnings, 'its address is its own').toEqual([]);
+    await apply(entry);
+    expect(await plan(entry)).toMatchObject({ warnings: [], summary: { unseen: 1 } });
+    expect(summaryLine(await plan(entry))).toContain('as the file says, as far as it can be seen');
+  });
+
+  test('a new one with a public address and no firewall in the file is told, once', async () => {
+    const { apply, plan } = rig();
+    const entry = (more: string) => `servers: {one: {${sliders}${more}}}\n`;
+    expect(warningsOf(await plan(entry(', public_ipv4: {new: true}')))).toEqual(['no_firewall']);
+    expect(warningsOf(await plan(entry('')))).toEqual([]);
+    expect(warningsOf(await plan(entry(', public_ipv4: {new: true}, firewall: {enabled: false}')))).toEqual(
+      [],
+    );
+    await apply(entry(', public_ipv4: {new: true}'));
+    expect(warningsOf(await plan(entry(', public_ipv4: {new: true}')))).toEqual([]);
   });
 
   test('one that a cap holds back leaves what is in it as it is', async () => {

@@ -115,6 +115,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   name_exists: ['something has that name and is not of this file', '`vdcsync adopt` it'],
   network_in_use: ['servers are on the network', 'take them off it, or delete them first'],
   no_gpu_capacity: ['no host had the cards free for a day', 'name further packages, or wait'],
+  no_firewall: [
+    'a new server has a public address, and no `firewall` in its entry',
+    'write one, or `firewall: {enabled: false}` if it is to stand open',
+  ],
   not_found: ['what the file names by id or name does not exist', 'correct the entry'],
   not_there: [
     'the API accepted it, and its reads do not show it',

@@ -63,9 +63,7 @@ export function summaryLine(plan: Plan): string {
     }
     if (plan.warnings.some(({ code }) => code === 'left_out'))
       return `Nothing to do in the part of project ${project.id} that was asked for.`;
-    const seen = plan.warnings.some(({ code }) => code === 'server_unchecked')
-      ? ', as far as it can be seen'
-      : '';
+    const seen = summary.unseen === undefined ? '' : ', as far as it can be seen';
     return `Nothing to do: project ${project.id} is as the file says${seen} (${managed}).`;
   }
   const parts = (

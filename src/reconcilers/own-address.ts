@@ -1,0 +1,17 @@
+import type { Subject, World } from '../core/kind.ts';
+import type { Ip } from '../core/resources.ts';
+import { member } from './existence.ts';
+
+/**
+ * The one address of a server whose entry says `{new: true}` is that server's own, adopted or
+ * not seen at first; but not where the server was asked for with another one.
+ */
+export function ownAddress({ desired, binding }: Subject, world: World): Ip | undefined {
+  const id = binding?.id ?? desired?.id;
+  const wanted = member(desired?.value, 'public_ipv4');
+  if (id === undefined || member(wanted, 'new') !== true) return undefined;
+  const asked = member(binding?.applied, 'body');
+  if (asked != null && member(member(asked, 'public_ipv4'), 'new') !== true) return undefined;
+  const [own, another] = world.ipsOf(id).filter((each) => world.keyOf('ip', String(each.id)) === undefined);
+  return another === undefined ? own : undefined;
+}
