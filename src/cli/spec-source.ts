@@ -39,7 +39,10 @@ async function readSource(file: string, io: Io): Promise<Source> {
   if (file === '-') return { file: '<stdin>', text: await readAll(io.stdin) };
   const path = resolve(io.cwd, file);
   try {
-    if (statSync(path).size > mostBytes) return unreadable(file, 'it is longer than 1 MiB');
+    const stats = statSync(path);
+    if (stats.isDirectory())
+      return unreadable(file, 'it is a folder, which run and validate take; name one file of it');
+    if (stats.size > mostBytes) return unreadable(file, 'it is longer than 1 MiB');
     return { file, text: decode(readFileSync(path), file) };
   } catch (error) {
     if (error instanceof SpecError) throw error;

@@ -114,6 +114,11 @@ describe('cli: wrong usage', () => {
     expect(json).toMatchObject({ valid: false, project_id: null, resources: 2 });
     expect(json.errors).toHaveLength(1);
     expect((await inProcess(['validate', '-f', 'fleet', '-f', 'fleet/a.yaml'], { cwd })).code).toBe(64);
+    const plan = await inProcess(['plan', '--emulator', '-f', 'fleet'], { cwd });
+    expect([plan.code, plan.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^fleet:1:1: .* run and validate take; name one/),
+    ]);
   });
 
   test('help and version are no failure, and stand on standard output', async () => {
