@@ -76,7 +76,7 @@ export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<
   const left = () => drafts.filter((draft) => !objections.has(draft));
   const deletions = left().filter(countsAsDeletion).length + input.deletedBefore;
   const alongside = left().some((draft) => isDeletion(draft) && !countsAsDeletion(draft));
-  const counted = `${deletions} deletions in one run${alongside ? ', not counting an address that goes with its server,' : ''}`;
+  const counted = `${deletions === 1 ? '1 deletion' : `${deletions} deletions`} in one run${alongside ? ', not counting an address that goes with its server,' : ''}`;
   for (const draft of left()) add(draft, maxDeletions(draft, input, deletions, counted));
   const increase = Number(sumDecimals([input.increasedBefore ?? '0', mostDelta(left())]));
   for (const draft of left()) add(draft, maxIncrease(draft, input, increase));
@@ -278,7 +278,7 @@ function maxDeletions(
   return {
     verb: draft.diff.verdict.verdict === 'delete' ? 'delete' : 'update',
     code: 'max_deletions',
-    reason: `${counted} are more than settings.max_deletions (${world.settings.max_deletions}); ${toll(draft, world)}`,
+    reason: `${counted} ${deletions === 1 ? 'is' : 'are'} more than settings.max_deletions (${world.settings.max_deletions}); ${toll(draft, world)}`,
     resolve: destroy
       ? `vdcsync destroy --max-deletions ${deletions}`
       : `write \`settings: {max_deletions: ${deletions}}\` if this is meant`,

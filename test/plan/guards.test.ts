@@ -48,6 +48,13 @@ describe('plan/guards', () => {
     expect((await apply(`settings: {prune: true, max_deletions: 3}\n${left}`)).outcome).toBe('converged');
   });
 
+  test('max_deletions: one deletion is said as one', async () => {
+    const { apply, plan } = rig();
+    await apply(networks('a'));
+    const [blocked] = (await plan('settings: {prune: true, max_deletions: 0}\n')).blocked;
+    expect(blocked?.reason).toContain('1 deletion in one run is more than settings.max_deletions (0)');
+  });
+
   test('what a blocked deletion would leave billed is told with it', async () => {
     const { apply, plan, emulator } = rig();
     await apply(`servers: {web: {${sliders}, public_ipv4: {new: true}, backup: {max_age: 24h}}}\n`);
