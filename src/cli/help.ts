@@ -26,7 +26,10 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   export: [['vdcsync export --out vdcsync.yaml', 'take over a project that is there']],
   adopt: [['vdcsync adopt servers.web-1 2001', 'server 2001 is the one that the file calls web-1']],
   forget: [['vdcsync forget servers.old', 'it has left the file, and stays in the project']],
-  ignore: [['vdcsync ignore 2001 203.0.113.10', 'of another team: creating goes on beside them']],
+  ignore: [
+    ['vdcsync ignore 2001 203.0.113.10', 'of another team: creating goes on beside them'],
+    ['vdcsync ignore 2002', 'a server that is gone: the backups it left are deleted, or known'],
+  ],
   resolve: [
     ['vdcsync resolve servers.web-1 --adopt 2001', 'it was created, and is server 2001'],
     ['vdcsync resolve servers.web-1 --absent', 'it was not created: the next apply does'],

@@ -154,8 +154,16 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
       end(await forget(key, flags, io));
     });
 
-  withApi(command('ignore', "say of servers and addresses that they are somebody else's"))
-    .argument('<id...>', 'ids of servers, and addresses such as 203.0.113.10')
+  withApi(
+    command(
+      'ignore',
+      "say of servers and addresses that they are somebody else's, and of backups that they need not be told of",
+    ),
+  )
+    .argument(
+      '<id...>',
+      'ids of servers, also of one that is gone and left backups, and addresses such as 203.0.113.10',
+    )
     .addOption(textOrJson())
     .action(async (names: readonly string[], flags: AdoptFlags) => {
       const { ignore } = await import('./commands/settle.ts');

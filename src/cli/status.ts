@@ -3,6 +3,7 @@ import { parseKey } from '../core/keys.ts';
 import type { Blocked, MonthlyCost, Plan, Verb, Warning } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
+import type { LeftBackups } from '../engine/left-backups.ts';
 import { waysOut } from '../plan/open-writes.ts';
 import { tellsDifference } from './render/plan-groups.ts';
 
@@ -54,6 +55,13 @@ export interface StatusView {
   readonly monthly: MonthlyCost | null;
   /** Billed and of no use to anything now; null where the API was not looked at. */
   readonly idle: readonly Billed[] | null;
+  /** Of servers that are gone: billed, and shown by no documented read. From the state. */
+  readonly left_backups: readonly {
+    readonly server_id: string;
+    readonly key: ResourceKey;
+    readonly backups: readonly string[];
+    readonly since: string;
+  }[];
 }
 
 /** `since`: when this state first knew it to be so; null where it cannot tell. */
@@ -72,6 +80,7 @@ export interface StatusFacts {
   readonly intents: readonly Intent[];
   /** Writes that have ended, newest first. */
   readonly past?: readonly Intent[];
+  readonly left?: readonly LeftBackups[];
   readonly last: JournalEntry | undefined;
   readonly offline?: string;
   readonly plan?: Plan;
@@ -135,6 +144,12 @@ export function statusOf(facts: StatusFacts): StatusView {
         : ips
             .filter((ip) => ip.server_id === null)
             .map((ip) => ({ ...address(ip, facts), since: idleSince(ip, facts) })),
+    left_backups: (facts.left ?? []).map(({ server, key, backups, at: since }) => ({
+      server_id: server,
+      key,
+      backups,
+      since: time(since),
+    })),
   };
 }
 
@@ -158,7 +173,7 @@ function blockedIntent(intent: Intent): Blocked[] {
 }
 
 /** A creation that is not settled yet may cost money already. */
-function billedOf({ bindings, ips, intents }: StatusFacts): StatusView['billed'] {
+function billedOf({ bindings, ips, intents, left = [] }: StatusFacts): StatusView['billed'] {
   const arriving = intents.flatMap(({ key, kind, verb, resourceId: id, createdAt }) =>
     verb === 'create' && id !== undefined ? [{ key, kind, id, boundAt: createdAt }] : [],
   );
@@ -178,7 +193,10 @@ function billedOf({ bindings, ips, intents }: StatusFacts): StatusView['billed']
             since: time(boundAt),
           }))
       : ips.map((ip) => address(ip, { bindings, intents }));
-  return [...bought, ...addresses];
+  const backups = left.flatMap(({ server, backups: ids, at }) =>
+    ids.map((id) => ({ id, what: `backup ${id} of server ${server}`, key: null, since: time(at) })),
+  );
+  return [...bought, ...addresses, ...backups];
 }
 
 /** What a purchase that is not settled may have made is in doubt, and not somebody else's. */

@@ -4,6 +4,7 @@ import type { World } from '../core/kind.ts';
 import type { Plan } from '../core/plan.ts';
 import type { ApplyReport, RequestCounts } from '../core/progress.ts';
 import type { Binding, Intent, StateInfo } from '../core/state.ts';
+import type { LeftBackups } from '../engine/left-backups.ts';
 import type { InFlight } from './activity.ts';
 import type { BackOff } from './back-off.ts';
 import type { Condition } from './condition.ts';
@@ -65,6 +66,8 @@ export interface Known {
   readonly info: StateInfo;
   readonly bindings: readonly Binding[];
   readonly intents: readonly Intent[];
+  /** Of servers that are gone, and billed. */
+  readonly leftBackups: readonly LeftBackups[];
   /** The last writes, newest first. */
   readonly history: readonly Intent[];
   readonly limits: { readonly windowMs: number; readonly reads: number; readonly writes: number };

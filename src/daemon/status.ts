@@ -116,6 +116,9 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
     })),
     idle: idleAddresses(facts).map(({ id, address, key }) => ({ id: String(id), address, key })),
     left_billed: plan?.cost.left_billed ?? [],
+    left_backups: (known?.leftBackups ?? []).map(({ server, key, backups, at }) => ({
+      ...{ server_id: server, key, backups, since: new Date(at).toISOString() },
+    })),
     requests:
       known === undefined
         ? null

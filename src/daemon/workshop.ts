@@ -1,4 +1,5 @@
 import type { Repeating } from '../engine/engine.ts';
+import { leftBackups } from '../engine/left-backups.ts';
 import type { KeyBackOff } from './back-off.ts';
 import type { Known } from './facts.ts';
 import type { Holds } from './holds.ts';
@@ -29,6 +30,7 @@ export async function knownOf(
     info: await store.info(),
     bindings: await store.bindings(),
     intents: await store.openIntents(),
+    leftBackups: await leftBackups(store),
     history: await store.intents({ limit: 30 }),
     ...{ limits: profile.limits, used: meter.used(), counts: counts() },
     oldestReadMs: refresh.oldestMs(),

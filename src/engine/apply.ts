@@ -11,6 +11,7 @@ import { warn } from './endings.ts';
 import type { ApplyOptions, EngineDeps } from './engine.ts';
 import { isSuperseded, openServers, stillOpen, supersededOf, withFindings } from './findings.ts';
 import { isAbort, isFailedRead } from './interruption.ts';
+import { leftByDeletion } from './left-backups.ts';
 import { type Judged, openRun, planFor, withoutResources } from './look.ts';
 import type { Run } from './run.ts';
 import { refuseStale } from './saved-plan.ts';
@@ -61,14 +62,14 @@ export async function apply(
     increase: sumDecimals(added.map((each) => amountOf(run, each))),
   });
 
-  /** Told by the plans of this run: once a resource has gone, nothing shows what it left. */
+  /** Told by the plans of this run, and by what it settled: once a resource has gone, nothing shows what it left. */
   const leftBilled = new Set<string>();
 
   function report(outcome: ApplyReport['outcome'], last: Plan): ApplyReport {
     const open = openServers(run, last, results);
     for (const { key, code, message } of open) warn(run, key, code, message);
     const warnings = [...last.warnings, ...open];
-    const cost = results.length === 0 ? last.cost : { ...last.cost, left_billed: [...leftBilled] };
+    const cost = { ...last.cost, left_billed: [...leftBilled] };
     return {
       outcome,
       results,
@@ -89,7 +90,9 @@ export async function apply(
   async function rounds(): Promise<ApplyReport> {
     for (let round = 1; ; round++) {
       if (round === 1 && run.intents.size > 0) {
+        const open = [...run.intents.values()];
         unsettled.push(...(await settleOpen(run)));
+        for (const each of open.flatMap((intent) => leftByDeletion(run, intent))) leftBilled.add(each);
         await settleMoves(run);
         lookSince = deps.clock.monotonic();
       }

@@ -6,13 +6,17 @@ import type { Binding } from '../core/state.ts';
 import { didYouMean } from '../core/suggest.ts';
 import { described } from '../plan/strangers.ts';
 import type { EngineDeps } from './engine.ts';
+import { forgetBackups, leftBackups } from './left-backups.ts';
 import { openRun } from './look.ts';
 import { letGo } from './release.ts';
 import type { Run } from './run.ts';
 import { vouchFor } from './strangers.ts';
 import type { WriteGate } from './write-gate.ts';
 
-/** Says of servers (by id) and addresses (as text) that they are somebody else's. */
+/**
+ * Says of servers (by id) and addresses (as text) that they are somebody else's; of a server
+ * that is gone, that the backups it left are not to be told of any more.
+ */
 export async function ignoreStrangers(
   deps: EngineDeps,
   gate: WriteGate,
@@ -21,8 +25,15 @@ export async function ignoreStrangers(
 ): Promise<string> {
   const run = await openRun(deps, gate, desired);
   const { world } = run;
-  const servers = names.filter((name) => !name.includes('.')).map((name) => Number(name) as ServerId);
-  for (const id of servers) refuseOurs(run, 'server', `server ${id}`, await isServer(run, id), String(id));
+  const ids = names.filter((name) => !name.includes('.')).map((name) => Number(name) as ServerId);
+  const left = new Set((await leftBackups(deps.store)).map(({ server }) => server));
+  const servers: ServerId[] = [];
+  for (const id of ids) {
+    const there = await isServer(run, id);
+    if (!there && left.has(String(id))) continue;
+    refuseOurs(run, 'server', `server ${id}`, there, String(id));
+    servers.push(id);
+  }
   const addresses = names
     .filter((name) => name.includes('.'))
     .flatMap((name) => {
@@ -31,10 +42,16 @@ export async function ignoreStrangers(
       return live ?? [];
     });
   await deps.store.claimProject(desired.projectId);
+  const forgotten = await forgetBackups(deps.store, ids.map(String));
+  const told = forgotten.map(
+    ({ server, backups }) => `The backups of server ${server} are told of no more: ${backups.join(', ')}.`,
+  );
+  if (servers.length + addresses.length === 0) return told.join(' ');
   await vouchFor(run, { servers, addresses });
   const held = servers.flatMap((id) => world.ipsOf(String(id)));
   const what = described({ servers, addresses: [...addresses, ...held] });
-  return `${what} ${names.length === 1 ? 'is' : 'are'} somebody else's: left alone, and in nobody's way.`;
+  const are = servers.length + addresses.length === 1 ? 'is' : 'are';
+  return [`${what} ${are} somebody else's: left alone, and in nobody's way.`, ...told].join(' ');
 }
 
 function refuseOurs(run: Run, kind: KindName, noun: string, there: boolean, id: string): void {

@@ -8,6 +8,7 @@ import type { Step } from '../core/progress.ts';
 import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
 import type { Selection } from '../plan/selection.ts';
 import type { EngineDeps, Repeating } from './engine.ts';
+import { rememberBackups } from './left-backups.ts';
 import { type HeldMove, type Move, moveChanges, movedBindings, movesOf } from './moves.ts';
 import type { HoldScope } from './outcome.ts';
 import type { ReadCache } from './read-cache.ts';
@@ -227,6 +228,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
       return next;
     },
     async close(intent, outcome, detail, changes) {
+      await rememberBackups(run as Run, changes, intent);
       await store.closeIntent(intent.id, outcome, detail, changes, clock.now());
       // What held on to it is looked at anew: it was read while the task was under way.
       if (intent.verb === 'delete') cache.forget(intent.request);
@@ -234,6 +236,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
       follow(changes);
     },
     async change(changes) {
+      await rememberBackups(run as Run, changes);
       await store.change(changes, clock.now());
       follow(changes);
     },

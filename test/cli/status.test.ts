@@ -44,6 +44,15 @@ const facts = {
 } as unknown as StatusFacts;
 
 describe('status', () => {
+  test('backups of a server that is gone are billed, and told with the command that ends it', () => {
+    const left = [{ server: '9', key: 'servers.old', backups: ['2026-01-01T00:00:00Z'], at: 1_000 }];
+    const view = statusOf({ ...facts, offline: 'as --offline asks', left } as unknown as StatusFacts);
+
+    expect(view.billed.map(({ what }) => what)).toContain('backup 2026-01-01T00:00:00Z of server 9');
+    expect(view.left_backups).toMatchObject([{ server_id: '9', key: 'servers.old' }]);
+    expect(statusText(view, plainPaint)).toContain('then: vdcsync ignore 9');
+  });
+
   test('of the state alone: what is recorded, blocked with its commands, in flight and billed already', () => {
     const view = statusOf({ ...facts, offline: 'as --offline asks' });
     expect(view.resources.map(({ key, standing }) => [key, standing])).toEqual([

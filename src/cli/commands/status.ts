@@ -5,6 +5,7 @@ import type { Plan } from '../../core/plan.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../../core/state.ts';
 import { TransportError } from '../../core/transport.ts';
+import { type LeftBackups, leftBackups } from '../../engine/left-backups.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { shownLocation } from '../../state/open.ts';
 import { openSession, openStore } from '../compose.ts';
@@ -66,6 +67,7 @@ interface Known {
   readonly bindings: readonly Binding[];
   readonly intents: readonly Intent[];
   readonly past: readonly Intent[];
+  readonly left: readonly LeftBackups[];
   readonly last: JournalEntry | undefined;
 }
 
@@ -78,6 +80,7 @@ async function readState(flags: CommonFlags, io: Io): Promise<Known> {
       bindings: await store.bindings(),
       intents: await store.openIntents(),
       past: await store.intents({ limit: 1_000 }),
+      left: await leftBackups(store),
       last,
     };
   } finally {

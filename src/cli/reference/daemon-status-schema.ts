@@ -77,6 +77,9 @@ const project = z.looseObject({
     .array(z.looseObject({ id: text, address: text, key: text.nullable() }))
     .describe('Addresses that are billed and attached to nothing.'),
   left_billed: z.array(text),
+  left_backups: z
+    .array(z.looseObject({ server_id: text, key: text, backups: z.array(text), since: moment }))
+    .describe('Backups of servers that are gone, and billed.'),
   requests: z
     .looseObject({
       window_seconds: count,

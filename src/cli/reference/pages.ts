@@ -138,7 +138,7 @@ const alerts = `## Alerts worth having
 vdcsync_blocked > 0                              # something needs a person
 vdcsync_drift_age_seconds > 3600                 # not as its file says for an hour
 vdcsync_spec_valid == 0                          # the newest spec is broken, the last good one is in force
-vdcsync_idle_addresses > 0                       # billed, and of no use
+vdcsync_idle_addresses + vdcsync_left_backups > 0   # billed, and of no use
 increase(vdcsync_throttled_total[15m]) > 0       # somebody else uses the token, too
 time() - vdcsync_last_pass_timestamp_seconds > 1800
 \`\`\``;

@@ -59,6 +59,13 @@ export function statusText(view: StatusView, paint: Paint, timeScale = 1): strin
           `  ${printable(what)}, id ${printable(id)}${key === null ? ', not of this file' : `, ${key}`}${since === null ? '' : `, since ${at(since)}`}`,
       ),
     ),
+    ...section(
+      paint('bold', 'Backups of servers that are gone, billed as long as they are there'),
+      view.left_backups.flatMap(({ server_id: id, key, backups, since }) => [
+        `  of server ${printable(id)}, ${key}, since ${at(since)}: ${backups.map(printable).join(', ')}`,
+        `    → delete them in the client area, then: vdcsync ignore ${printable(id)}`,
+      ]),
+    ),
     `Billed: ${billedText(billed)}${idle === null ? '; idle addresses are known only with the API' : ''}`,
     ...monthlyLines(view),
     paint('bold', verdict(view)),

@@ -38,6 +38,7 @@ const gauges = {
   billed_resources: ['Billed resources that are managed', 'project', 'kind'],
   billed_addresses: ['Addresses in the project, all of them billed', 'project'],
   idle_addresses: ['Addresses that are billed and attached to nothing', 'project'],
+  left_backups: ['Backups of servers that are gone, billed as long as they are there', 'project'],
   unmanaged_addresses: ['Addresses that no key stands for', 'project'],
 } as const satisfies Readonly<Record<string, readonly [help: string, ...labels: string[]]>>;
 type GaugeName = keyof typeof gauges;
@@ -191,6 +192,7 @@ export class Metrics {
     gauge('drift_age_seconds', drift);
     gauge('oldest_read_age_seconds', known.oldestReadMs / 1000);
     gauge('open_writes', known.intents.length);
+    gauge('left_backups', known.leftBackups.flatMap(({ backups }) => backups).length);
     gauge('backed_off_keys', known.backOff.length);
     for (const budget of ['reads', 'writes'] as const) {
       const labels = { budget };

@@ -194,6 +194,7 @@ function billCard(facts: ProjectFacts): Html {
   return html`<section id="bill"><h2>What is billed</h2><ul>
 <li>${servers} managed ${servers === 1 ? 'server' : 'servers'}, ${world?.ips.length ?? 0} addresses in the project</li>
 ${idle.map(({ address, key }) => html`<li class="warn">${address} is idle and billed <span class="dim">${key ?? 'not of this file'}</span></li>`)}
+${(known?.leftBackups ?? []).map(({ server, backups }) => html`<li class="warn">backup ${backups.join(', ')} of server ${server}, which is gone, is billed <span class="dim">vdcsync ignore ${server}, once deleted</span></li>`)}
 ${(plan?.cost.left_billed ?? []).map((text) => html`<li class="warn">${text}</li>`)}
 ${(plan?.cost.unknown ?? []).map((text) => html`<li class="dim">${text}</li>`)}</ul></section>`;
 }

@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'vitest';
+import { leftBackups } from '../../src/engine/left-backups.ts';
+import { load, rig } from '../support/rig.ts';
+
+const head = 'settings: {prune: true}\n';
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const nothing = `${head}networks: {default: {managed: false}}\n`;
+const web = (more: string) => `${head}servers:\n  web: {${size}, ${more}}\n`;
+
+describe('engine: what stays billed after its server', () => {
+  test('backups are remembered once they are told of no more, until a person says otherwise', async () => {
+    const { apply, clock, engine, emulator, store } = rig();
+    await apply(web('backup: {max_age: 24h}'));
+    const { backups } = emulator.world.projects[0] ?? expect.fail('no project');
+    backups.push(...backups.map((each) => ({ ...each, id: '2025-12-31T00:00:00Z' })));
+    const listed = backups.map(({ id }) => id);
+    expect(listed).toHaveLength(2);
+
+    await apply(nothing);
+
+    expect(await leftBackups(store)).toMatchObject([{ server: '2001', key: 'servers.web', backups: listed }]);
+    const said = await clock.run(engine.ignore(load(nothing), ['2001']));
+    expect(said).toContain('told of no more');
+    expect(await leftBackups(store)).toEqual([]);
+    await expect(clock.run(engine.ignore(load(nothing), ['2001']))).rejects.toThrow('no server 2001');
+  });
+
+  test('of a server that was deleted elsewhere as well', async () => {
+    const { apply, emulator, store } = rig();
+    await apply(web('backup: {max_age: 24h}'));
+    emulator.mutate({ do: 'delete_server', id: 2001 });
+
+    await apply(nothing);
+
+    expect(await leftBackups(store)).toMatchObject([{ server: '2001', backups: [expect.any(String)] }]);
+  });
+
+  test.each([
+    ['a kept address', 'public_ipv4: {new: true}, keep_ip: true', '203.0.113.10 stays billed'],
+    ['a backup', 'public_ipv4: {new: true}, backup: {max_age: 24h}', 'of servers.web, which is deleted'],
+  ])('%s is told by the run that settles the deletion of one that was killed', async (_what, more, told) => {
+    const killed = new AbortController();
+    const played = rig({
+      wrap: (inner) => ({
+        close: () => inner.close(),
+        async send(request, options) {
+          const answer = await inner.send(request, options);
+          if (request.method === 'DELETE') killed.abort(new Error('killed'));
+          return answer;
+        },
+      }),
+    });
+    await played.apply(web(more));
+    await played.apply(nothing, { halt: killed.signal });
+    played.restart();
+
+    const { plan } = await played.apply(nothing);
+
+    expect(plan.cost.left_billed.join()).toContain(told);
+  });
+});
