@@ -32,6 +32,8 @@ export interface OperationResult {
   readonly requestId?: string;
   readonly code?: string;
   readonly detail?: string;
+  /** Of what is blocked: what leads out, where that is not to apply once the cause is gone. */
+  readonly resolve?: string;
   /** Of a firewall: how long its server stood open before it, in ms. */
   readonly exposedMs?: number;
 }

@@ -54,7 +54,7 @@ export async function resolveIntent(
 /** What was refused before holds a replacement back, which sends nothing to find out: a person says that it is over. */
 async function liftHold(run: Run, key: ResourceKey): Promise<string | undefined> {
   const creation = creationAfter(run, run.world, key, 'delete');
-  const held = creation && (await heldBefore(run.deps, creation));
+  const held = creation && (await heldBefore(run.deps, creation, key));
   if (creation === undefined || held === undefined) return undefined;
   await lift(run.deps, creation);
   return `${key}: it is not held by ${held.code} any more; the next apply makes it anew.`;

@@ -116,7 +116,13 @@ function resultOf(
       return { ...base, outcome: 'done', ...(turn.detail === '' ? {} : { detail: turn.detail }) };
     }
     case 'blocked':
-      return { ...base, outcome: 'blocked', code: turn.code, detail: turn.reason };
+      return {
+        ...base,
+        outcome: 'blocked',
+        code: turn.code,
+        detail: turn.reason,
+        ...(turn.resolve === undefined ? {} : { resolve: turn.resolve }),
+      };
     case 'overtaken':
       return { ...base, outcome: 'failed', code: 'overtaken', detail: turn.reason };
     case 'interrupted':

@@ -18,7 +18,15 @@ export type Progress =
       readonly detail: string;
     }
   /** It stays open until a person, the file or time changes something. */
-  | { readonly now: 'blocked'; readonly code: string; readonly reason: string };
+  | Stopped;
+
+/** Needs a person. `resolve`: what leads out, where that is not to apply once the cause is gone. */
+export interface Stopped {
+  readonly now: 'blocked';
+  readonly code: string;
+  readonly reason: string;
+  readonly resolve?: string;
+}
 
 export function again(afterMs: number): Progress {
   return { now: 'again', afterMs };

@@ -13,15 +13,16 @@ export function withFindings(
 ): Plan {
   const found = new Map(results.map((result) => [result.key, result]));
   const planned = new Map(plan.blocked.map((each) => [each.key, each]));
-  const further = [...found.values()].flatMap(({ key, verb, outcome, code = 'blocked', detail = '' }) => {
+  const further = [...found.values()].flatMap((result) => {
+    const { key, verb, outcome, code = 'blocked', detail = '', resolve: named } = result;
     const open = run.intents.get(key);
     // Of what is under way a diff knows nothing: what it did already looks like somebody else's.
     const better = open === undefined || open.phase === 'blocked' ? planned.get(key) : undefined;
     if (outcome !== 'blocked' || better !== undefined) return [];
     const cause = firstOf(run, { key, verb, code });
     const again = `${cause === undefined ? '' : `${cause}; then `}vdcsync ${destroy ? 'destroy' : 'apply'}`;
-    const resolve = wayOut(open, cause === undefined ? `${again} (once the cause is gone)` : again);
-    return [{ key, verb, code, reason: detail, resolve }];
+    const next = named ?? (cause === undefined ? `${again} (once the cause is gone)` : again);
+    return [{ key, verb, code, reason: detail, resolve: wayOut(open, next) }];
   });
   const told = new Set(further.map(({ key }) => key));
   const blocked = [...plan.blocked.filter(({ key }) => !told.has(key)), ...further];

@@ -48,11 +48,8 @@ export async function secondHalfHeld(
   }
   const held = run.heldBy(request, creation.spend);
   if (held !== undefined) return { now: 'blocked', ...held };
-  const before = await heldBefore(deps, creation);
-  if (before !== undefined) {
-    const reason = `${before.reason}; once that is over: vdcsync resolve ${key} --abandon`;
-    return { now: 'blocked', code: before.code, reason };
-  }
+  const before = await heldBefore(deps, creation, key);
+  if (before !== undefined) return { now: 'blocked', ...before };
   return unresolvedCreate(run, creation);
 }
 

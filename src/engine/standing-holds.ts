@@ -1,4 +1,5 @@
 import type { Json } from '../core/json.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import { moment } from '../core/moment.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
@@ -61,10 +62,19 @@ export async function dropLifted(deps: EngineDeps, holds: Map<string, Refused>):
   }
 }
 
-/** What was refused before, and still speaks for the write. */
-export async function heldBefore(deps: EngineDeps, written: Written): Promise<Refused | undefined> {
+/** What was refused before, and still speaks for the creation that the key's deletion makes room for. */
+export async function heldBefore(
+  deps: EngineDeps,
+  written: Written,
+  key: ResourceKey,
+): Promise<(Refused & Pick<Blocked, 'resolve'>) | undefined> {
   const hold = (await inForce(deps)).find((each) => speaksFor(each, written));
-  return hold && { code: hold.code, reason: since(hold) };
+  return hold && { code: hold.code, reason: since(hold), resolve: liftedBy(hold, lifting(key)) };
+}
+
+/** Where something makes room for it, nothing is sent that could show that a hold is over. */
+function lifting(key: ResourceKey): string {
+  return `vdcsync resolve ${key} --abandon, and vdcsync apply`;
 }
 
 /** The plan, with what it would do and the API refused to do lately told as blocked, and so what cannot be done without it. */
@@ -74,12 +84,9 @@ export async function withHolds(deps: EngineDeps, plan: Plan): Promise<Plan> {
     const hold = holds.find((each) => operation.verb !== 'adopt' && speaksFor(each, operation));
     if (hold === undefined) return [];
     const { id, key, verb, replacement } = operation;
-    // Where something is to make room for it, nothing is sent that could show that it is over.
     const waits = replacement !== undefined || plan.operations.some((each) => successorOf(each) === id);
-    const word = waits ? `vdcsync resolve ${key} --abandon, and ` : '';
-    return [
-      { key, verb, code: hold.code, reason: since(hold), resolve: liftedBy(hold, `${word}vdcsync apply`) },
-    ];
+    const resolve = liftedBy(hold, waits ? lifting(key) : 'vdcsync apply');
+    return [{ key, verb, code: hold.code, reason: since(hold), resolve }];
   });
   if (held.length === 0) return plan;
   const keys = new Set(held.map(({ key }) => key));

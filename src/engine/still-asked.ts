@@ -4,6 +4,7 @@ import { type Operation, operationId } from '../core/plan.ts';
 import { draftOne, operationsOf } from '../plan/draft.ts';
 import { boughtAlready } from '../plan/guards.ts';
 import { attachedMeanwhile } from './attached-meanwhile.ts';
+import type { Stopped } from './endings.ts';
 import type { Run } from './run.ts';
 import { strangersOf } from './strangers.ts';
 
@@ -14,7 +15,7 @@ const staleMs = 60_000;
 export type NotAsked =
   /** Nothing to do any more: the world is already so. */
   | { readonly now: 'satisfied' }
-  | { readonly now: 'blocked'; readonly code: string; readonly reason: string }
+  | Stopped
   /** The world moved, and this is not what was approved: the next plan tells. */
   | { readonly now: 'overtaken'; readonly reason: string };
 

@@ -74,7 +74,8 @@ export async function rememberStrangers(run: Run, planned: Judged): Promise<void
   const { desired } = run;
   const { strangers } = planned;
   const ignored = desired.settings.unmanaged === 'ignore';
-  const unsure = !isNone(strangers) || strangers.unlisted !== undefined;
+  const asks = planned.plan.blocked.some(({ code }) => code === 'image_taken_before');
+  const unsure = !isNone(strangers) || strangers.unlisted !== undefined || asks;
   const settles = strangers.since !== 'new' || ignored || !unsure;
   const leaves = leftBy(run, planned);
   const theirs = ignored || strangers.since === 'unknown' ? strangers : { servers: [], addresses: [] };
@@ -113,9 +114,11 @@ export async function takeBack(
 ): Promise<void> {
   const before = await vouchedBy(deps.store);
   if (before === undefined || (kind !== 'server' && kind !== 'ip')) return;
-  const ours = kind === 'server' ? world.ipsOf(id) : [world.ip(id) ?? []].flat();
-  const theirs = new Set(ours.map(nameOf));
   const isTheirs = kind === 'server' && before.servers.includes(Number(id));
+  // An address that was spoken of by itself is not its server's to take back.
+  const held = isTheirs ? world.ipsOf(id) : [];
+  const ours = kind === 'server' ? held : [world.ip(id) ?? []].flat();
+  const theirs = new Set(ours.map(nameOf));
   if (!isTheirs && !before.addresses.some((name) => theirs.has(name))) return;
   await putVouched(deps.store, {
     ...before,

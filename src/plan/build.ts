@@ -79,6 +79,7 @@ export function buildPlan(input: PlanInput): Planned {
     new Set(releasable.map(({ key }) => key)),
     input,
     inFlight,
+    new Set([...objections.values()].flatMap(({ key, verb }) => (verb === 'adopt' ? [key] : []))),
   );
   const { selection } = input;
   const operations = select(possible, selection);
@@ -190,6 +191,8 @@ function hold(
   released: ReadonlySet<ResourceKey>,
   { kinds, world }: PlanInput,
   inFlight: ReadonlyMap<ResourceKey, Intent>,
+  /** Keys that may not stand for what was seen. */
+  unadopted: ReadonlySet<ResourceKey>,
 ) {
   const waits = new Map<OperationId, ResourceKey>();
   for (let known = -1; known !== waits.size; ) {
@@ -210,7 +213,9 @@ function hold(
 
   function findMissing(operation: Operation, going: ReadonlySet<OperationId>): ResourceKey | undefined {
     const comes = (key: ResourceKey) =>
-      world.isThere(key) || going.has(operationId('create', key)) || going.has(operationId('adopt', key));
+      (world.isThere(key) && !unadopted.has(key)) ||
+      going.has(operationId('create', key)) ||
+      going.has(operationId('adopt', key));
     const goes = (key: ResourceKey) => released.has(key) || going.has(operationId('delete', key));
     const need = operation.needs.find((id) => !going.has(id));
     return (

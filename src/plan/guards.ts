@@ -1,5 +1,5 @@
 import { sumDecimals } from '../core/decimal.ts';
-import type { ResourceKey } from '../core/keys.ts';
+import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
@@ -44,11 +44,13 @@ const guards: readonly Guard[] = [
   suspended,
   attached,
   protect,
+  boundElsewhere,
   namedElsewhere,
   prune,
   replacement,
   unmanaged,
   unlistedServers,
+  takenBefore,
 ];
 
 /**
@@ -162,6 +164,26 @@ function namedByEntries(world: World): ReadonlyMap<string, ResourceKey> {
   );
 }
 
+/** What an entry stands for is not another's: but an address that came with a server may get an entry of its own. */
+function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Objection | undefined {
+  const { verdict } = diff;
+  if (verdict.verdict !== 'adopt' || subject.parent !== undefined) return undefined;
+  const { key, kind } = subject;
+  const owner = world
+    .subjectsOf(kind)
+    .find((each) => each.key !== key && each.binding?.id === verdict.target && each.parent === undefined);
+  if (owner?.desired === undefined) return undefined;
+  return {
+    verb: 'adopt',
+    code: 'bound_already',
+    reason: `${kind.replaceAll('_', ' ')} ${verdict.target} is bound to ${owner.key}, which is in the file as well`,
+    resolve: [
+      `remove ${key}, or its \`id: ${verdict.target}\``,
+      `remove ${owner.key} and write \`moved: {from: ${owner.key}}\` in ${key}`,
+    ].join(' | '),
+  };
+}
+
 /** What another entry names by its id is not to go because it had another name before. */
 function namedElsewhere(
   { subject, diff }: Draft,
@@ -254,6 +276,27 @@ function unlistedServers({ subject, diff }: Draft, { world, strangers }: Purchas
     code: 'unlisted_servers',
     reason: `the local state is new, and network ${network} counts ${servers} ${servers === 1 ? 'server' : 'servers'} that no address shows, which may be what this file describes`,
     resolve: `vdcsync adopt ${subject.key} ID (if it is one of them: the client area tells its id) | vdcsync ignore ID (if it is somebody else's) | write \`settings: {unmanaged: ignore}\``,
+  };
+}
+
+/**
+ * Of a server that this state did not make an image may have been taken before this state was
+ * born, and no list shows images. @assumption A51
+ */
+function takenBefore({ subject, diff }: Draft, { world, strangers }: GuardInput): Objection | undefined {
+  const { key, kind, desired } = subject;
+  if (kind !== 'server_image' || diff.verdict.verdict !== 'create' || strangers.since !== 'new')
+    return undefined;
+  const { server: name } = desired?.value as { readonly server?: string };
+  const server = name === undefined ? undefined : world.subjects.get(topLevelKey('servers', name));
+  const made = (server?.binding?.applied as { readonly body?: unknown } | null | undefined)?.body;
+  if (server?.binding === undefined || made != null || world.settings.unmanaged === 'ignore')
+    return undefined;
+  return {
+    verb: 'create',
+    code: 'image_taken_before',
+    reason: `the local state is new, ${server.key} was there before it, and so may be the image: no list shows images`,
+    resolve: `vdcsync adopt ${key} ID (if the client area shows it) | write \`settings: {unmanaged: ignore}\` (to have one taken)`,
   };
 }
 

@@ -250,7 +250,10 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
       'delete',
       'ip_in_use',
       `${live.address} is attached to ${holder ?? `server ${server}, which is not this file's`}`,
-      `put ${subject.key} back, or delete the server first`,
+      [
+        ...(subject.desired === undefined ? [`put ${subject.key} back`] : []),
+        `vdcsync apply (once it is detached) | vdcsync forget ${subject.key} (to let it stay, billed)`,
+      ].join(' | '),
     );
   }
   return {

@@ -90,8 +90,8 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
     return { verdict: 'unclear', reason: 'no documented read shows server images', candidates: [] };
   },
 
-  bind({ subject, request }) {
-    const { name, server } = subject.desired?.value ?? {};
+  bind({ subject, request, asked }) {
+    const { name, server } = asked ?? subject.desired?.value ?? {};
     const from = {
       server: server ?? null,
       server_id: (member(request?.body, 'server_id') as number) ?? null,

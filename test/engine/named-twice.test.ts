@@ -67,10 +67,34 @@ describe('engine: one resource under two names', () => {
     const own = `${head}ips:\n  own: {}\n`;
     await played.apply(own);
 
-    const report = await played.apply(`${own}  keep: {id: 5001, protect: true}\n`);
+    const twice = `${own}  keep: {id: 5001, protect: true}\n`;
+    const plan = await played.plan(twice);
+    const report = await played.apply(twice);
 
-    expect(report.blocked).toMatchObject([{ key: 'ips.keep', code: 'bound_already' }]);
+    const { blocked } = report;
+    expect(blocked).toMatchObject([{ key: 'ips.keep', code: 'bound_already' }]);
+    expect(blocked[0]?.resolve).toContain('moved: {from: ips.own}');
+    expect([plan.operations, plan.blocked]).toEqual([[], blocked]);
     expect(await bound(played)).toEqual({ 'ips.own': '5001' });
+
+    const moved = `${head}ips:\n  keep: {id: 5001, protect: true, moved: {from: ips.own}}\n`;
+    expect((await played.apply(moved)).outcome).toBe('converged');
+    expect(await bound(played)).toEqual({ 'ips.keep': '5001' });
+  });
+
+  test('nothing is put into what an entry may not take', async () => {
+    const played = rig();
+    await played.apply(head + web);
+
+    const { operations, blocked } = await played.plan(
+      `${head + web}  shop: {id: 2001, firewall: {enabled: true}}\n`,
+    );
+
+    expect(operations).toEqual([]);
+    expect(blocked.map(({ key, code }) => [key, code])).toEqual([
+      ['servers.shop', 'bound_already'],
+      ['servers.shop.firewall', 'dependency_blocked'],
+    ]);
   });
 
   describe.each([

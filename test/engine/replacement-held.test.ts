@@ -53,7 +53,7 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
       {
         ...blocked,
         code: 'payment_required',
-        reason: expect.stringContaining('resolve servers.web --abandon'),
+        resolve: expect.stringContaining('resolve servers.web --abandon'),
       },
     ]);
     expect((await played.plan(file(2))).blocked[0]?.resolve).toContain('resolve servers.web --abandon');
@@ -151,7 +151,7 @@ describe('engine: nothing is given away before what takes its place can be made'
       expect.objectContaining({
         key: address,
         code: 'payment_required',
-        reason: expect.stringContaining(`resolve ${address} --abandon`),
+        resolve: expect.stringContaining(`resolve ${address} --abandon`),
       }),
     );
     expect(deleted(played)).toEqual([]);

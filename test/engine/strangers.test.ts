@@ -407,6 +407,15 @@ describe('engine: an address that is not to come with its server', () => {
       },
     ],
     [
+      'said to be somebody else’s before its server was adopted',
+      async (played: Rig, spec: string) => {
+        played.emulator.mutate({ do: 'add_server', name: 'web', public: true });
+        const address = project(played).ips[0]?.address ?? '';
+        await played.clock.run(played.engine.ignore(load(spec), [address]));
+        await played.clock.run(played.engine.adopt(load(spec), 'servers.web' as ResourceKey, '2001'));
+      },
+    ],
+    [
       'taken as one that was free',
       async (played: Rig, spec: string) => {
         played.emulator.mutate({ do: 'add_ip' });

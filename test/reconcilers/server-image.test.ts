@@ -1,18 +1,24 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/profile.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
 import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
+import { memoryState } from '../../src/state/memory.ts';
 import { expectInvariants } from '../support/invariants.ts';
 import { applyWithHelp } from '../support/operator.ts';
-import { rig } from '../support/rig.ts';
+import { load, type RigOptions, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
 
-function profiled(emulator: Partial<EmulatorOptions> = {}) {
+function profiled(
+  emulator: Partial<EmulatorOptions> = {},
+  wrap: NonNullable<RigOptions['wrap']> = (inner) => inner,
+) {
   return rig({
+    wrap,
     profile: loadProfile(text, 'profile.yaml'),
     emulator: { profile: loadEmulatorProfile(text), ...emulator },
   });
@@ -47,6 +53,46 @@ describe('reconcilers/server-image', () => {
     expect(codesOf(await world.plan(gpu))).toEqual({ 'server_images.golden': 'server_type_not_supported' });
     await world.apply(gpu);
     expect(countOf(world.emulator, 'take_server_image')).toBe(0);
+  });
+
+  test('of a server that a new state has adopted none is taken unasked, as it may be there', async () => {
+    const world = profiled();
+    await world.apply(file());
+    world.restart(memoryState({ createdAt: world.clock.now(), lineage: 'new' }));
+    const adopt = (key: string, id: string) =>
+      world.clock.run(world.engine.adopt(load(file()), key as ResourceKey, id));
+    const state = await world.store.bindings();
+    for (const key of ['servers.one', 'servers.two'])
+      await adopt(key, state.find((each) => each.key === key)?.id ?? '');
+
+    for (let run = 0; run < 2; run++)
+      expect(codesOf((await world.apply(file())).plan)).toEqual({
+        'server_images.golden': 'image_taken_before',
+      });
+    await adopt('server_images.golden', 'img-1');
+
+    expect((await world.apply(file())).outcome).toBe('converged');
+    expect(countOf(world.emulator, 'take_server_image')).toBe(1);
+  });
+
+  test('edited while it is being taken, it is what was asked for, and another one is refused', async () => {
+    const killed = new AbortController();
+    const world = profiled({}, (inner) => ({
+      close: () => inner.close(),
+      async send(request, options) {
+        const answer = await inner.send(request, options);
+        if (request.url.endsWith('/server-images')) killed.abort(new Error('killed'));
+        return answer;
+      },
+    }));
+    await world.apply(servers);
+    await world.apply(file(), { halt: killed.signal });
+    world.restart();
+
+    const edited = await world.apply(file('{server: two}'));
+
+    expect(codesOf(edited.plan)).toEqual({ 'server_images.golden': 'immutable' });
+    expect((await world.apply(file())).outcome).toBe('converged');
   });
 
   test('without the operation it is told, and nothing is sent', async () => {

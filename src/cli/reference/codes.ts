@@ -80,10 +80,17 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   image_ambiguous: ['several images have that name', 'write the id'],
   image_not_found: ['the type has no such image', 'write one that it has'],
   image_not_supported: ["a server cannot be created from a project's own ISO", 'write an image of the type'],
+  image_taken_before: [
+    'the state is new, the server was there before it, and no list shows whether an image was taken from it',
+    '`vdcsync adopt` it by the id that the client area tells, or `settings: {unmanaged: ignore}` to have one taken',
+  ],
   immutable: ['the field cannot be changed, not even by a replacement', 'restore it, or make a new entry'],
   in_flight: ['a write of an earlier run is not settled', '`vdcsync apply` settles it'],
   iso_in_use: ['a drive holds the ISO', 'write `iso: null` in that server, and apply that first'],
-  ip_in_use: ['the address is attached to a server that stays', 'delete the server first'],
+  ip_in_use: [
+    'the address is attached to a server that stays',
+    'delete or detach that first, or `vdcsync forget` the address',
+  ],
   stands_open: [
     'a new server has a public address, and its firewall could not be put yet',
     'settle what holds the firewall back, or close the server in the client area',
