@@ -193,8 +193,8 @@ function billedOf({ bindings, ips, intents, left = [] }: StatusFacts): StatusVie
             since: time(boundAt),
           }))
       : ips.map((ip) => address(ip, { bindings, intents }));
-  const backups = left.flatMap(({ server, backups: ids, at }) =>
-    ids.map((id) => ({ id, what: `backup ${id} of server ${server}`, key: null, since: time(at) })),
+  const backups = left.flatMap(({ server, key, backups: ids, at }) =>
+    ids.map((id) => ({ id, what: `backup ${id} of server ${server}`, key, since: time(at) })),
   );
   return [...bought, ...addresses, ...backups];
 }
