@@ -41,6 +41,7 @@ describe('spec/desired', () => {
     expect(resources).toEqual([
       {
         key: 'networks.n',
+        named: false,
         kind: 'network',
         value: { name: 'n' },
         managed: false,
@@ -49,6 +50,7 @@ describe('spec/desired', () => {
       },
       {
         key: 'servers.a',
+        named: false,
         kind: 'server',
         value: { name: 'a', public_ipv4: { new: true } },
         managed: true,
