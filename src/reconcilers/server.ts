@@ -1,6 +1,6 @@
 import type { Json } from '../core/json.ts';
 import { childKey, topLevelKey } from '../core/keys.ts';
-import type { Accepted, Diff, ResourceKind, SeenServer, Subject } from '../core/kind.ts';
+import type { Accepted, Diff, ResourceKind, SeenServer, Subject, World } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
@@ -56,18 +56,14 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
 
   diff(subject, observed, world) {
     const live = isAlive(observed) ? observed : undefined;
-    const shared = diffExistence(
-      subject,
-      'server',
-      live && { id: live.id ?? '', identity: identityOf(subject, live) },
-    );
+    const shared = existence(subject, live, world);
     const { desired } = subject;
     if (shared?.verdict.verdict === 'adopt' && live !== undefined && desired !== undefined)
       return { ...shared, warnings: unchecked(subject, live) };
     if (shared !== undefined) return shared;
     if (desired === undefined) return live === undefined ? unchanged : diffLeaving(subject, live, world);
     if (live === undefined) return diffCreate(subject, desired.value, world);
-    return sureOfIdentity(subject, live, diffLive(subject, desired.value, live, world));
+    return sureOfIdentity(subject, live, world, diffLive(subject, desired.value, live, world));
   },
 
   unseen,
@@ -128,14 +124,16 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
       : evidenceOfCreation(intent, read, known);
   },
 
-  bind({ subject, request, asked, facts }) {
+  bind({ subject, id, request, asked, facts, world }) {
     const entry = asked ?? subject.desired?.value;
     if (request?.name === 'resize_server') return rebound(subject, request, entry);
     const [first] = (member(facts, 'addresses') ?? []) as readonly { readonly address: string }[];
     // A server that no list shows with its address yet, or any more, is known by the one it was given.
     const ipv4 = first?.address ?? (member(facts, 'ipv4') as string | undefined);
+    const shown =
+      request === undefined ? world.servers?.find((each) => String(each.id) === id)?.name.trim() : undefined;
     return {
-      identity: ipv4 === undefined ? {} : { ipv4 },
+      identity: ipv4 !== undefined ? { ipv4 } : shown === undefined ? {} : { name: shown },
       applied: { entry: { ...entry } as Json, body: request?.body ?? null },
       keep: false,
     };
@@ -194,21 +192,50 @@ function isAlive(observed: ServerObserved | undefined): observed is ServerObserv
   return observed !== undefined && observed.id !== undefined;
 }
 
-/** An address it had and lost says nothing as long as it stays; another one in its place does. */
+function existence(
+  subject: Subject<ServerEntry>,
+  live: ServerObserved | undefined,
+  world: World,
+): Diff | undefined {
+  if (live === undefined) return diffExistence(subject, 'server', undefined);
+  const { was, is } = identityOf(subject, live, world);
+  const { binding } = subject;
+  const known = binding === undefined ? subject : { ...subject, binding: { ...binding, identity: was } };
+  return diffExistence(known, 'server', { id: live.id ?? '', identity: is });
+}
+
+/**
+ * What it was told by, and tells now. An address it had and lost says nothing as long as it stays;
+ * another one in its place does. One that had none and goes has none but this file's, and the name
+ * that it had. @assumption A17
+ */
 function identityOf(
   { binding, desired }: Subject<ServerEntry>,
   live: ServerObserved,
-): Readonly<Record<string, string>> {
-  const bound = binding?.identity.ipv4;
-  if (bound === undefined) return {};
-  const [first, ...others] = live.addresses.map(({ address }) => address);
-  if (first === undefined) return desired === undefined ? {} : { ipv4: bound };
-  return { ipv4: [first, ...others].includes(bound) ? bound : first };
+  world: World,
+): Readonly<Record<'was' | 'is', Readonly<Record<string, string>>>> {
+  const was = binding?.identity ?? {};
+  const bound = was.ipv4;
+  const held = live.addresses.map(({ address }) => address);
+  if (bound !== undefined) {
+    const stays = held.includes(bound) || (held.length === 0 && desired !== undefined);
+    const now = stays ? bound : held[0];
+    return { was: { ipv4: bound }, is: now === undefined ? {} : { ipv4: now } };
+  }
+  if (desired !== undefined || binding === undefined) return { was: {}, is: {} };
+  const theirs = live.addresses.find(({ id }) => world.keyOf('ip', String(id)) === undefined);
+  const name = was.name ?? member(member(binding.applied, 'body'), 'name');
+  const shown = live.shown?.name.trim();
+  const named = typeof name === 'string' && shown !== undefined;
+  return {
+    was: { ipv4: 'none', ...(named ? { name: name.trim() } : {}) },
+    is: { ipv4: theirs?.address ?? 'none', ...(named ? { name: shown } : {}) },
+  };
 }
 
-/** What is deleted to be made anew has to be the same beyond doubt, as what is deleted for good. @assumption A17 */
-function sureOfIdentity(subject: Subject<ServerEntry>, live: ServerObserved, diff: Diff): Diff {
-  if (diff.verdict.verdict !== 'replace' || live.addresses.length > 0) return diff;
+/** What is deleted to be made anew has to be the same beyond doubt, as what is deleted for good. */
+function sureOfIdentity(subject: Subject<ServerEntry>, live: ServerObserved, world: World, diff: Diff): Diff {
+  if (diff.verdict.verdict !== 'replace') return diff;
   const { desired: _desired, ...leaving } = subject;
-  return diffExistence(leaving, 'server', { id: live.id ?? '', identity: identityOf(leaving, live) }) ?? diff;
+  return existence(leaving, live, world) ?? diff;
 }

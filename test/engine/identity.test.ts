@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/cli/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import { loadProfile as emulatorProfile } from '../../src/emulator/profile.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
@@ -96,6 +98,39 @@ describe('engine: an id that is used again', () => {
     ]);
     expect(blocked[0]?.resolve).toContain('vdcsync resolve servers.web --absent');
     expect(blocked[0]?.resolve).toContain('vdcsync forget servers.web');
+  });
+
+  test('one that never had an address is not deleted where a stranger has one under its id', async () => {
+    const played = reusing();
+    const db = `${head}servers:\n  db: {${size}}\n`;
+    await played.apply(db);
+    played.emulator.mutate({ do: 'delete_server', id: 2001 });
+    againFromTheStart(played);
+    played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+
+    const [blocked] = (await played.apply(head)).blocked;
+    expect(blocked).toMatchObject({ key: 'servers.db', code: 'identity_changed' });
+    await played.clock.run(
+      played.engine.resolve(load(head), 'servers.db' as ResourceKey, { type: 'absent' }),
+    );
+
+    expect((await played.apply(head)).outcome).toBe('converged');
+    expect(project(played).servers).toMatchObject([{ id: 2001, name: 'theirs' }]);
+  });
+
+  test('nor where the profile shows another name', async () => {
+    const text = 'operations: {list_servers: {}}';
+    const played = rig({
+      profile: loadProfile(text, 'profile'),
+      emulator: { readings: { reuseIds: true }, profile: emulatorProfile(text) },
+    });
+    await played.apply(`${head}servers:\n  db: {${size}}\n`);
+    Object.assign(project(played).servers[0] ?? {}, { name: 'theirs' });
+
+    expect((await played.apply(head)).blocked).toMatchObject([{ code: 'identity_changed' }]);
+    await played.clock.run(played.engine.adopt(load(head), 'servers.db' as ResourceKey, '2001'));
+    expect((await played.apply(head)).outcome).toBe('converged');
+    expect(project(played).servers).toEqual([]);
   });
 
   test('nor replaced', async () => {

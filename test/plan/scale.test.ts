@@ -66,7 +66,7 @@ describe('plan: scale', () => {
           server: {
             id: String(idOf(key)),
             cards: [{ id: 'net1', public: false, network_id: net }],
-            addresses: [ip],
+            addresses: [{ ...ip, id: idOf(`ips.${own}`) }],
             backups: 1,
           },
         }[kind as string];
