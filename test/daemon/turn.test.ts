@@ -92,11 +92,14 @@ describe('daemon: turns at a shared project', () => {
     await handOn(a.turn, store, a.parts, 4711);
     await takeUp(b.turn, store, b.parts, spec('10.0.1.0/24'));
     expect(b.backOff.withholds({ key } as Operation, 1)).toBe(false);
-    const plan = { ...blocked, blocked: [], operations: [{ key, verb: 'create' }] } as unknown as Plan;
+    const operations = [{ key, verb: 'create', changes: [{ path: 'cidr', from: null, to: '10.0.1.0/24' }] }];
+    const plan = { ...blocked, blocked: [], operations } as unknown as Plan;
     b.ledger.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:2');
     expect(b.sent).toEqual([]);
     b.ledger.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:1');
-    expect(b.sent.map((body) => JSON.parse(body).event)).toEqual(['drift']);
+    expect(b.sent.map((body) => JSON.parse(body))).toMatchObject([
+      { event: 'drift', detail: 'create networks.backend cidr' },
+    ]);
   });
 
   test('a note of another release is as good as none', async () => {
