@@ -109,6 +109,7 @@ export async function apply(
         if (!(await isApproved(plan))) return report(round === 1 ? 'declined' : 'failed', plan);
         for (const { id } of fresh) approved.add(id);
       }
+      const inFlight = run.intents.size;
       await keepBooks(run, planned);
       for (const id of withheld) approved.delete(id);
       const may = new Set(
@@ -122,6 +123,8 @@ export async function apply(
           )
           .map(({ id }) => id),
       );
+      // What was in flight hid what is to be done under its key.
+      if (may.size === 0 && run.intents.size < inFlight && round < mostRounds) continue;
       if (may.size === 0 || round === mostRounds)
         return report(
           ending(plan, results, run),

@@ -142,6 +142,13 @@ async function settle(
   const store = await controller.box.open(stage.clock.now());
   const intent = (await store.openIntents()).find((each) => each.key === key);
   await controller.box.release();
+  if (intent === undefined && blocked.resolve.includes(`vdcsync resolve ${key} --abandon`)) {
+    // What was refused to an earlier run holds it: a person says that this is over.
+    await command(stage, controller, file, `resolve ${key} --abandon`, (engine, desired) =>
+      engine.resolve(desired, key, { type: 'abandon' }),
+    );
+    return;
+  }
   if (intent === undefined) {
     stage.fail('I12', `${key} is to be resolved, and there is no open write`);
     return;
