@@ -218,25 +218,29 @@ describe('engine: a server of which only a network tells', () => {
   });
 });
 
+/** Another copy buys what the file asks for while a person thinks about the plan. */
+async function boughtWhileAsked(played: ReturnType<typeof rig>, spec: ReturnType<typeof load>) {
+  const laptop = await copied(played);
+  const other = played.engine;
+  played.restart(laptop);
+  return played.clock.run(
+    played.engine.apply(spec, {
+      approve: async () => {
+        await other.apply(spec, { approve: async () => true });
+        // Longer than the keys are kept: the same purchase would be another one.
+        await played.clock.sleep(25 * hour);
+        return true;
+      },
+    }),
+  );
+}
+
 describe('engine: what another copy of the state buys', () => {
   test('while the plan waits for its approval is not bought again', async () => {
     const played = rig();
     await played.apply(head);
-    const laptop = await copied(played);
-    const other = played.engine;
-    const spec = load(head + web);
-    played.restart(laptop);
 
-    const report = await played.clock.run(
-      played.engine.apply(spec, {
-        approve: async () => {
-          await other.apply(spec, { approve: async () => true });
-          // Longer than the keys are kept: the same purchase would be another one.
-          await played.clock.sleep(25 * hour);
-          return true;
-        },
-      }),
-    );
+    const report = await boughtWhileAsked(played, load(head + web));
 
     expect(count(played)).toEqual([1, 1]);
     expect(codes(report.plan)).toEqual({ 'servers.web': 'unmanaged_resources' });
@@ -256,20 +260,8 @@ describe('engine: what another copy of the state buys', () => {
     const played = rig({ ...options, emulator });
     const network = head + isolated.slice(0, isolated.indexOf('servers'));
     await played.apply(network);
-    const laptop = await copied(played);
-    const other = played.engine;
-    const spec = load(head + isolated);
-    played.restart(laptop);
 
-    const report = await played.clock.run(
-      played.engine.apply(spec, {
-        approve: async () => {
-          await other.apply(spec, { approve: async () => true });
-          await played.clock.sleep(25 * hour);
-          return true;
-        },
-      }),
-    );
+    const report = await boughtWhileAsked(played, load(head + isolated));
 
     expect(count(played)).toEqual([1, 0]);
     expect(codes(report.plan)['servers.db']).toBe(code);
