@@ -3,6 +3,7 @@ import type { OperationResult } from '../core/progress.ts';
 import type { Intent } from '../core/state.ts';
 import { unresolvedBeside } from './replacement.ts';
 import type { Run } from './run.ts';
+import { writingToken } from './standing-holds.ts';
 
 /** What this run found in the way belongs into its last plan, also where a fresh look does not show it. */
 export function withFindings(
@@ -42,7 +43,7 @@ function firstOf(
       return other && `vdcsync resolve ${other.key}, as is said there`;
     }
     case 'insufficient_scope':
-      return 'use a token that may write (vdcsync doctor tells what this one may)';
+      return writingToken;
     case 'insufficient_privileges':
       return 'use a token that may do this, or have it permitted in the client area';
     default:

@@ -12,6 +12,9 @@ import { withheldOf } from './withheld.ts';
 /** Where the state keeps what the API refused for more than one write. */
 const noteName = 'holds';
 
+/** What helps where the token's level is too low. */
+export const writingToken = 'use a token that may write (vdcsync doctor tells what this one may)';
+
 /** A refusal that spoke for a class of writes, and that nothing has shown to be over since. */
 type StandingHold = {
   readonly scope: HoldScope;
@@ -131,8 +134,7 @@ function since({ at, reason }: StandingHold): string {
 function liftedBy({ scope, code }: StandingHold, next: string): string {
   const apply = `then ${next}`;
   if (scope === 'spending') return `pay what is due, or have the project made Active again; ${apply}`;
-  if (code === 'insufficient_scope')
-    return `use a token that may write (vdcsync doctor tells what this one may); ${apply}`;
+  if (code === 'insufficient_scope') return `${writingToken}; ${apply}`;
   return scope === 'operation'
     ? `use a token that may do this, or have it permitted; ${apply}`
     : `use another token; ${apply}`;

@@ -26,6 +26,13 @@ async function made(): Promise<Rig> {
   return played;
 }
 
+/** The project is in order again, and what was held is done. */
+async function replacesOnceActive(played: Rig, text: string): Promise<void> {
+  played.emulator.mutate({ do: 'set_standing', standing: 'active' });
+  expect((await played.apply(text)).outcome).toBe('converged');
+  expect(stands(played)).toEqual([false, false]);
+}
+
 describe('engine: nothing is deleted of a replacement that cannot be made again', () => {
   test('while the project is suspended', async () => {
     const played = await made();
@@ -36,9 +43,7 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
     expect(report.blocked).toMatchObject([{ ...blocked, code: 'project_not_active' }]);
     expect(deleted(played)).toEqual([]);
 
-    played.emulator.mutate({ do: 'set_standing', standing: 'active' });
-    expect((await played.apply(file(2))).outcome).toBe('converged');
-    expect(stands(played)).toEqual([false, false]);
+    await replacesOnceActive(played, file(2));
   });
 
   test('after a 402, until a person says that it is over', async () => {
@@ -129,9 +134,7 @@ describe('engine: nothing is given away before what takes its place can be made'
       expect.objectContaining({ key: address, code: 'project_not_active' }),
     );
     expect(deleted(played)).toEqual([]);
-    played.emulator.mutate({ do: 'set_standing', standing: 'active' });
-    expect((await played.apply(file(1))).outcome).toBe('converged');
-    expect(stands(played)).toEqual([false, false]);
+    await replacesOnceActive(played, file(1));
   });
 
   test('nor after a 402, until a person says that it is over', async () => {
