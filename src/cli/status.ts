@@ -3,7 +3,7 @@ import { parseKey } from '../core/keys.ts';
 import type { Blocked, MonthlyCost, Plan, Verb, Warning } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
-import type { LeftBackups } from '../engine/left-backups.ts';
+import type { LeftBackups } from '../engine/books/left-backups.ts';
 import { waysOut } from '../plan/open-writes.ts';
 import { tellsDifference } from './render/plan-groups.ts';
 

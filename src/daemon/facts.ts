@@ -4,7 +4,7 @@ import type { World } from '../core/kind.ts';
 import type { Plan } from '../core/plan.ts';
 import type { ApplyReport, RequestCounts } from '../core/progress.ts';
 import type { Binding, Intent, StateInfo } from '../core/state.ts';
-import type { LeftBackups } from '../engine/left-backups.ts';
+import type { LeftBackups } from '../engine/books/left-backups.ts';
 import type { InFlight } from './activity.ts';
 import type { BackOff } from './back-off.ts';
 import type { Condition } from './condition.ts';

@@ -3,8 +3,8 @@ import { ApiProblem, type Diagnostic, FenceError, formatDiagnostic, StateError }
 import type { World } from '../core/kind.ts';
 import type { ApplyReport, ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { Repeating } from '../engine/engine.ts';
+import { createStopwatch, type Stopwatch } from '../engine/intents/stopwatch.ts';
 import { createReadCache } from '../engine/read-cache.ts';
-import { createStopwatch, type Stopwatch } from '../engine/stopwatch.ts';
 import { Activity } from './activity.ts';
 import { KeyBackOff } from './back-off.ts';
 import type { Condition } from './condition.ts';

@@ -5,17 +5,17 @@ import { type Operation, type OperationId, operationId, type Plan } from '../cor
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import { draftOne } from '../plan/draft.ts';
 import { halves, pricedParts } from '../plan/money.ts';
-import { keepBooks, settleMoves } from './books.ts';
+import { keepBooks, settleMoves } from './books/books.ts';
+import { leftByDeletion } from './books/left-backups.ts';
 import { drain } from './drain.ts';
-import { warn } from './endings.ts';
 import type { ApplyOptions, EngineDeps } from './engine.ts';
 import { isSuperseded, openServers, stillOpen, supersededOf, withFindings } from './findings.ts';
+import { warn } from './intents/endings.ts';
+import { settleOpen } from './intents/settle-open.ts';
 import { isAbort, isFailedRead } from './interruption.ts';
-import { leftByDeletion } from './left-backups.ts';
 import { type Judged, openRun, planFor, withoutResources } from './look.ts';
 import type { Run } from './run.ts';
 import { refuseStale } from './saved-plan.ts';
-import { settleOpen } from './settle-open.ts';
 import { withheldOf } from './withheld.ts';
 import type { WriteGate } from './write-gate.ts';
 

@@ -9,14 +9,14 @@ import type { ApplyReport, ProgressEvent, RequestCounts } from '../core/progress
 import type { Random } from '../core/random.ts';
 import type { StateStore } from '../core/state.ts';
 import type { Selection } from '../plan/selection.ts';
-import { adoptKey } from './adopt-key.ts';
 import { apply } from './apply.ts';
-import { resolveIntent } from './decide.ts';
-import { forgetKey, ignoreStrangers } from './disown.ts';
+import type { Stopwatch } from './intents/stopwatch.ts';
 import { planOnce } from './look.ts';
+import { adoptKey } from './person/adopt-key.ts';
+import { resolveIntent } from './person/decide.ts';
+import { forgetKey, ignoreStrangers } from './person/disown.ts';
 import type { ReadCache } from './read-cache.ts';
 import type { Hold } from './run.ts';
-import type { Stopwatch } from './stopwatch.ts';
 import { createWriteGate } from './write-gate.ts';
 
 /** Everything the engine touches; demo, tests, simulation and production differ only here. */

@@ -1,9 +1,9 @@
 import type { Operation, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
 import type { Intent } from '../core/state.ts';
-import { unresolvedBeside } from './replacement.ts';
+import { unresolvedBeside } from './intents/replacement.ts';
+import { writingToken } from './intents/standing-holds.ts';
 import type { Run } from './run.ts';
-import { writingToken } from './standing-holds.ts';
 
 /** What this run found in the way belongs into its last plan, also where a fresh look does not show it. */
 export function withFindings(

@@ -3,11 +3,11 @@ import type { Plan } from '../core/plan.ts';
 import { buildPlan, type Planned } from '../plan/build.ts';
 import type { Selection } from '../plan/selection.ts';
 import type { Found } from '../plan/strangers.ts';
+import { strangersOf } from './books/strangers.ts';
 import type { EngineDeps, PlanOptions, Repeating } from './engine.ts';
+import { withHolds } from './intents/standing-holds.ts';
 import { createReadCache } from './read-cache.ts';
 import { type Run, startRun } from './run.ts';
-import { withHolds } from './standing-holds.ts';
-import { strangersOf } from './strangers.ts';
 import type { WriteGate } from './write-gate.ts';
 
 const never = new AbortController().signal;

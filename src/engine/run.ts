@@ -7,13 +7,13 @@ import type { WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
 import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
 import type { Selection } from '../plan/selection.ts';
+import { rememberBackups } from './books/left-backups.ts';
+import { type HeldMove, type Move, moveChanges, movedBindings, movesOf } from './books/moves.ts';
 import type { EngineDeps, Repeating } from './engine.ts';
-import { rememberBackups } from './left-backups.ts';
-import { type HeldMove, type Move, moveChanges, movedBindings, movesOf } from './moves.ts';
-import type { HoldScope } from './outcome.ts';
+import type { HoldScope } from './intents/outcome.ts';
+import { dropLifted } from './intents/standing-holds.ts';
+import { createStopwatch, type Stopwatch } from './intents/stopwatch.ts';
 import type { ReadCache } from './read-cache.ts';
-import { dropLifted } from './standing-holds.ts';
-import { createStopwatch, type Stopwatch } from './stopwatch.ts';
 import {
   lookAtOne,
   refuseOtherProject,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { leftBackups } from '../../src/engine/left-backups.ts';
+import { leftBackups } from '../../src/engine/books/left-backups.ts';
 import { load, rig } from '../support/rig.ts';
 
 const head = 'settings: {prune: true}\n';

@@ -6,8 +6,8 @@ export interface Planted {
   readonly replace: string;
 }
 
-const outcome = 'engine/outcome.ts';
-const evidence = 'engine/evidence.ts';
+const outcome = 'engine/intents/outcome.ts';
+const evidence = 'engine/intents/evidence.ts';
 const guards = 'plan/guards.ts';
 
 /** Each has to be found by the simulation, alone, within a bounded number of seeds. */
@@ -39,7 +39,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'chance in every key',
-    file: 'engine/begin.ts',
+    file: 'engine/intents/begin.ts',
     find: '...(kind.freshKeys ? { nonce: id } : {}),',
     replace: 'nonce: id,',
   },
@@ -136,7 +136,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'what comes later without its doing is taken as known',
-    file: 'engine/strangers.ts',
+    file: 'engine/books/strangers.ts',
     find: '  if (isNone(found)) return { ...found, ...known };',
     replace: "  if (isNone(found) || since !== 'new') return { servers: [], addresses: [], ...known };",
   },
@@ -178,7 +178,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'what a crash left is sent again unseen',
-    file: 'engine/settle.ts',
+    file: 'engine/intents/settle.ts',
     find: "return goOn(run, intent, { phase: 'unknown', ambiguous: true, why, lost",
     replace: "return goOn(run, intent, { phase: 'waiting', ambiguous: true, why, lost",
   },

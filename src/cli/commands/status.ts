@@ -5,7 +5,7 @@ import type { Plan } from '../../core/plan.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../../core/state.ts';
 import { TransportError } from '../../core/transport.ts';
-import { type LeftBackups, leftBackups } from '../../engine/left-backups.ts';
+import { type LeftBackups, leftBackups } from '../../engine/books/left-backups.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { shownLocation } from '../../state/open.ts';
 import { openSession, openStore } from '../compose.ts';

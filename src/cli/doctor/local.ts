@@ -5,7 +5,7 @@ import { ConfigError, SpecError } from '../../core/errors.ts';
 import { documentedProfile } from '../../core/profile.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
 import { whyEphemeral } from '../../daemon/ephemeral.ts';
-import { heldSpending } from '../../engine/standing-holds.ts';
+import { heldSpending } from '../../engine/intents/standing-holds.ts';
 import { shownLocation } from '../../state/open.ts';
 import { openStore } from '../compose.ts';
 import { type CommonFlags, isUrl, profileOf, reasonOf, specFiles, stateLocation } from '../config.ts';

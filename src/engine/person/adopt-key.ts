@@ -1,18 +1,18 @@
-import type { Desired } from '../core/desired.ts';
-import { ConfigError } from '../core/errors.ts';
-import { type KindName, type ResourceKey, topLevelKey } from '../core/keys.ts';
-import type { Subject } from '../core/kind.ts';
-import type { Binding, StateChange } from '../core/state.ts';
+import type { Desired } from '../../core/desired.ts';
+import { ConfigError } from '../../core/errors.ts';
+import { type KindName, type ResourceKey, topLevelKey } from '../../core/keys.ts';
+import type { Subject } from '../../core/kind.ts';
+import type { Binding, StateChange } from '../../core/state.ts';
+import { takeBack } from '../books/strangers.ts';
+import type { EngineDeps } from '../engine.ts';
+import { isAnother, makerOf, ownerOf } from '../intents/owner.ts';
+import { letGo, released } from '../intents/release.ts';
+import { openRun } from '../look.ts';
+import { bindingOf } from '../operate.ts';
+import type { Run } from '../run.ts';
+import { survey } from '../survey.ts';
+import type { WriteGate } from '../write-gate.ts';
 import { stays } from './disown.ts';
-import type { EngineDeps } from './engine.ts';
-import { openRun } from './look.ts';
-import { bindingOf } from './operate.ts';
-import { isAnother, makerOf, ownerOf } from './owner.ts';
-import { letGo, released } from './release.ts';
-import type { Run } from './run.ts';
-import { takeBack } from './strangers.ts';
-import { survey } from './survey.ts';
-import type { WriteGate } from './write-gate.ts';
 
 /** Binds a key of the file to a live resource, whoever made it. */
 export async function adoptKey(

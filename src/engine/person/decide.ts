@@ -1,20 +1,20 @@
-import type { Desired } from '../core/desired.ts';
-import { ConfigError } from '../core/errors.ts';
-import { type ResourceKey, topLevelKey } from '../core/keys.ts';
-import type { Ip } from '../core/resources.ts';
-import type { Binding, Intent } from '../core/state.ts';
-import { draftOne } from '../plan/draft.ts';
+import type { Desired } from '../../core/desired.ts';
+import { ConfigError } from '../../core/errors.ts';
+import { type ResourceKey, topLevelKey } from '../../core/keys.ts';
+import type { Ip } from '../../core/resources.ts';
+import type { Binding, Intent } from '../../core/state.ts';
+import { draftOne } from '../../plan/draft.ts';
+import { takeBack, vouchFor } from '../books/strangers.ts';
+import type { EngineDeps, Resolution } from '../engine.ts';
+import { boundBy, close } from '../intents/endings.ts';
+import { ownerOf } from '../intents/owner.ts';
+import { released } from '../intents/release.ts';
+import { creationAfter } from '../intents/replacement.ts';
+import { heldBefore, lift } from '../intents/standing-holds.ts';
+import { openRun } from '../look.ts';
+import type { Run } from '../run.ts';
+import type { WriteGate } from '../write-gate.ts';
 import { refuseMalformed, takenFrom } from './adopt-key.ts';
-import { boundBy, close } from './endings.ts';
-import type { EngineDeps, Resolution } from './engine.ts';
-import { openRun } from './look.ts';
-import { ownerOf } from './owner.ts';
-import { released } from './release.ts';
-import { creationAfter } from './replacement.ts';
-import type { Run } from './run.ts';
-import { heldBefore, lift } from './standing-holds.ts';
-import { takeBack, vouchFor } from './strangers.ts';
-import type { WriteGate } from './write-gate.ts';
 
 /** Ends an intent on a person's word, checked against the project where that is possible. */
 export async function resolveIntent(

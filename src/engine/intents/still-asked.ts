@@ -1,12 +1,12 @@
 import equal from 'fast-deep-equal';
-import type { World } from '../core/kind.ts';
-import { type Operation, operationId } from '../core/plan.ts';
-import { draftOne, operationsOf } from '../plan/draft.ts';
-import { boughtAlready } from '../plan/guards.ts';
+import type { World } from '../../core/kind.ts';
+import { type Operation, operationId } from '../../core/plan.ts';
+import { draftOne, operationsOf } from '../../plan/draft.ts';
+import { boughtAlready } from '../../plan/guards.ts';
+import { strangersOf } from '../books/strangers.ts';
+import type { Run } from '../run.ts';
 import { attachedMeanwhile } from './attached-meanwhile.ts';
 import type { Stopped } from './endings.ts';
-import type { Run } from './run.ts';
-import { strangersOf } from './strangers.ts';
 
 /** Reads may lag behind that long. @assumption A9 */
 const staleMs = 60_000;

@@ -1,17 +1,17 @@
-import type { Desired } from '../core/desired.ts';
-import { ConfigError } from '../core/errors.ts';
-import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
-import type { ServerId } from '../core/resources.ts';
-import type { Binding } from '../core/state.ts';
-import { didYouMean } from '../core/suggest.ts';
-import { described } from '../plan/strangers.ts';
-import type { EngineDeps } from './engine.ts';
-import { forgetBackups, leftBackups } from './left-backups.ts';
-import { openRun } from './look.ts';
-import { letGo } from './release.ts';
-import type { Run } from './run.ts';
-import { vouchFor } from './strangers.ts';
-import type { WriteGate } from './write-gate.ts';
+import type { Desired } from '../../core/desired.ts';
+import { ConfigError } from '../../core/errors.ts';
+import { type KindName, type ResourceKey, takeApart } from '../../core/keys.ts';
+import type { ServerId } from '../../core/resources.ts';
+import type { Binding } from '../../core/state.ts';
+import { didYouMean } from '../../core/suggest.ts';
+import { described } from '../../plan/strangers.ts';
+import { forgetBackups, leftBackups } from '../books/left-backups.ts';
+import { vouchFor } from '../books/strangers.ts';
+import type { EngineDeps } from '../engine.ts';
+import { letGo } from '../intents/release.ts';
+import { openRun } from '../look.ts';
+import type { Run } from '../run.ts';
+import type { WriteGate } from '../write-gate.ts';
 
 /**
  * Says of servers (by id) and addresses (as text) that they are somebody else's; of a server

@@ -1,7 +1,7 @@
-import type { Binding, Intent, StateChange } from '../core/state.ts';
+import type { Binding, Intent, StateChange } from '../../core/state.ts';
+import type { Run } from '../run.ts';
 import { isAnother, makerOf, ownerOf } from './owner.ts';
 import { released } from './release.ts';
-import type { Run } from './run.ts';
 
 /**
  * What the API gives out as new was another key's before: that one's is gone. A name that

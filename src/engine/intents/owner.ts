@@ -1,6 +1,6 @@
-import type { ResourceKey } from '../core/keys.ts';
-import type { Binding, Intent } from '../core/state.ts';
-import type { Run } from './run.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { Binding, Intent } from '../../core/state.ts';
+import type { Run } from '../run.ts';
 
 /** What tells one live resource from the others. */
 export type Live = Pick<Binding, 'key' | 'kind' | 'id' | 'parentId'>;

@@ -1,7 +1,7 @@
-import type { Json } from '../core/json.ts';
-import type { ResourceKey } from '../core/keys.ts';
-import type { Intent, StateChange, StateStore } from '../core/state.ts';
-import type { Run } from './run.ts';
+import type { Json } from '../../core/json.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { Intent, StateChange, StateStore } from '../../core/state.ts';
+import type { Run } from '../run.ts';
 
 const noteName = 'left_backups';
 

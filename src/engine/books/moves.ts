@@ -1,6 +1,6 @@
-import type { Desired } from '../core/desired.ts';
-import { childKey, type ResourceKey, takeApart, topLevelKey } from '../core/keys.ts';
-import type { Binding, Intent, StateChange } from '../core/state.ts';
+import type { Desired } from '../../core/desired.ts';
+import { childKey, type ResourceKey, takeApart, topLevelKey } from '../../core/keys.ts';
+import type { Binding, Intent, StateChange } from '../../core/state.ts';
 
 /** A binding that goes by another key from now on. */
 export interface Move {

@@ -1,7 +1,8 @@
-import type { Evidence } from '../core/kind.ts';
-import { fitsPath } from '../core/path-id.ts';
-import type { TaskId } from '../core/resources.ts';
-import type { Intent, StateChange } from '../core/state.ts';
+import type { Evidence } from '../../core/kind.ts';
+import { fitsPath } from '../../core/path-id.ts';
+import type { TaskId } from '../../core/resources.ts';
+import type { Intent, StateChange } from '../../core/state.ts';
+import type { Run } from '../run.ts';
 import {
   again,
   block,
@@ -15,7 +16,6 @@ import {
 } from './endings.ts';
 import type { Why } from './outcome.ts';
 import { unbrokenRow } from './past.ts';
-import type { Run } from './run.ts';
 
 const minute = 60_000;
 /** Absence is two looks that far apart. @assumption A9 */

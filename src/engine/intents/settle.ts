@@ -1,16 +1,16 @@
-import { takeApart } from '../core/keys.ts';
-import type { Operation, Spend } from '../core/plan.ts';
-import type { Conclusive, WriteResult } from '../core/ports.ts';
-import type { TaskId } from '../core/resources.ts';
-import type { Intent } from '../core/state.ts';
-import { draftOne, operationsOf } from '../plan/draft.ts';
+import { takeApart } from '../../core/keys.ts';
+import type { Operation, Spend } from '../../core/plan.ts';
+import type { Conclusive, WriteResult } from '../../core/ports.ts';
+import type { TaskId } from '../../core/resources.ts';
+import type { Intent } from '../../core/state.ts';
+import { draftOne, operationsOf } from '../../plan/draft.ts';
+import type { Run } from '../run.ts';
 import { again, block, close, goOn, minutes, type Progress, packageOf, warn } from './endings.ts';
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
 import { givenOnTo, giveOn } from './given-on.ts';
 import { backoff, type Disposition, disposition } from './outcome.ts';
 import { unbrokenRow } from './past.ts';
 import { secondHalfHeld } from './replacement.ts';
-import type { Run } from './run.ts';
 import { lift, remember } from './standing-holds.ts';
 import { boughtMeanwhile, stillAsked } from './still-asked.ts';
 

@@ -1,7 +1,7 @@
 import equal from 'fast-deep-equal';
-import type { IpId, ServerId } from '../core/resources.ts';
-import { nameOf, type Vouched } from '../plan/strangers.ts';
-import type { Run } from './run.ts';
+import type { IpId, ServerId } from '../../core/resources.ts';
+import { nameOf, type Vouched } from '../../plan/strangers.ts';
+import type { Run } from '../run.ts';
 import { putVouched, vouchedBy } from './strangers.ts';
 
 /** Between the two looks that miss a stranger; one that shows in no list costs a read each time. */

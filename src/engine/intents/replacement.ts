@@ -1,9 +1,9 @@
-import type { World } from '../core/kind.ts';
-import type { Operation } from '../core/plan.ts';
-import type { Intent } from '../core/state.ts';
-import { draftOne, operationsOf } from '../plan/draft.ts';
+import type { World } from '../../core/kind.ts';
+import type { Operation } from '../../core/plan.ts';
+import type { Intent } from '../../core/state.ts';
+import { draftOne, operationsOf } from '../../plan/draft.ts';
+import type { Run } from '../run.ts';
 import type { Progress } from './endings.ts';
-import type { Run } from './run.ts';
 import { heldBefore } from './standing-holds.ts';
 
 /** How old the project's standing may be that a deletion is decided on, in ms. */

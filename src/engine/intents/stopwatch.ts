@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts';
+import type { Clock } from '../../core/clock.ts';
 
 /** What is timed of an intent. */
 export type Moment = 'sent' | 'not_seen' | 'accepted' | 'due';

@@ -1,7 +1,7 @@
-import type { Json } from '../core/json.ts';
-import type { ServerId } from '../core/resources.ts';
-import type { Binding, StateStore } from '../core/state.ts';
-import type { Planned } from '../plan/build.ts';
+import type { Json } from '../../core/json.ts';
+import type { ServerId } from '../../core/resources.ts';
+import type { Binding, StateStore } from '../../core/state.ts';
+import type { Planned } from '../../plan/build.ts';
 import {
   type Found,
   findStrangers,
@@ -14,9 +14,9 @@ import {
   unlisted,
   type Vouched,
   vouchedServers,
-} from '../plan/strangers.ts';
-import type { Judged } from './look.ts';
-import type { Run } from './run.ts';
+} from '../../plan/strangers.ts';
+import type { Judged } from '../look.ts';
+import type { Run } from '../run.ts';
 
 /** `Vouched`, once a plan was approved, or a person has spoken of strangers. */
 const vouchedNote = 'vouched_for';

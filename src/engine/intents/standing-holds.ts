@@ -1,13 +1,13 @@
-import type { Json } from '../core/json.ts';
-import type { ResourceKey } from '../core/keys.ts';
-import { moment } from '../core/moment.ts';
-import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
-import type { Intent } from '../core/state.ts';
-import { counts } from '../plan/build.ts';
-import { successorOf } from '../plan/order.ts';
-import type { EngineDeps } from './engine.ts';
+import type { Json } from '../../core/json.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import { moment } from '../../core/moment.ts';
+import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
+import type { Intent } from '../../core/state.ts';
+import { counts } from '../../plan/build.ts';
+import { successorOf } from '../../plan/order.ts';
+import type { EngineDeps } from '../engine.ts';
+import { withheldOf } from '../withheld.ts';
 import type { HoldScope } from './outcome.ts';
-import { withheldOf } from './withheld.ts';
 
 /** Where the state keeps what the API refused for more than one write. */
 const noteName = 'holds';

@@ -1,10 +1,10 @@
-import type { ResourceKey } from '../core/keys.ts';
-import type { Evidence } from '../core/kind.ts';
-import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { Evidence } from '../../core/kind.ts';
+import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../../core/state.ts';
+import type { Run } from '../run.ts';
 import { takeOver } from './given-on.ts';
 import { makerOf, ownerOf } from './owner.ts';
 import { released } from './release.ts';
-import type { Run } from './run.ts';
 
 /** Where an intent has got to after one step. */
 export type Progress =

@@ -1,6 +1,6 @@
-import type { Conclusive, WriteResult } from '../core/ports.ts';
-import type { TaskId } from '../core/resources.ts';
-import type { Intent } from '../core/state.ts';
+import type { Conclusive, WriteResult } from '../../core/ports.ts';
+import type { TaskId } from '../../core/resources.ts';
+import type { Intent } from '../../core/state.ts';
 
 /** Which writes a refusal speaks for beside its own. */
 export type HoldScope =

@@ -1,11 +1,11 @@
-import { digestOf, type Json } from '../core/json.ts';
-import type { ResourceKey } from '../core/keys.ts';
-import type { World, WriteContext } from '../core/kind.ts';
-import type { Operation } from '../core/plan.ts';
-import type { WriteRequest } from '../core/ports.ts';
-import type { Intent } from '../core/state.ts';
+import { digestOf, type Json } from '../../core/json.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { World, WriteContext } from '../../core/kind.ts';
+import type { Operation } from '../../core/plan.ts';
+import type { WriteRequest } from '../../core/ports.ts';
+import type { Intent } from '../../core/state.ts';
+import type { Run } from '../run.ts';
 import { idempotencyKey } from './idempotency-key.ts';
-import type { Run } from './run.ts';
 
 /** What a kind derives a request from. */
 export function contextOf(run: Run, operation: Operation, world: World): WriteContext<unknown, unknown> {

@@ -1,10 +1,10 @@
-import type { ResourceKey } from '../core/keys.ts';
-import type { OperationResult } from '../core/progress.ts';
-import type { Intent } from '../core/state.ts';
-import { createWorkQueue, type Next } from '../queue/work-queue.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { OperationResult } from '../../core/progress.ts';
+import type { Intent } from '../../core/state.ts';
+import { createWorkQueue, type Next } from '../../queue/work-queue.ts';
+import { interruption, isIdle } from '../interruption.ts';
+import type { Run } from '../run.ts';
 import type { Progress } from './endings.ts';
-import { interruption, isIdle } from './interruption.ts';
-import type { Run } from './run.ts';
 import { advance } from './settle.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { World } from '../core/kind.ts';
-import type { NetworkId, ServerId } from '../core/resources.ts';
-import type { Run } from './run.ts';
+import type { World } from '../../core/kind.ts';
+import type { NetworkId, ServerId } from '../../core/resources.ts';
+import type { Run } from '../run.ts';
 
 /**
  * The network that counts more servers than when the plan was made, beside what this file

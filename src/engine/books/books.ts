@@ -1,13 +1,13 @@
-import { digestOf } from '../core/json.ts';
-import type { Plan } from '../core/plan.ts';
-import type { Intent, StateChange } from '../core/state.ts';
-import { isOvertaken, type Release } from '../plan/build.ts';
-import { isSelected } from '../plan/selection.ts';
-import { block, close } from './endings.ts';
+import { digestOf } from '../../core/json.ts';
+import type { Plan } from '../../core/plan.ts';
+import type { Intent, StateChange } from '../../core/state.ts';
+import { isOvertaken, type Release } from '../../plan/build.ts';
+import { isSelected } from '../../plan/selection.ts';
+import { block, close } from '../intents/endings.ts';
+import { letGo, released } from '../intents/release.ts';
+import { type Judged, planFor } from '../look.ts';
+import type { Run } from '../run.ts';
 import { forgetGone } from './forget-gone.ts';
-import { type Judged, planFor } from './look.ts';
-import { letGo, released } from './release.ts';
-import type { Run } from './run.ts';
 import { rememberStrangers } from './strangers.ts';
 
 const absenceGapMs = 60_000;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '../core/json.ts';
-import type { ResourceKey } from '../core/keys.ts';
-import type { Verb } from '../core/plan.ts';
+import { canonicalJson } from '../../core/json.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { Verb } from '../../core/plan.ts';
 
 /**
  * The key under which a write is sent, 51 printable characters.

@@ -1,6 +1,6 @@
-import type { ResourceKey } from '../core/keys.ts';
-import type { StateChange } from '../core/state.ts';
-import type { Run } from './run.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { StateChange } from '../../core/state.ts';
+import type { Run } from '../run.ts';
 
 /** What ends with a resource that is gone: a server's cards and firewall, but not its address. */
 export function released(run: Run, key: ResourceKey, reason: string): StateChange[] {

@@ -1,5 +1,5 @@
-import type { Intent } from '../core/state.ts';
-import type { Run } from './run.ts';
+import type { Intent } from '../../core/state.ts';
+import type { Run } from '../run.ts';
 
 /** The attempts at this resource before this one, newest first, as far as each of them ended so. */
 export async function unbrokenRow(
