@@ -3,7 +3,7 @@ import { chmodSync, rmSync } from 'node:fs';
 import { createServer, request as httpRequest } from 'node:http';
 import { posix } from 'node:path';
 import type { ResourceKey } from '../core/keys.ts';
-import type { Resolution } from '../engine/engine.ts';
+import type { Resolution } from '../engine/deps.ts';
 
 /** What a person settles while the daemon owns the state. */
 export type Order =

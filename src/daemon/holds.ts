@@ -1,4 +1,4 @@
-import type { Repeating } from '../engine/engine.ts';
+import type { Repeating } from '../engine/deps.ts';
 import type { PassMemory } from './memory.ts';
 
 type Hold = Repeating['holds'] extends Map<string, infer Value> ? Value : never;

@@ -2,7 +2,7 @@ import type { TokenPlace } from '../core/desired.ts';
 import { ApiProblem, type Diagnostic, FenceError, formatDiagnostic, StateError } from '../core/errors.ts';
 import type { World } from '../core/kind.ts';
 import type { ApplyReport, ProgressEvent, RequestCounts } from '../core/progress.ts';
-import type { Repeating } from '../engine/engine.ts';
+import type { Repeating } from '../engine/deps.ts';
 import { createStopwatch, type Stopwatch } from '../engine/intents/stopwatch.ts';
 import { createReadCache } from '../engine/read-cache.ts';
 import { Activity } from './activity.ts';

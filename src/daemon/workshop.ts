@@ -1,5 +1,5 @@
 import { leftBackups } from '../engine/books/left-backups.ts';
-import type { Repeating } from '../engine/engine.ts';
+import type { Repeating } from '../engine/deps.ts';
 import type { KeyBackOff } from './back-off.ts';
 import type { Known } from './facts.ts';
 import type { Holds } from './holds.ts';

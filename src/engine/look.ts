@@ -4,7 +4,7 @@ import { buildPlan, type Planned } from '../plan/build.ts';
 import type { Selection } from '../plan/selection.ts';
 import type { Found } from '../plan/strangers.ts';
 import { strangersOf } from './books/strangers.ts';
-import type { EngineDeps, PlanOptions, Repeating } from './engine.ts';
+import type { EngineDeps, PlanOptions, Repeating } from './deps.ts';
 import { withHolds } from './intents/standing-holds.ts';
 import { createReadCache } from './read-cache.ts';
 import { type Run, startRun } from './run.ts';

@@ -9,7 +9,7 @@ import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '.
 import type { Selection } from '../plan/selection.ts';
 import { rememberBackups } from './books/left-backups.ts';
 import { type HeldMove, type Move, moveChanges, movedBindings, movesOf } from './books/moves.ts';
-import type { EngineDeps, Repeating } from './engine.ts';
+import type { EngineDeps, Hold, Repeating } from './deps.ts';
 import type { HoldScope } from './intents/outcome.ts';
 import { dropLifted } from './intents/standing-holds.ts';
 import { createStopwatch, type Stopwatch } from './intents/stopwatch.ts';
@@ -28,12 +28,6 @@ import type { WriteGate } from './write-gate.ts';
 /** How old a look may be that an operation is decided on, in ms. */
 const freshMs = 60_000;
 const catalogueFreshMs = 10 * 60_000;
-
-/** Why nothing of a class is sent any more in this run. */
-export interface Hold {
-  readonly code: string;
-  readonly reason: string;
-}
 
 /** One run over one project: what its parts share, and nothing that outlives it. */
 export interface Run {

@@ -3,7 +3,7 @@ import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import type { Intent } from '../core/state.ts';
 import type { Execution, Project } from '../emulator/world.ts';
-import type { Resolution } from '../engine/engine.ts';
+import type { Resolution } from '../engine/deps.ts';
 import type { Controller } from './controller.ts';
 import { mutate } from './happenings.ts';
 import { isSort } from './ledger.ts';

@@ -2,7 +2,8 @@ import { ApiProblem, ConfigError, FenceError, StateError } from '../core/errors.
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import { TransportError } from '../core/transport.ts';
-import type { ApplyOptions, Engine } from '../engine/engine.ts';
+import type { ApplyOptions } from '../engine/deps.ts';
+import type { Engine } from '../engine/engine.ts';
 import { checkAsShown, show } from './as-shown.ts';
 import type { Controller, Running } from './controller.ts';
 import { type Coverage, createCoverage } from './coverage.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
-import type { Resolution } from '../../src/engine/engine.ts';
+import type { Resolution } from '../../src/engine/deps.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ApplyOptions } from '../../src/engine/engine.ts';
+import type { ApplyOptions } from '../../src/engine/deps.ts';
 import { load, type RigOptions, rig } from '../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';

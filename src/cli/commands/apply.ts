@@ -1,7 +1,7 @@
 import { ConfigError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
-import type { ApplyOptions } from '../../engine/engine.ts';
+import type { ApplyOptions } from '../../engine/deps.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { openSession, type Session } from '../compose.ts';
 import type { CommonFlags } from '../config.ts';

@@ -3,7 +3,7 @@ import { ConfigError } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import { controlPath, giveOrder, type Order } from '../../daemon/control.ts';
 import { carryOut } from '../../daemon/obey.ts';
-import type { Resolution } from '../../engine/engine.ts';
+import type { Resolution } from '../../engine/deps.ts';
 import { openSession } from '../compose.ts';
 import { type CommonFlags, stateLocation } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';

@@ -5,7 +5,7 @@ import { type Blocked, type Operation, type OperationId, operationId, type Plan 
 import type { Intent } from '../../core/state.ts';
 import { counts } from '../../plan/build.ts';
 import { successorOf } from '../../plan/order.ts';
-import type { EngineDeps } from '../engine.ts';
+import type { EngineDeps } from '../deps.ts';
 import { withheldOf } from '../withheld.ts';
 import type { HoldScope } from './outcome.ts';
 

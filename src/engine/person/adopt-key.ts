@@ -4,7 +4,7 @@ import { type KindName, type ResourceKey, topLevelKey } from '../../core/keys.ts
 import type { Subject } from '../../core/kind.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { takeBack } from '../books/strangers.ts';
-import type { EngineDeps } from '../engine.ts';
+import type { EngineDeps } from '../deps.ts';
 import { isAnother, makerOf, ownerOf } from '../intents/owner.ts';
 import { letGo, released } from '../intents/release.ts';
 import { openRun } from '../look.ts';

@@ -5,7 +5,7 @@ import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import { draftOne } from '../../plan/draft.ts';
 import { takeBack, vouchFor } from '../books/strangers.ts';
-import type { EngineDeps, Resolution } from '../engine.ts';
+import type { EngineDeps, Resolution } from '../deps.ts';
 import { boundBy, close } from '../intents/endings.ts';
 import { ownerOf } from '../intents/owner.ts';
 import { released } from '../intents/release.ts';

@@ -7,7 +7,7 @@ import { didYouMean } from '../../core/suggest.ts';
 import { described } from '../../plan/strangers.ts';
 import { forgetBackups, leftBackups } from '../books/left-backups.ts';
 import { vouchFor } from '../books/strangers.ts';
-import type { EngineDeps } from '../engine.ts';
+import type { EngineDeps } from '../deps.ts';
 import { letGo } from '../intents/release.ts';
 import { openRun } from '../look.ts';
 import type { Run } from '../run.ts';
