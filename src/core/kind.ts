@@ -62,6 +62,8 @@ export interface World {
   /** Servers of this file with a card in the network, by its live id. */
   serversIn(network: string): readonly ResourceKey[];
   ip(id: string): Ip | undefined;
+  /** No key stands for the address. */
+  isNobodys(address: Pick<Ip, 'id'>): boolean;
   /** Addresses attached to a server, by its live id. */
   ipsOf(server: string): readonly Ip[];
   freeIps(): readonly Ip[];

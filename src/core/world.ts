@@ -52,6 +52,8 @@ export function createWorld(parts: WorldParts): World {
   );
   const serversByNetwork = once(() => grouped([...subjects.values()].flatMap(cardsOf)));
 
+  const keyOf: World['keyOf'] = (kind, id) => keysById().get(`${kind} ${id}`);
+
   function cardsOf({ kind, key }: Subject): (readonly [string, ResourceKey])[] {
     const cards = kind === 'server' ? (observed.get(key) as SeenServer | undefined)?.cards : undefined;
     const networks = (cards ?? []).flatMap((card) =>
@@ -65,11 +67,12 @@ export function createWorld(parts: WorldParts): World {
     idOf,
     isThere: (key) =>
       subjects.get(key)?.binding?.tainted === undefined && seenId(observed.get(key)) !== undefined,
-    keyOf: (kind, id) => keysById().get(`${kind} ${id}`),
+    keyOf,
     subjectsOf: (kind) => subjectsByKind().get(kind) ?? [],
     childrenOf: (key) => childrenByParent().get(key) ?? [],
     serversIn: (network) => serversByNetwork().get(network) ?? [],
     ip: (id) => ipsById().get(id),
+    isNobodys: ({ id }) => keyOf('ip', String(id)) === undefined,
     ipsOf: (server) => ipsByServer().get(server) ?? ([] as readonly Ip[]),
     freeIps,
   };

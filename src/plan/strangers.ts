@@ -69,7 +69,7 @@ export function findStrangers(
     addresses: world.ips.filter(
       (ip) =>
         !addresses.has(nameOf(ip)) &&
-        world.keyOf('ip', String(ip.id)) === undefined &&
+        world.isNobodys(ip) &&
         !accounted('ip', String(ip.id)) &&
         !(ip.server_id !== null && isKnown(ip.server_id)),
     ),

@@ -81,9 +81,7 @@ function findsFree(key: ResourceKey, world: World): boolean {
     .filter(({ desired }) => 'reuse' in ((desired?.value as ServerEntry | undefined)?.public_ipv4 ?? {}))
     .map((each) => each.key)
     .sort();
-  const left = world
-    .ipsOf(world.idOf(key) ?? '')
-    .filter(({ id }) => world.keyOf('ip', String(id)) === undefined);
+  const left = world.ipsOf(world.idOf(key) ?? '').filter(world.isNobodys);
   return takers.indexOf(key) < world.freeIps().length + left.length;
 }
 

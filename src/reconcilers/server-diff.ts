@@ -188,7 +188,7 @@ function whatStays(
     leftBilled: [
       ...(count === 0 ? [] : [`${backups} of ${key} ${stay} billed: ${backupsLeft(world)}`]),
       ...live.addresses
-        .filter(({ id }) => world.keyOf('ip', String(id)) === undefined)
+        .filter(world.isNobodys)
         .map(
           ({ address }) => `${address} stays billed: ${key} holds it, and nothing in the file stands for it`,
         ),
@@ -239,7 +239,7 @@ export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): 
 function unasked(subject: Subject<ServerEntry>, live: ServerObserved, world: World): Warning[] {
   const own = ownAddress(subject, world);
   return live.addresses
-    .filter(({ id }) => world.keyOf('ip', String(id)) === undefined && id !== own?.id)
+    .filter((each) => world.isNobodys(each) && each.id !== own?.id)
     .map(({ id, address }) => ({
       code: 'address_not_as_declared',
       key: subject.key,
@@ -287,7 +287,7 @@ function misattached(
   ];
   if (wanted === undefined) {
     const made = member(subject.binding?.applied, 'body') != null;
-    const nobodys = live.addresses.filter(({ id }) => world.keyOf('ip', String(id)) === undefined);
+    const nobodys = live.addresses.filter(world.isNobodys);
     const held = nobodys.map(({ address }) => address).join(', ');
     return made && held !== ''
       ? warn(`the server holds ${held}, which the file does not ask for; it is billed, and stays so`)

@@ -223,7 +223,7 @@ function identityOf(
     return { was: { ipv4: bound }, is: now === undefined ? {} : { ipv4: now } };
   }
   if (desired !== undefined || binding === undefined) return { was: {}, is: {} };
-  const theirs = live.addresses.find(({ id }) => world.keyOf('ip', String(id)) === undefined);
+  const theirs = live.addresses.find(world.isNobodys);
   const name = was.name ?? member(member(binding.applied, 'body'), 'name');
   const shown = live.shown?.name.trim();
   const named = typeof name === 'string' && shown !== undefined;

@@ -215,8 +215,7 @@ export class Metrics {
     if (world === undefined) return;
     gauge('billed_addresses', world.ips.length);
     gauge('idle_addresses', idleAddresses(facts).length);
-    const strange = world.ips.filter(({ id }) => world.keyOf('ip', String(id)) === undefined);
-    gauge('unmanaged_addresses', strange.length);
+    gauge('unmanaged_addresses', world.ips.filter(world.isNobodys).length);
   }
 
   /** The client counts from its start; Prometheus wants sums that survive a reopened state. */

@@ -79,10 +79,8 @@ export function leftByDeletion(run: Run, deletion: Intent): readonly string[] {
   const { key, kind, verb, preimage } = deletion;
   if (kind !== 'server' || verb !== 'delete' || run.intents.has(key) || run.bindings.has(key)) return [];
   const { addresses = [] } = (preimage ?? {}) as { readonly addresses?: readonly string[] };
-  const { ips, keyOf } = run.world;
-  const held = ips.filter(
-    ({ id, address }) => addresses.includes(address) && keyOf('ip', String(id)) === undefined,
-  );
+  const { ips, isNobodys } = run.world;
+  const held = ips.filter((each) => addresses.includes(each.address) && isNobodys(each));
   const backups = backupsBefore(deletion);
   return [
     ...(backups.length === 0

@@ -141,9 +141,7 @@ function leftBy({ world, desired, bindings }: Run, { plan, releases }: Planned):
   const unmanaged = desired.resources.filter(({ managed }) => !managed);
   const named = [...kept, ...unmanaged].flatMap(({ kind, id }) => (id === undefined ? [] : [{ kind, id }]));
   const leaving = plan.operations.filter(({ kind, verb }) => kind === 'server' && verb === 'delete');
-  const left = leaving
-    .flatMap(({ target }) => world.ipsOf(target ?? ''))
-    .filter(({ id }) => world.keyOf('ip', String(id)) === undefined);
+  const left = leaving.flatMap(({ target }) => world.ipsOf(target ?? '')).filter(world.isNobodys);
   return {
     servers: named.filter(({ kind }) => kind === 'server').map(({ id }) => Number(id)),
     addresses: [...named.flatMap(({ kind, id }) => (kind === 'ip' ? (world.ip(id) ?? []) : [])), ...left],
