@@ -1,8 +1,8 @@
 import type { KindName, ResourceKey } from '../core/keys.ts';
-import { parseKey } from '../core/keys.ts';
 import type { Blocked, MonthlyCost, Plan, Verb, Warning } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
+import { billedAddress } from '../engine/books/billed-address.ts';
 import type { LeftBackups } from '../engine/books/left-backups.ts';
 import { waysOut } from '../plan/open-writes.ts';
 import { tellsDifference } from './render/plan-groups.ts';
@@ -199,23 +199,13 @@ function billedOf({ bindings, ips, intents, left = [] }: StatusFacts): StatusVie
   return [...bought, ...addresses, ...backups];
 }
 
-/** What a purchase that is not settled may have made is in doubt, and not somebody else's. */
-function address(
-  ip: Ip,
-  { bindings, intents }: Pick<StatusFacts, 'bindings' | 'intents'>,
-): StatusView['billed'][number] {
-  const id = String(ip.id);
-  const binding = bindings.find((each) => parseKey(each.key)?.kind === 'ip' && each.id === id);
-  const open = intents.find(
-    ({ kind, verb, resourceId, blocked }) =>
-      kind === 'ip' && verb === 'create' && (resourceId === id || blocked?.candidates.includes(id)),
-  );
-  const doubt = binding === undefined && open !== undefined && open.resourceId !== id;
+function address(ip: Ip, facts: Pick<StatusFacts, 'bindings' | 'intents'>): StatusView['billed'][number] {
+  const { key, inDoubt, boundAt } = billedAddress(ip, facts);
   return {
-    id,
-    what: `address ${ip.address}${doubt ? ' (in doubt)' : ''}`,
-    key: binding?.key ?? open?.key ?? null,
-    since: binding === undefined ? null : time(binding.boundAt),
+    id: String(ip.id),
+    what: `address ${ip.address}${inDoubt ? ' (in doubt)' : ''}`,
+    key,
+    since: boundAt === null ? null : time(boundAt),
   };
 }
 

@@ -1,3 +1,4 @@
+import { type BilledAddress, billedAddress } from '../engine/books/billed-address.ts';
 import type { Daemon } from './daemon.ts';
 import type { ProjectFacts } from './facts.ts';
 import type { Fleet } from './fleet/fleet.ts';
@@ -114,7 +115,9 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
     resources: (known?.bindings ?? []).map(({ key, kind, id, identity, protect, tainted }) => ({
       ...{ key, kind, id, identity, protect, tainted: tainted ?? null },
     })),
-    idle: idleAddresses(facts).map(({ id, address, key }) => ({ id: String(id), address, key })),
+    idle: freeAddresses(facts).map(({ ip, key, inDoubt }) => ({
+      ...{ id: String(ip.id), address: ip.address, key, in_doubt: inDoubt },
+    })),
     left_billed: plan?.cost.left_billed ?? [],
     left_backups: (known?.leftBackups ?? []).map(({ server, key, backups, at }) => ({
       ...{ server_id: server, key, backups, since: new Date(at).toISOString() },
@@ -132,13 +135,14 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
   };
 }
 
-/** Addresses that are billed and attached to nothing. */
-export function idleAddresses({ world }: ProjectFacts) {
-  return (world?.freeIps() ?? []).map((ip) => ({
-    id: ip.id,
-    address: ip.address,
-    key: world?.keyOf('ip', String(ip.id)) ?? null,
-  }));
+/** Addresses that are billed and attached to nothing, those in doubt among them; none before the first look. */
+export function freeAddresses({ world, known }: ProjectFacts): readonly BilledAddress[] {
+  const { bindings = [], intents = [] } = known ?? {};
+  return (world?.freeIps() ?? []).map((ip) => {
+    const found = billedAddress(ip, { bindings, intents });
+    // An entry that names its id stands for it before it is bound.
+    return { ...found, key: found.key ?? world?.keyOf('ip', String(ip.id)) ?? null };
+  });
 }
 
 function commitJson(commit: Commit | undefined) {

@@ -39,6 +39,7 @@ export interface Project {
   readonly in_flight: readonly { readonly key: string; readonly step: string }[];
   readonly holds: readonly { readonly scope: string }[];
   readonly resources: readonly { readonly key: string; readonly id: string }[];
+  readonly idle: readonly { readonly id: string; readonly key: string | null }[];
 }
 
 export interface Status {

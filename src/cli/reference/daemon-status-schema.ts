@@ -74,7 +74,14 @@ const project = z.looseObject({
     }),
   ),
   idle: z
-    .array(z.looseObject({ id: text, address: text, key: text.nullable() }))
+    .array(
+      z.looseObject({
+        id: text,
+        address: text,
+        key: text.nullable(),
+        in_doubt: z.boolean().describe('A purchase that is not settled may have made it.'),
+      }),
+    )
     .describe('Addresses that are billed and attached to nothing.'),
   left_billed: z.array(text),
   left_backups: z

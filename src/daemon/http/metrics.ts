@@ -5,7 +5,7 @@ import { conditions } from '../condition.ts';
 import type { Daemon } from '../daemon.ts';
 import type { PassRecord, ProjectFacts } from '../facts.ts';
 import { knower } from '../fleet/seat.ts';
-import { idleAddresses } from '../status.ts';
+import { freeAddresses } from '../status.ts';
 import type { Delivery } from './webhooks.ts';
 
 const prefix = 'vdcsync_';
@@ -37,7 +37,7 @@ const gauges = {
   budget_used: ['Requests in the last window', 'project', 'budget'],
   billed_resources: ['Billed resources that are managed', 'project', 'kind'],
   billed_addresses: ['Addresses in the project, all of them billed', 'project'],
-  idle_addresses: ['Addresses that are billed and attached to nothing', 'project'],
+  idle_addresses: ['Addresses that are billed and attached to nothing, without those in doubt', 'project'],
   left_backups: ['Backups of servers that are gone, billed as long as they are there', 'project'],
   unmanaged_addresses: ['Addresses that no key stands for', 'project'],
 } as const satisfies Readonly<Record<string, readonly [help: string, ...labels: string[]]>>;
@@ -214,7 +214,7 @@ export class Metrics {
     }
     if (world === undefined) return;
     gauge('billed_addresses', world.ips.length);
-    gauge('idle_addresses', idleAddresses(facts).length);
+    gauge('idle_addresses', freeAddresses(facts).filter(({ inDoubt }) => !inDoubt).length);
     gauge('unmanaged_addresses', world.ips.filter(world.isNobodys).length);
   }
 

@@ -3,7 +3,7 @@ import { takeApart } from '../../core/keys.ts';
 import type { Condition } from '../condition.ts';
 import type { ProjectFacts } from '../facts.ts';
 import type { SourceState } from '../spec-desk.ts';
-import { idleAddresses } from '../status.ts';
+import { freeAddresses } from '../status.ts';
 import { keysOf, pictureOf, standingOf } from '../view.ts';
 import { drawPicture } from './picture.ts';
 import { script } from './script.ts';
@@ -190,10 +190,9 @@ ${keys.map((key) => {
 function billCard(facts: ProjectFacts): Html {
   const { known, world, plan } = facts;
   const servers = known?.bindings.filter(({ kind }) => kind === 'server').length ?? 0;
-  const idle = idleAddresses(facts);
   return html`<section id="bill"><h2>What is billed</h2><ul>
 <li>${servers} managed ${servers === 1 ? 'server' : 'servers'}, ${world?.ips.length ?? 0} addresses in the project</li>
-${idle.map(({ address, key }) => html`<li class="warn">${address} is idle and billed <span class="dim">${key ?? 'not of this file'}</span></li>`)}
+${freeAddresses(facts).map(({ ip, key, inDoubt }) => html`<li class="warn">${ip.address} is ${inDoubt ? 'billed and in doubt: it may be' : 'idle and billed'} <span class="dim">${key ?? 'not of this file'}</span></li>`)}
 ${(known?.leftBackups ?? []).map(({ server, backups }) => html`<li class="warn">backup ${backups.join(', ')} of server ${server}, which is gone, is billed <span class="dim">vdcsync ignore ${server}, once deleted</span></li>`)}
 ${(plan?.cost.left_billed ?? []).map((text) => html`<li class="warn">${text}</li>`)}
 ${(plan?.cost.unknown ?? []).map((text) => html`<li class="dim">${text}</li>`)}</ul></section>`;
