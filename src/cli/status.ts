@@ -4,7 +4,9 @@ import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
 import { billedAddress } from '../engine/books/billed-address.ts';
 import type { LeftBackups } from '../engine/books/left-backups.ts';
+import { idleAddresses } from '../engine/books/strangers.ts';
 import { waysOut } from '../plan/open-writes.ts';
+import type { Vouched } from '../plan/strangers.ts';
 import { tellsDifference } from './render/plan-groups.ts';
 
 /** `unknown`: the API was not looked at. `differs`: the plan has an operation on it. */
@@ -53,7 +55,7 @@ export interface StatusView {
   readonly billed: readonly Billed[];
   /** A month of what is managed, as far as prices are known; null where the API was not looked at. */
   readonly monthly: MonthlyCost | null;
-  /** Billed and of no use to anything now; null where the API was not looked at. */
+  /** Billed and of no use to anything now, but for what was told to be somebody else's; null where the API was not looked at. */
   readonly idle: readonly Billed[] | null;
   /** Of servers that are gone: billed, and shown by no documented read. From the state. */
   readonly left_backups: readonly {
@@ -81,6 +83,8 @@ export interface StatusFacts {
   /** Writes that have ended, newest first. */
   readonly past?: readonly Intent[];
   readonly left?: readonly LeftBackups[];
+  /** What is known to be somebody else's. */
+  readonly vouched?: Vouched | undefined;
   readonly last: JournalEntry | undefined;
   readonly offline?: string;
   readonly plan?: Plan;
@@ -141,9 +145,10 @@ export function statusOf(facts: StatusFacts): StatusView {
     idle:
       ips === undefined
         ? null
-        : ips
-            .filter((ip) => ip.server_id === null)
-            .map((ip) => ({ ...address(ip, facts), since: idleSince(ip, facts) })),
+        : idleAddresses(ips, facts.vouched).map((ip) => ({
+            ...address(ip, facts),
+            since: idleSince(ip, facts),
+          })),
     left_backups: (facts.left ?? []).map(({ server, key, backups, at: since }) => ({
       server_id: server,
       key,

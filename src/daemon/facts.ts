@@ -5,6 +5,7 @@ import type { Plan } from '../core/plan.ts';
 import type { ApplyReport, RequestCounts } from '../core/progress.ts';
 import type { Binding, Intent, StateInfo } from '../core/state.ts';
 import type { LeftBackups } from '../engine/books/left-backups.ts';
+import type { vouchedBy } from '../engine/books/strangers.ts';
 import type { InFlight } from './activity.ts';
 import type { BackOff } from './back-off.ts';
 import type { Condition } from './condition.ts';
@@ -68,6 +69,8 @@ export interface Known {
   readonly intents: readonly Intent[];
   /** Of servers that are gone, and billed. */
   readonly leftBackups: readonly LeftBackups[];
+  /** What is known to be somebody else's. */
+  readonly vouched: Awaited<ReturnType<typeof vouchedBy>>;
   /** The last writes, newest first. */
   readonly history: readonly Intent[];
   readonly limits: { readonly windowMs: number; readonly reads: number; readonly writes: number };

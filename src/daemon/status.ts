@@ -1,4 +1,5 @@
 import { type BilledAddress, billedAddress } from '../engine/books/billed-address.ts';
+import { idleAddresses } from '../engine/books/strangers.ts';
 import type { Daemon } from './daemon.ts';
 import type { ProjectFacts } from './facts.ts';
 import type { Fleet } from './fleet/fleet.ts';
@@ -135,10 +136,10 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
   };
 }
 
-/** Addresses that are billed and attached to nothing, those in doubt among them; none before the first look. */
+/** Addresses that are billed, attached to nothing and not told to be ignored, those in doubt among them; none before the first look. */
 export function freeAddresses({ world, known }: ProjectFacts): readonly BilledAddress[] {
   const { bindings = [], intents = [] } = known ?? {};
-  return (world?.freeIps() ?? []).map((ip) => {
+  return idleAddresses(world?.ips ?? [], known?.vouched).map((ip) => {
     const found = billedAddress(ip, { bindings, intents });
     // An entry that names its id stands for it before it is bound.
     return { ...found, key: found.key ?? world?.keyOf('ip', String(ip.id)) ?? null };

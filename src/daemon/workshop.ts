@@ -1,4 +1,5 @@
 import { leftBackups } from '../engine/books/left-backups.ts';
+import { vouchedBy } from '../engine/books/strangers.ts';
 import type { Repeating } from '../engine/deps.ts';
 import type { KeyBackOff } from './back-off.ts';
 import type { Known } from './facts.ts';
@@ -31,6 +32,7 @@ export async function knownOf(
     bindings: await store.bindings(),
     intents: await store.openIntents(),
     leftBackups: await leftBackups(store),
+    vouched: await vouchedBy(store),
     history: await store.intents({ limit: 30 }),
     ...{ limits: profile.limits, used: meter.used(), counts: counts() },
     oldestReadMs: refresh.oldestMs(),

@@ -34,6 +34,8 @@ export interface Vouched {
   readonly servers: readonly number[];
   /** Id and address: an id may be used again. @assumption A17 */
   readonly addresses: readonly string[];
+  /** Of `addresses`, those that a person has said are somebody else's: what they cost is told no more. */
+  readonly ignored?: readonly string[];
   /** Whoever is not vouched for came later: the project was seen without other strangers, or the file ignored them. */
   readonly settled?: boolean;
   /** Those that lists lacked, by server id or address name, and when that was first seen, wall ms. */
@@ -48,6 +50,11 @@ export const nobody: Vouched = { servers: [], addresses: [] };
 /** How an address is remembered. */
 export function nameOf({ id, address }: Ip): string {
   return `${id} ${address}`;
+}
+
+/** Whether a person has said of the address that it is somebody else's. */
+export function isIgnored(ip: Ip, vouched: Vouched | undefined): boolean {
+  return vouched?.ignored?.includes(nameOf(ip)) === true;
 }
 
 /** Every stranger that nobody has vouched for. */

@@ -2,8 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Plan } from '../../src/core/plan.ts';
+import type { Ip } from '../../src/core/resources.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { loadProfile as emulatorProfile } from '../../src/emulator/profile.ts';
+import { idleAddresses, vouchedBy } from '../../src/engine/books/strangers.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { load, type Rig, type RigOptions, rig } from '../support/rig.ts';
 
@@ -16,6 +18,12 @@ const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail
 const count = (played: Rig) => [project(played).servers.length, project(played).ips.length];
 const codes = ({ blocked }: Plan) => Object.fromEntries(blocked.map(({ key, code }) => [key, code]));
 const state = (played: Rig, lineage: string) => memoryState({ createdAt: played.clock.now(), lineage });
+
+/** How many addresses are told as billed and of no use. */
+async function idle(played: Rig) {
+  const ips = project(played).ips.map(({ id, address, serverId }) => ({ id, address, server_id: serverId }));
+  return idleAddresses(ips as unknown as Ip[], await vouchedBy(played.store)).length;
+}
 
 /** The state as it is now, as a copy of its file would be. */
 async function copied(played: Rig) {
@@ -119,6 +127,26 @@ describe('engine: what somebody else makes', () => {
     expect(count(played)).toEqual([2, 2]);
   });
 
+  test('is idle and told as such, until somebody says that it is theirs, or lets go of it again', async () => {
+    const played = rig();
+    await played.apply(head);
+    played.emulator.mutate({ do: 'add_ip' });
+    const [free] = project(played).ips;
+    const spec = `${head}ips:\n  one: {}\n`;
+
+    expect(await idle(played)).toBe(1);
+
+    await played.clock.run(played.engine.ignore(load(head), [free?.address ?? '']));
+    expect(await idle(played)).toBe(0);
+
+    await played.clock.run(played.engine.adopt(load(spec), 'ips.one' as ResourceKey, '5001'));
+    await played.clock.run(played.engine.forget(load(head), 'ips.one' as ResourceKey));
+    expect(await idle(played)).toBe(1);
+
+    await played.clock.run(played.engine.ignore(load(head), [free?.address ?? '']));
+    expect(await idle(played)).toBe(0);
+  });
+
   test('and leaves behind, as an address of theirs, stays known', async () => {
     const played = rig();
     await played.apply(head);
@@ -127,6 +155,7 @@ describe('engine: what somebody else makes', () => {
     played.emulator.mutate({ do: 'delete_server', id: 2001 });
 
     expect((await played.plan(`${head}ips:\n  one: {}\n`)).blocked).toEqual([]);
+    expect([project(played).ips.length, await idle(played)]).toEqual([1, 0]);
   });
 
   test('`unmanaged: ignore` vouches for what is there, and no longer once it is taken out', async () => {

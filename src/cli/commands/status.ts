@@ -6,6 +6,7 @@ import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../../core/state.ts';
 import { TransportError } from '../../core/transport.ts';
 import { type LeftBackups, leftBackups } from '../../engine/books/left-backups.ts';
+import { vouchedBy } from '../../engine/books/strangers.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { shownLocation } from '../../state/open.ts';
 import { openSession, openStore } from '../compose.ts';
@@ -68,6 +69,7 @@ interface Known {
   readonly intents: readonly Intent[];
   readonly past: readonly Intent[];
   readonly left: readonly LeftBackups[];
+  readonly vouched: StatusFacts['vouched'];
   readonly last: JournalEntry | undefined;
 }
 
@@ -81,6 +83,7 @@ async function readState(flags: CommonFlags, io: Io): Promise<Known> {
       intents: await store.openIntents(),
       past: await store.intents({ limit: 1_000 }),
       left: await leftBackups(store),
+      vouched: await vouchedBy(store),
       last,
     };
   } finally {

@@ -52,13 +52,7 @@ export function statusText(view: StatusView, paint: Paint, timeScale = 1): strin
       paint('bold', 'Not there yet'),
       missing.map(({ key, verb }) => `  ${key} (${verb})`),
     ),
-    ...section(
-      paint('bold', 'Billed and idle'),
-      (idle ?? []).map(
-        ({ what, id, key, since }) =>
-          `  ${printable(what)}, id ${printable(id)}${key === null ? ', not of this file' : `, ${key}`}${since === null ? '' : `, since ${at(since)}`}`,
-      ),
-    ),
+    ...section(paint('bold', 'Billed and idle'), (idle ?? []).flatMap(idleLines)),
     ...section(
       paint('bold', 'Backups of servers that are gone, billed as long as they are there'),
       view.left_backups.flatMap(({ server_id: id, key, backups, since }) => [
@@ -71,6 +65,17 @@ export function statusText(view: StatusView, paint: Paint, timeScale = 1): strin
     paint('bold', verdict(view)),
     '',
   ].join('\n');
+}
+
+function idleLines({ what, id, key, since }: StatusView['billed'][number]): string[] {
+  const whose = key === null ? 'not of this file' : key;
+  const line = `  ${printable(what)}, id ${printable(id)}, ${whose}${since === null ? '' : `, since ${at(since)}`}`;
+  if (key !== null) return [line];
+  const [, address = id] = printable(what).split(' ');
+  return [
+    line,
+    `    → write \`ips: {spare: {id: ${printable(id)}}}\` to have it managed, or: vdcsync ignore ${address} (if it is somebody else's)`,
+  ];
 }
 
 function billedText(billed: StatusView['billed']): string {

@@ -37,7 +37,10 @@ const gauges = {
   budget_used: ['Requests in the last window', 'project', 'budget'],
   billed_resources: ['Billed resources that are managed', 'project', 'kind'],
   billed_addresses: ['Addresses in the project, all of them billed', 'project'],
-  idle_addresses: ['Addresses that are billed and attached to nothing, without those in doubt', 'project'],
+  idle_addresses: [
+    'Addresses that are billed and attached to nothing, without those in doubt or ignored',
+    'project',
+  ],
   left_backups: ['Backups of servers that are gone, billed as long as they are there', 'project'],
   unmanaged_addresses: ['Addresses that no key stands for', 'project'],
 } as const satisfies Readonly<Record<string, readonly [help: string, ...labels: string[]]>>;

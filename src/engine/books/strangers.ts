@@ -1,10 +1,11 @@
 import type { Json } from '../../core/json.ts';
-import type { ServerId } from '../../core/resources.ts';
+import type { Ip, ServerId } from '../../core/resources.ts';
 import type { Binding, StateStore } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
 import {
   type Found,
   findStrangers,
+  isIgnored,
   isNone,
   nameOf,
   nobody,
@@ -107,6 +108,15 @@ export async function vouchFor(
   await putVouched(deps.store, { ...before, servers: [...all], addresses: [...names], settled });
 }
 
+/** Says of addresses that are vouched for that a person knows whose they are: they are told as idle no more. */
+export async function keepQuietOf({ store }: Pick<Run['deps'], 'store'>, ips: readonly Ip[]): Promise<void> {
+  const before = (await vouchedBy(store)) ?? nobody;
+  await putVouched(store, {
+    ...before,
+    ignored: [...new Set([...(before.ignored ?? []), ...ips.map(nameOf)])],
+  });
+}
+
 /** What a key stands for from now on is this file's, whatever was said of it before. */
 export async function takeBack(
   { deps, world }: Run,
@@ -127,12 +137,19 @@ export async function takeBack(
   });
 }
 
-export async function vouchedBy(store: StateStore): Promise<Vouched | undefined> {
+/** Billed, attached to nothing, and not known to be somebody else's. */
+export function idleAddresses(ips: readonly Ip[], vouched: Vouched | undefined): readonly Ip[] {
+  return ips.filter((ip) => ip.server_id === null && !isIgnored(ip, vouched));
+}
+
+export async function vouchedBy(store: Pick<StateStore, 'note'>): Promise<Vouched | undefined> {
   return (await store.note(vouchedNote)) as Vouched | undefined;
 }
 
-export function putVouched(store: StateStore, vouched: Vouched): Promise<void> {
-  return store.putNote(vouchedNote, vouched as unknown as Json);
+export function putVouched(store: StateStore, { ignored = [], ...vouched }: Vouched): Promise<void> {
+  const left = ignored.filter((name) => vouched.addresses.includes(name));
+  const note = { ...vouched, ...(left.length === 0 ? {} : { ignored: left }) };
+  return store.putNote(vouchedNote, note as unknown as Json);
 }
 
 /** Servers and addresses that the file says are not managed, that the state lets go of, or that a deletion leaves. */

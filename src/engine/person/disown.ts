@@ -6,7 +6,7 @@ import type { Binding } from '../../core/state.ts';
 import { didYouMean } from '../../core/suggest.ts';
 import { described } from '../../plan/strangers.ts';
 import { forgetBackups, leftBackups } from '../books/left-backups.ts';
-import { vouchFor } from '../books/strangers.ts';
+import { keepQuietOf, vouchFor } from '../books/strangers.ts';
 import type { EngineDeps } from '../deps.ts';
 import { letGo } from '../intents/release.ts';
 import { openRun } from '../look.ts';
@@ -49,6 +49,7 @@ export async function ignoreStrangers(
   if (servers.length + addresses.length === 0) return told.join(' ');
   await vouchFor(run, { servers, addresses });
   const held = servers.flatMap((id) => world.ipsOf(String(id)));
+  await keepQuietOf(deps, [...addresses, ...held]);
   const what = described({ servers, addresses: [...addresses, ...held] });
   const are = servers.length + addresses.length === 1 ? 'is' : 'are';
   return [`${what} ${are} somebody else's: left alone, and in nobody's way.`, ...told].join(' ');
