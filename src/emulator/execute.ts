@@ -1,8 +1,8 @@
 import type { HttpResponse } from '../core/transport.ts';
+import type { Step } from './call.ts';
 import type { Context, Reply } from './context.ts';
 import { between } from './dice.ts';
 import type { FaultAction } from './faults.ts';
-import type { Step } from './pipeline.ts';
 import { invalid, problemResponse, Refusal } from './problem.ts';
 import { authorise } from './tokens.ts';
 import { readQuery } from './validate.ts';

@@ -90,9 +90,6 @@ export type FaultAction =
   /** The project's standing changes just before the request. */
   | { readonly do: 'standing'; readonly standing: Standing };
 
-/** How often each rule (by its place in the list) fitted and acted. */
-export type FaultHits = Record<string, { fitted: number; acted: number }>;
-
 /** The action of the first rule that meets this request, and counts it. */
 export function meetFault(
   rules: readonly FaultRule[],

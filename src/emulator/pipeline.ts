@@ -1,4 +1,5 @@
 import type { HttpRequest, HttpResponse } from '../core/transport.ts';
+import type { Call, Settings, Step } from './call.ts';
 import { hex } from './dice.ts';
 import { executeOrRefuse, refused } from './execute.ts';
 import { type FaultAction, meetFault } from './faults.ts';
@@ -16,31 +17,12 @@ import { findAnswer, isStored, type KeyedCall, readKey, replay, storeAnswer } fr
 import { charge, refund } from './limits.ts';
 import { Refusal } from './problem.ts';
 import type { Profile } from './profile.ts';
-import { findRoute, matchPath, type Route, type RoutedCall } from './router.ts';
-import type { Settings } from './settings.ts';
+import { findRoute, matchPath, type Route } from './router.ts';
 import { authenticate, authorise } from './tokens.ts';
-import type { Project, StoredAnswer, Token, World } from './world.ts';
+import type { Project, StoredAnswer, World } from './world.ts';
 
 /** Bodies beyond this are refused unread. */
 export const MOST_BODY_BYTES = 1_048_576;
-
-/** One request on its way, with what must survive a wait inside it. */
-export interface Call {
-  readonly request: HttpRequest;
-  readonly method: string;
-  /** The path after `/v1`; null for a path outside it. */
-  readonly path: string | null;
-  readonly query: URLSearchParams;
-  readonly requestId: string;
-  readonly operation: string | null;
-  readonly fault: FaultAction | null;
-  /** Its client is long gone; it costs no budget and waits for no other late request. */
-  readonly late: boolean;
-  charged: boolean;
-  libraryDeadlineMs: number | null;
-  /** What the log shows of it. */
-  readonly trace: { project: number | null; token: string | null; key: string | null; replayed: boolean };
-}
 
 type Attempt = { readonly response: HttpResponse } | { readonly waitUntilMs: number };
 
@@ -101,17 +83,6 @@ export function attempt(call: Call, world: World, nowMs: number, settings: Setti
   } catch (error) {
     return { response: refused(error, call.requestId) };
   }
-}
-
-/** A request that has found its token, project and operation. */
-export interface Step {
-  readonly call: Call;
-  readonly world: World;
-  readonly project: Project;
-  readonly token: Token;
-  readonly routed: RoutedCall;
-  readonly nowMs: number;
-  readonly settings: Settings;
 }
 
 /** Shows the world as it is, or as it was where reads are stale. `@assumption A9` */

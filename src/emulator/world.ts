@@ -1,5 +1,4 @@
 import type { Range } from './dice.ts';
-import type { FaultHits } from './faults.ts';
 
 /**
  * Everything the emulated service remembers, as plain JSON: it is what a
@@ -24,7 +23,8 @@ export interface World {
   poolCursors: Record<string, number>;
   executions: Execution[];
   late: LateRequest[];
-  faultHits: FaultHits;
+  /** How often each rule of faults (by its place in the list) fitted and acted. */
+  faultHits: Record<string, { fitted: number; acted: number }>;
 }
 
 export const WORLD_FORMAT = 'vdcsync-emulator-world';

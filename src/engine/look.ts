@@ -1,9 +1,8 @@
 import type { Desired } from '../core/desired.ts';
 import type { Plan } from '../core/plan.ts';
-import { buildPlan, type Planned } from '../plan/build.ts';
+import { buildPlan } from '../plan/build.ts';
 import type { Selection } from '../plan/selection.ts';
-import type { Found } from '../plan/strangers.ts';
-import { strangersOf } from './books/strangers.ts';
+import { type Judged, strangersOf } from './books/strangers.ts';
 import type { EngineDeps, PlanOptions, Repeating } from './deps.ts';
 import { withHolds } from './intents/standing-holds.ts';
 import { createReadCache } from './read-cache.ts';
@@ -45,11 +44,6 @@ export async function planOnce(
   const { plan } = await planFor(run, destroy, 0);
   // Who runs again and again shows its own holds, and when each is tried again.
   return repeating === undefined ? withHolds(deps, plan) : plan;
-}
-
-/** A plan, and the strangers that it was made with. */
-export interface Judged extends Planned {
-  readonly strangers: Found;
 }
 
 /** The plan that the run's last look gives. */

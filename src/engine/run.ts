@@ -139,6 +139,9 @@ export async function startRun(options: RunOptions): Promise<Run> {
     catalogueRead: cache.since(clock.monotonic() - catalogueFreshMs),
   });
 
+  const boundIn = (server: ResourceKey) =>
+    [...bindings.values()].filter(({ key }) => key.startsWith(`${server}.`));
+
   /** The state's maps, and what the world makes of them, follow what was written: reading it back would cost as much as there is. */
   function follow(changes: readonly StateChange[]): void {
     for (const change of changes) {
@@ -222,7 +225,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
       return next;
     },
     async close(intent, outcome, detail, changes) {
-      await rememberBackups(run as Run, changes, intent);
+      await rememberBackups({ store, bindings, boundIn, now: clock.now() }, changes, intent);
       await store.closeIntent(intent.id, outcome, detail, changes, clock.now());
       // What held on to it is looked at anew: it was read while the task was under way.
       if (intent.verb === 'delete') cache.forget(intent.request);
@@ -230,7 +233,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
       follow(changes);
     },
     async change(changes) {
-      await rememberBackups(run as Run, changes);
+      await rememberBackups({ store, bindings, boundIn, now: clock.now() }, changes);
       await store.change(changes, clock.now());
       follow(changes);
     },
@@ -247,7 +250,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
       if (changes.length > 0) await run.change(changes);
       run.moves.length = 0;
     },
-    boundIn: (server) => [...bindings.values()].filter(({ key }) => key.startsWith(`${server}.`)),
+    boundIn,
     tell(key, verb, step, detail, untilMs) {
       const at = clock.now();
       const until = untilMs === undefined ? {} : { untilMs };

@@ -3,8 +3,8 @@ import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change, Warning } from '../core/plan.ts';
 import type { Backup } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
-import type { BackupEntry, BackupObserved } from './backup.ts';
 import { takenAt } from './backup-age.ts';
+import type { BackupEntry, BackupObserved } from './backup-entry.ts';
 import { toNothing, unchanged } from './existence.ts';
 import { packageOf } from './gpu-package.ts';
 

@@ -1,5 +1,4 @@
-import { z } from 'zod';
-import { durationPattern, parseDuration, writtenDuration } from '../core/duration.ts';
+import { parseDuration, writtenDuration } from '../core/duration.ts';
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price, ResourceKind, Subject, World } from '../core/kind.ts';
@@ -7,42 +6,15 @@ import type { Backup, BackupPolicy, ServerId } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
 import { takenAt } from './backup-age.ts';
 import { copyOf, diffCopy, isCopy, keptWarnings, makesRoom } from './backup-copies.ts';
+import { type BackupEntry, type BackupObserved, backupSchema } from './backup-entry.ts';
 import { fromNothing, idIn, recordedIds, unchanged } from './existence.ts';
 import { packageOf } from './gpu-package.ts';
 import { observeInside, serverOf } from './inside-server.ts';
 
-/**
- * Taken when the newest available backup is older than `max_age`. Each is billed and a
- * resource of its own; there is no task, so the list is polled until it is available.
- */
-export interface BackupEntry {
-  /** Milliseconds. */
-  readonly max_age: number;
-  /** Those that vdcsync took itself; all of them where left out. */
-  readonly keep?: number;
-}
-
-export interface BackupObserved {
-  readonly id: string | undefined;
-  readonly backups: readonly Backup[];
-}
-
 export const backup: ResourceKind<BackupEntry, BackupObserved> = {
   name: 'backup',
   placement: { of: 'servers', field: 'backup' },
-  schema: z.strictObject({
-    max_age: z
-      .string()
-      .regex(durationPattern, 'a duration is written like 90m, 24h or 7d')
-      .describe('Take one when the newest available one is older: 90m, 24h, 7d.'),
-    keep: z
-      .int()
-      .min(1)
-      .optional()
-      .describe(
-        'How many of those that vdcsync took stay; the oldest others are deleted where the API profile knows how. Counted from when it is written.',
-      ),
-  }),
+  schema: backupSchema,
   neededToCreate: [],
   billed: true,
   deadlineMs: 6 * 3_600_000,

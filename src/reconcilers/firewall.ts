@@ -1,5 +1,4 @@
 import equal from 'fast-deep-equal';
-import { z } from 'zod';
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
@@ -7,18 +6,9 @@ import type { Change, Warning } from '../core/plan.ts';
 import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
 import { blocked, fromNothing, member, unchanged } from './existence.ts';
 import { firewallDoubts } from './firewall-doubts.ts';
+import { type FirewallEntry, firewallSchema, shownRuleFields } from './firewall-entry.ts';
 import { type Filter, locksOut, shadowedRules, trafficOf } from './firewall-traffic.ts';
 import { observeInside, serverOf } from './inside-server.ts';
-
-/**
- * A server's firewall, replaced as a whole. Declared fields are compared, rules in their
- * order; what a replacement would lose without being able to send it back blocks it.
- */
-export interface FirewallEntry {
-  readonly enabled?: boolean | undefined;
-  readonly policy_in?: string | undefined;
-  readonly rules?: readonly FirewallRule[] | undefined;
-}
 
 interface FirewallObserved {
   readonly id: string | undefined;
@@ -26,51 +16,10 @@ interface FirewallObserved {
   readonly publicCard: boolean;
 }
 
-/** Fields of a rule that the document shows. @source API §2 */
-const shownRuleFields = ['direction', 'action', 'enabled', 'protocol', 'destination_port', 'description'];
-
-const schema = z.strictObject({
-  enabled: z.boolean().optional().describe('Needs a public card on the server.'),
-  policy_in: z
-    .string()
-    .trim()
-    .min(1)
-    .optional()
-    .meta({
-      description: 'What becomes of traffic that no rule matches: drop or accept.',
-      examples: ['drop', 'accept'],
-    }),
-  rules: z
-    .array(
-      z.looseObject({
-        direction: z
-          .string()
-          .optional()
-          .meta({ examples: ['in'] }),
-        action: z
-          .string()
-          .optional()
-          .meta({ examples: ['accept', 'drop'] }),
-        enabled: z.boolean().optional(),
-        protocol: z
-          .string()
-          .optional()
-          .meta({ examples: ['tcp'] }),
-        destination_port: z
-          .string()
-          .optional()
-          .meta({ description: 'A port, or several with commas, as text.', examples: ['22,443'] }),
-        description: z.string().optional().describe('The note on the rule.'),
-      }),
-    )
-    .optional()
-    .describe('In order: the first that matches wins. Other fields are passed through.'),
-});
-
 export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
   name: 'firewall',
   placement: { of: 'servers', field: 'firewall' },
-  schema,
+  schema: firewallSchema,
   neededToCreate: [],
   billed: false,
   deadlineMs: 10 * 60_000,

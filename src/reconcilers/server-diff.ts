@@ -4,10 +4,9 @@ import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change, Verb, Warning } from '../core/plan.ts';
 import { blocked, fromNothing, incomplete, member, renaming, toNothing, unchanged } from './existence.ts';
 import { ownAddress } from './own-address.ts';
-import type { ServerObserved } from './server.ts';
 import { addressAlongside, addressOf, addressProblem } from './server-address.ts';
 import { diffFields, madeOf, type Problem, priceApplied, resolveBody } from './server-body.ts';
-import type { ServerEntry } from './server-entry.ts';
+import type { ServerEntry, ServerObserved } from './server-entry.ts';
 import { billOfResize, diffShown, isResize } from './server-resize.ts';
 
 export const neededToCreate = ['server_type', 'image'] as const;

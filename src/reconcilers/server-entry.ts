@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { EntryIssue } from '../core/kind.ts';
+import type { EntryIssue, SeenServer } from '../core/kind.ts';
+import type { Ip, Server } from '../core/resources.ts';
 
 /** A server, with what lives in its entry beside the resources of their own. */
 export interface ServerEntry {
@@ -20,6 +21,19 @@ export interface ServerEntry {
 }
 
 export type PublicIpv4 = { readonly new: true } | { readonly reuse: true } | { readonly ip: string };
+
+/**
+ * There is no documented read of a server: it lives while its cards answer 200 or an
+ * address is attached to it, and is gone when both say so. Where the profile enables the
+ * undocumented ones, they have a say as well, and show what is compared.
+ */
+export interface ServerObserved extends SeenServer {
+  readonly addresses: readonly Ip[];
+  /** As the profile's reads show it. */
+  readonly shown: Server | undefined;
+  /** How many; read only where the server may be about to go, as afterwards it may be too late. @assumption A42 */
+  readonly backups: number | undefined;
+}
 
 const size = z.int().min(1).optional();
 

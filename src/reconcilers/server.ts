@@ -1,6 +1,6 @@
 import type { Json } from '../core/json.ts';
 import { childKey, topLevelKey } from '../core/keys.ts';
-import type { Accepted, Diff, ResourceKind, SeenServer, Subject, World } from '../core/kind.ts';
+import type { Accepted, Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
@@ -8,22 +8,9 @@ import { diffExistence, idIn, member, recordedIds, unchanged } from './existence
 import { claimSequence, sentAddress } from './server-address.ts';
 import { isEdited, priceApplied, resolveBody } from './server-body.ts';
 import { diffCreate, diffLeaving, diffLive, neededToCreate, unchecked, unseen } from './server-diff.ts';
-import { checkSizing, type ServerEntry, serverSchema } from './server-entry.ts';
+import { checkSizing, type ServerEntry, type ServerObserved, serverSchema } from './server-entry.ts';
 import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './server-evidence.ts';
 import { rebound, resizeRequest } from './server-resize.ts';
-
-/**
- * There is no documented read of a server: it lives while its cards answer 200 or an
- * address is attached to it, and is gone when both say so. Where the profile enables the
- * undocumented ones, they have a say as well, and show what is compared.
- */
-export interface ServerObserved extends SeenServer {
-  readonly addresses: readonly Ip[];
-  /** As the profile's reads show it. */
-  readonly shown: Server | undefined;
-  /** How many; read only where the server may be about to go, as afterwards it may be too late. @assumption A42 */
-  readonly backups: number | undefined;
-}
 
 export const server: ResourceKind<ServerEntry, ServerObserved> = {
   name: 'server',

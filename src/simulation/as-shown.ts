@@ -1,36 +1,9 @@
-import type { ResourceKey } from '../core/keys.ts';
 import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
-import type { Binding } from '../core/state.ts';
 import type { Project } from '../emulator/world.ts';
 import type { Controller } from './controller.ts';
-import type { StateWatch } from './durable.ts';
 import type { Stage } from './stage.ts';
 import type { SpecModel } from './story.ts';
-
-/** Notes each write, and each binding that comes without one, as the operation that it is. */
-export function noted(
-  watch: StateWatch,
-  done: Set<OperationId>,
-  bindings: ReadonlyMap<ResourceKey, Binding>,
-): StateWatch {
-  const ids = new Map([...bindings].map(([key, { id }]) => [key, id]));
-  return {
-    ...watch,
-    began(intent) {
-      done.add(operationId(intent.verb, intent.key));
-      watch.began(intent);
-    },
-    changed(change, intent) {
-      if (change.type === 'bind') {
-        const { key, id } = change.binding;
-        if (intent === undefined && ids.get(key) !== id) done.add(operationId('adopt', key));
-        ids.set(key, id);
-      }
-      watch.changed(change, intent);
-    },
-  };
-}
 
 /** What a dry run shows; nothing where something is still under way, so that the world would not stand still. */
 export async function show(stage: Stage, controller: Controller, spec: SpecModel): Promise<Plan | undefined> {

@@ -1,6 +1,7 @@
 import { StateError } from '../core/errors.ts';
 import { patched } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
+import { type OperationId, operationId } from '../core/plan.ts';
 import type { Binding, Intent, StateChange, StateStore } from '../core/state.ts';
 import { ended } from '../state/journal.ts';
 import type { Mortal } from './mortal.ts';
@@ -34,6 +35,30 @@ const writing = new Set<string>([
   'recordUse',
   'putNote',
 ]);
+
+/** Notes each write, and each binding that comes without one, as the operation that it is. */
+export function noted(
+  watch: StateWatch,
+  done: Set<OperationId>,
+  bindings: ReadonlyMap<ResourceKey, Binding>,
+): StateWatch {
+  const ids = new Map([...bindings].map(([key, { id }]) => [key, id]));
+  return {
+    ...watch,
+    began(intent) {
+      done.add(operationId(intent.verb, intent.key));
+      watch.began(intent);
+    },
+    changed(change, intent) {
+      if (change.type === 'bind') {
+        const { key, id } = change.binding;
+        if (intent === undefined && ids.get(key) !== id) done.add(operationId('adopt', key));
+        ids.set(key, id);
+      }
+      watch.changed(change, intent);
+    },
+  };
+}
 
 /** Reads what is in the store now. */
 export async function mirrorOf(store: StateStore): Promise<Mirror> {

@@ -5,10 +5,10 @@ import { isOvertaken, type Release } from '../../plan/build.ts';
 import { isSelected } from '../../plan/selection.ts';
 import { block, close } from '../intents/endings.ts';
 import { letGo, released } from '../intents/release.ts';
-import { type Judged, planFor } from '../look.ts';
+import { planFor } from '../look.ts';
 import type { Run } from '../run.ts';
 import { forgetGone } from './forget-gone.ts';
-import { rememberStrangers } from './strangers.ts';
+import { type Judged, rememberStrangers } from './strangers.ts';
 
 const absenceGapMs = 60_000;
 

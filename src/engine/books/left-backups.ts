@@ -1,7 +1,7 @@
 import type { Json } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import type { Intent, StateChange, StateStore } from '../../core/state.ts';
-import type { Run } from '../run.ts';
+import type { World } from '../../core/kind.ts';
+import type { Binding, Intent, StateChange, StateStore } from '../../core/state.ts';
 
 const noteName = 'left_backups';
 
@@ -25,20 +25,27 @@ export async function leftBackups(store: Pick<StateStore, 'note'>): Promise<read
   return ((await store.note(noteName)) ?? []) as unknown as readonly LeftBackups[];
 }
 
+/** What the state holds just before servers are let go of; `now` in wall ms. */
+interface Known {
+  readonly store: StateStore;
+  readonly bindings: ReadonlyMap<ResourceKey, Binding>;
+  readonly boundIn: (server: ResourceKey) => readonly Binding[];
+  readonly now: number;
+}
+
 /** Before the changes that let go of servers as gone are durable: told twice rather than never. */
 export async function rememberBackups(
-  run: Run,
+  { store, bindings, boundIn, now }: Known,
   changes: readonly StateChange[],
   deletion?: Intent,
 ): Promise<void> {
-  const { store, clock } = run.deps;
   const left = changes.flatMap((change): LeftBackups[] => {
-    const binding = change.type === 'release' && change.gone ? run.bindings.get(change.key) : undefined;
+    const binding = change.type === 'release' && change.gone ? bindings.get(change.key) : undefined;
     if (binding?.kind !== 'server') return [];
     const { key, id: server } = binding;
-    const ours = run.boundIn(key).flatMap(({ kind, id }) => (kind === 'backup' ? [id] : []));
+    const ours = boundIn(key).flatMap(({ kind, id }) => (kind === 'backup' ? [id] : []));
     const backups = [...new Set([...(deletion?.key === key ? backupsBefore(deletion) : []), ...ours])];
-    return backups.length === 0 ? [] : [{ server, key, backups, at: clock.now() }];
+    return backups.length === 0 ? [] : [{ server, key, backups, at: now }];
   });
   if (left.length === 0) return;
   const before = await leftBackups(store);
@@ -74,13 +81,19 @@ function put(store: StateStore, left: readonly LeftBackups[]): Promise<void> {
   return store.putNote(noteName, left as unknown as Json);
 }
 
+/** What a run knows of state and project. */
+interface Now {
+  readonly intents: ReadonlyMap<ResourceKey, Intent>;
+  readonly bindings: ReadonlyMap<ResourceKey, Binding>;
+  readonly world: World;
+}
+
 /** What a deletion that an earlier run sent has left, once it is settled: that run may not have told. */
-export function leftByDeletion(run: Run, deletion: Intent): readonly string[] {
+export function leftByDeletion({ intents, bindings, world }: Now, deletion: Intent): readonly string[] {
   const { key, kind, verb, preimage } = deletion;
-  if (kind !== 'server' || verb !== 'delete' || run.intents.has(key) || run.bindings.has(key)) return [];
+  if (kind !== 'server' || verb !== 'delete' || intents.has(key) || bindings.has(key)) return [];
   const { addresses = [] } = (preimage ?? {}) as { readonly addresses?: readonly string[] };
-  const { ips, isNobodys } = run.world;
-  const held = ips.filter((each) => addresses.includes(each.address) && isNobodys(each));
+  const held = world.ips.filter((each) => addresses.includes(each.address) && world.isNobodys(each));
   const backups = backupsBefore(deletion);
   return [
     ...(backups.length === 0

@@ -16,8 +16,12 @@ import {
   type Vouched,
   vouchedServers,
 } from '../../plan/strangers.ts';
-import type { Judged } from '../look.ts';
 import type { Run } from '../run.ts';
+
+/** A plan, and the strangers that it was made with. */
+export interface Judged extends Planned {
+  readonly strangers: Found;
+}
 
 /** `Vouched`, once a plan was approved, or a person has spoken of strangers. */
 const vouchedNote = 'vouched_for';

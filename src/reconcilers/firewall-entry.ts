@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import type { FirewallRule } from '../core/resources.ts';
+
+/**
+ * A server's firewall, replaced as a whole. Declared fields are compared, rules in their
+ * order; what a replacement would lose without being able to send it back blocks it.
+ */
+export interface FirewallEntry {
+  readonly enabled?: boolean | undefined;
+  readonly policy_in?: string | undefined;
+  readonly rules?: readonly FirewallRule[] | undefined;
+}
+
+/** Fields of a rule that the document shows. @source API §2 */
+export const shownRuleFields = [
+  'direction',
+  'action',
+  'enabled',
+  'protocol',
+  'destination_port',
+  'description',
+];
+
+export const firewallSchema = z.strictObject({
+  enabled: z.boolean().optional().describe('Needs a public card on the server.'),
+  policy_in: z
+    .string()
+    .trim()
+    .min(1)
+    .optional()
+    .meta({
+      description: 'What becomes of traffic that no rule matches: drop or accept.',
+      examples: ['drop', 'accept'],
+    }),
+  rules: z
+    .array(
+      z.looseObject({
+        direction: z
+          .string()
+          .optional()
+          .meta({ examples: ['in'] }),
+        action: z
+          .string()
+          .optional()
+          .meta({ examples: ['accept', 'drop'] }),
+        enabled: z.boolean().optional(),
+        protocol: z
+          .string()
+          .optional()
+          .meta({ examples: ['tcp'] }),
+        destination_port: z
+          .string()
+          .optional()
+          .meta({ description: 'A port, or several with commas, as text.', examples: ['22,443'] }),
+        description: z.string().optional().describe('The note on the rule.'),
+      }),
+    )
+    .optional()
+    .describe('In order: the first that matches wins. Other fields are passed through.'),
+});
