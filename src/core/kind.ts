@@ -241,6 +241,9 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   /** What holds on to it, and so has to be deleted before it can be. */
   heldBy?(subject: Subject<Value>, world: World): readonly ResourceKey[];
 
+  /** What has to be gone before it can be made. */
+  inTheWay?(subject: Subject<Value>, world: World): readonly ResourceKey[];
+
   /** Further "first this, then that" among a plan's operations, beside parents and references. */
   sequence?(operations: readonly Operation[], world: World): ReadonlyMap<OperationId, readonly OperationId[]>;
 

@@ -81,10 +81,11 @@ export function obstacles(
   if (subject === undefined) return [];
   if (verb === 'delete') return kinds.get(kind)?.heldBy?.(subject, world) ?? [];
   if (verb !== 'create') return [];
-  return world
+  const outliving = world
     .childrenOf(key)
     .filter((child) => child.binding !== undefined && kinds.get(child.kind)?.outlivesParent)
     .map((child) => child.key);
+  return [...outliving, ...(kinds.get(kind)?.inTheWay?.(subject, world) ?? [])];
 }
 
 function own(

@@ -13,7 +13,7 @@ import {
   toNothing,
   unchanged,
 } from './existence.ts';
-import { ownAddress } from './own-address.ts';
+import { isKept, ownAddress } from './own-address.ts';
 import { priceOfAddress } from './prices.ts';
 import { cutShortIps } from './whole-list.ts';
 
@@ -209,12 +209,6 @@ function isSeen(server: ResourceKey, { observed }: World): boolean {
   return (observed.get(server) as SeenServer | undefined)?.id !== undefined;
 }
 
-/** As the server's entry says; as it said last, where the entry asks for no address of its own any more. */
-function isKept({ desired, binding }: Subject<IpEntry>, server: Subject | undefined): boolean {
-  if (desired === undefined || server?.desired === undefined) return binding?.keep === true;
-  return member(server.desired.value, 'keep_ip') === true;
-}
-
 /** Its server has been let go of, and nobody has said that the address is to go. */
 function staysWith({ address }: Ip, why: string): Diff {
   const reason = `address ${address} is let go of: ${why}`;
@@ -244,8 +238,8 @@ function diffBesideServer(subject: Subject<IpEntry>, live: Ip): Diff {
 function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
   const server = live.server_id === null ? undefined : String(live.server_id);
   const holder = server === undefined ? undefined : world.keyOf('server', server);
-  const leaving = holder !== undefined && world.subjects.get(holder)?.desired === undefined;
-  if (server !== undefined && !leaving && server !== subject.binding?.parentId) {
+  const given = holder !== undefined && isGivenUp(subject, world.subjects.get(holder));
+  if (server !== undefined && !given && server !== subject.binding?.parentId) {
     return blocked(
       'delete',
       'ip_in_use',
@@ -260,6 +254,13 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
     verdict: { verdict: 'delete', changes: toNothing({ address: live.address }) },
     freed: priceOfAddress(world),
   };
+}
+
+/** By a server that goes, or that was made with it and is to have another one, and so is made anew. */
+function isGivenUp({ key }: Subject, server: Subject | undefined): boolean {
+  if (server?.desired === undefined) return true;
+  const had = member(member(server.binding?.applied, 'entry'), 'public_ipv4');
+  return key === `ips.${member(had, 'ip')}`;
 }
 
 function diffPool({ binding }: Subject<IpEntry>, entry: IpEntry): Diff {

@@ -2,6 +2,12 @@ import type { Subject, World } from '../core/kind.ts';
 import type { Ip } from '../core/resources.ts';
 import { member } from './existence.ts';
 
+/** As the server's entry says; as it said last, where the entry asks for no address of its own any more. */
+export function isKept({ desired, binding }: Subject, server: Subject | undefined): boolean {
+  if (desired === undefined || server?.desired === undefined) return binding?.keep === true;
+  return member(server.desired.value, 'keep_ip') === true;
+}
+
 /**
  * The one address of a server whose entry says `{new: true}` is that server's own, adopted or
  * not seen at first; but not where the server was asked for with another one.

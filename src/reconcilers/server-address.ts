@@ -1,7 +1,9 @@
 import type { ResourceKey } from '../core/keys.ts';
 import { childKey, topLevelKey } from '../core/keys.ts';
-import type { Diff, World } from '../core/kind.ts';
+import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Operation, OperationId } from '../core/plan.ts';
+import type { Ip } from '../core/resources.ts';
+import { isKept } from './own-address.ts';
 import { priceOfAddress } from './prices.ts';
 import type { Problem } from './server-body.ts';
 import type { ServerEntry } from './server-entry.ts';
@@ -52,15 +54,54 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
     };
   }
   if (world.profile.operations.named_address !== undefined) return undefined;
-  const free = world.freeIps();
-  const [other] = free.slice(0, 2).filter((each) => String(each.id) !== id);
+  const others = world.freeIps().filter((each) => String(each.id) !== id);
+  const left = heldBeside(key, id, world).filter((each) => staysBehind(each, key, world));
+  const [other, ...further] = [...others, ...left];
   if (other === undefined) return undefined;
-  const further = free.length - (live !== undefined && holder === null ? 2 : 1);
+  const more = further.length > 0 ? ` and ${further.length} more are` : ' is';
+  const once =
+    others.length > 0 ? '' : `, once the server that holds ${left.length > 1 ? 'them' : 'it'} is gone`;
   return {
     code: 'address_not_the_only_free_one',
-    reason: `the API only offers to take a free address, and beside ${ipKey} ${other.address}${further > 0 ? ` and ${further} more are` : ' is'} free`,
-    resolve: 'release or attach the others, use {reuse: true}, or enable named_address in the API profile',
+    reason: `the API only offers to take a free address, and beside ${ipKey} ${other.address}${more} free${once}`,
+    resolve: [
+      ...(others.length > 0
+        ? ['release or attach the others']
+        : left.flatMap((each) => leftOut(each, world))),
+      'use {reuse: true}',
+      'enable named_address in the API profile',
+    ].join(' | '),
   };
+}
+
+/** How an address that stays in the project goes with its server instead. */
+function leftOut({ id }: Ip, world: World): readonly string[] {
+  const key = world.keyOf('ip', String(id));
+  if (key === undefined || world.subjects.get(key)?.parent !== undefined) return [];
+  return [`take ${key} out of the file (with settings.prune it is released on the way)`];
+}
+
+/** What its server holds, has left the file, and so is released before a free address is taken for the next one. */
+export function releasedFirst({ key }: Subject, world: World): readonly ResourceKey[] {
+  if (!takesAddress(key, world)) return [];
+  return heldBeside(key, undefined, world).flatMap(({ id }) => {
+    const held = world.keyOf('ip', String(id));
+    const { parent, desired } = world.subjects.get(held as ResourceKey) ?? {};
+    return held === undefined || parent !== undefined || desired !== undefined ? [] : [held];
+  });
+}
+
+/** The addresses of the server that a key stands for, but for the one of that id. */
+function heldBeside(key: ResourceKey, id: string | undefined, world: World): readonly Ip[] {
+  return world.ipsOf(world.idOf(key) ?? '').filter((each) => String(each.id) !== id);
+}
+
+/** Free, and there, once the server that holds it has gone. */
+function staysBehind(address: Ip, server: ResourceKey, world: World): boolean {
+  const names = world.subjectsOf('ip').filter(({ key }) => world.idOf(key) === String(address.id));
+  const stays = (each: Subject) =>
+    each.parent === undefined ? each.desired !== undefined : isKept(each, world.subjects.get(server));
+  return names.length === 0 || names.some(stays);
 }
 
 /** What an address of its own adds to the bill; `{reuse: true}` takes a free one as long as there is one. */

@@ -82,8 +82,6 @@ export function diffLive(
   if (lacking !== undefined) return { ...lacking, warnings };
   const resolved = resolveBody(entry, world, []);
   if ('problem' in resolved) return { ...impossible('update', resolved.problem), warnings };
-  const problem = addressProblem(subject.key, entry, world);
-  if (problem !== undefined) return { ...impossible('update', problem), warnings };
   if (inPlace && address.length === 0) {
     const cause = fields.length > 0 ? 'file' : 'drift';
     return {
@@ -92,6 +90,8 @@ export function diffLive(
       ...billOfResize(entry, all, resolved.price, world),
     };
   }
+  const problem = addressProblem(subject.key, entry, world);
+  if (problem !== undefined) return { ...impossible('update', problem), warnings };
   const reason = `${all.map(({ path }) => path).join(', ')} cannot be changed in place`;
   return {
     verdict: {

@@ -5,7 +5,7 @@ import type { ReadPort } from '../core/ports.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { diffExistence, idIn, member, recordedIds, unchanged } from './existence.ts';
-import { claimSequence, sentAddress } from './server-address.ts';
+import { claimSequence, releasedFirst, sentAddress } from './server-address.ts';
 import { isEdited, priceApplied, resolveBody } from './server-body.ts';
 import { diffCreate, diffLeaving, diffLive, neededToCreate, unchecked, unseen } from './server-diff.ts';
 import { checkSizing, type ServerEntry, type ServerObserved, serverSchema } from './server-entry.ts';
@@ -56,6 +56,8 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
   unseen,
 
   priceNow: (subject, observed, world) => (isAlive(observed) ? priceApplied(subject, world) : undefined),
+
+  inTheWay: releasedFirst,
 
   sequence: claimSequence,
 

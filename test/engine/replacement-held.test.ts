@@ -95,6 +95,21 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
     expect(stands(played)).toEqual([true, true]);
   });
 
+  test('while the address that it gives back would be free beside the one that is claimed', async () => {
+    const played = rig();
+    const text = (address: string) =>
+      `settings: {unmanaged: ignore, prune: true}\nips: {named: {}}\nservers:\n  web: {${size(1).replace('{new: true}', address)}, replace: allowed}\n`;
+    played.emulator.mutate({ do: 'add_ip' });
+    await played.apply(text('{reuse: true}').replace('ips: {named: {}}\n', ''));
+
+    const report = await played.apply(text('{ip: named}'));
+
+    expect(report.blocked).toMatchObject([{ key, verb: 'update', code: 'address_not_the_only_free_one' }]);
+    expect(deleted(played)).toEqual([]);
+    expect(stands(played)).toEqual([true, true]);
+    expect((await played.apply(text('{reuse: true}'))).outcome).toBe('converged');
+  });
+
   test('while it is not known whether another server was made', async () => {
     const played = await made();
     const isolated = `  db: {${size(1).replace(', public_ipv4: {new: true}', '')}}\n`;

@@ -170,6 +170,20 @@ describe('the API profile: writing', () => {
     expect(drifted).toEqual(serverFields === 'sizes' ? ['update:servers.one'] : []);
   });
 
+  test('a resize in place takes no address, whatever else is free', async () => {
+    const resizing = text.replace(/^ *named_address:.*\n/m, '');
+    const world = rig({
+      profile: loadProfile(resizing, 'profile.yaml'),
+      emulator: { profile: loadEmulatorProfile(resizing) },
+    });
+    const spec = (cores: number) =>
+      `settings: {unmanaged: ignore}\nips: {web: {}}\nservers: {one: {${sliders.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {ip: web}}}\n`;
+    await world.apply(spec(1));
+    world.emulator.mutate({ do: 'add_ip' });
+
+    expect(idsOf(await world.plan(spec(4)))).toEqual(['update:servers.one']);
+  });
+
   test('a resize whose answer was lost is found, or sent again', async () => {
     const world = profiled({
       faults: lost('resize_server', 'done'),

@@ -77,6 +77,62 @@ servers:
     expect((await world.apply(text('{ip: web}'))).outcome).toBe('converged');
   });
 
+  describe('a server that is to be made anew with it, beside what the old one leaves free', () => {
+    const text = (address: string, ips: string) =>
+      `settings: {prune: true}\nips: {${ips}}\nservers: {one: {${sliders}, replace: allowed, keep_ip: true, public_ipv4: ${address}}}\n`;
+
+    test.each([
+      ['an address that the file keeps', '{new: true}', 'b: {}', 'b: {}'],
+      ['another entry of the file', '{ip: a}', 'a: {}', 'a: {}, b: {}'],
+    ])('%s: nothing is deleted, and each way out that is named is one', async (_case, address, ips, more) => {
+      const world = rig();
+      await world.apply(text(address, ips));
+      const next = text('{ip: b}', more);
+
+      const planned = await world.plan(next);
+      const report = await world.apply(next);
+
+      expect(codesOf(planned)).toEqual({ 'servers.one': 'address_not_the_only_free_one' });
+      expect(planned.blocked[0]?.reason).toContain('once the server that holds it is gone');
+      expect(report.outcome).toBe('blocked');
+      expect(countOf(world.emulator, 'delete_server')).toBe(0);
+      const out = more.includes('a:') ? text('{ip: b}', 'b: {}') : text('{reuse: true}', more);
+      expect((await world.apply(out)).outcome).toBe('converged');
+      expect((await world.plan(out)).operations).toEqual([]);
+    });
+
+    test('what has left the file is released in between', async () => {
+      const world = rig();
+      await world.apply(text('{ip: a}', 'a: {}'));
+      const next = text('{ip: b}', 'b: {}');
+
+      const planned = await world.plan(next);
+      const report = await world.apply(next);
+
+      expect(idsOf(planned)).toEqual([
+        'create:ips.b',
+        'delete:servers.one',
+        'delete:ips.a',
+        'create:servers.one',
+      ]);
+      expect(report.outcome).toBe('converged');
+      expect(report.results.map(({ outcome }) => outcome)).toEqual(['done', 'done', 'done', 'done']);
+      expect(holders(world.emulator)).toEqual({ one: [await boundTo(world, 'ips.b')] });
+      expect(projectOf(world.emulator).ips).toHaveLength(1);
+    });
+
+    test('where that may not be released the server stays', async () => {
+      const world = rig();
+      await world.apply(text('{ip: a}', 'a: {}'));
+      const unpruned = text('{ip: b}', 'b: {}').replace('prune: true', 'prune: false');
+
+      const report = await world.apply(unpruned);
+
+      expect(codesOf(report)).toEqual({ 'ips.a': 'prune_disabled', 'servers.one': 'dependency_blocked' });
+      expect(countOf(world.emulator, 'delete_server')).toBe(0);
+    });
+  });
+
   test('held by another server it is in use; once that has gone it is not', async () => {
     const world = rig();
     await world.apply(`ips: {web: {}}\nservers: {old: {${sliders}, public_ipv4: {ip: web}}}\n`);
