@@ -9,6 +9,7 @@ import type { DaemonDeps, Mode, Trigger } from './ports.ts';
 import { Project } from './project.ts';
 import type { SpecSource } from './sources/source.ts';
 import { SpecDesk } from './spec-desk.ts';
+import { SpecProblem } from './spec-problem.ts';
 
 /** How long the exchange in flight may take to end after the daemon was told to, in real ms. */
 const graceMs = 8_000;
@@ -39,7 +40,8 @@ export class Daemon {
   /** Which project a spec was of when it last could be used. */
   readonly #owners = new Map<string, number>();
   readonly #running = new Set<Promise<void>>();
-  readonly #broken = new Map<string, string>();
+  /** Of specs whose project is not known. */
+  readonly #broken = new Map<string, SpecProblem>();
   #fail: (error: unknown) => void = () => {};
   #stop: AbortSignal = new AbortController().signal;
 
@@ -74,12 +76,17 @@ export class Daemon {
     this.fleet?.hint(trigger);
   }
 
+  /** How many specs cannot be used, whoever's they are. */
+  brokenSpecs(): number {
+    return this.desk.state().orphans.length + this.projects().filter((each) => each.hasBrokenSpec()).length;
+  }
+
   /** Every project has been looked at, and the source has been read; else why not. */
   notReady(): readonly string[] {
     const { readAt, error } = this.desk.state();
     const projects = this.projects();
     return [
-      ...(readAt === undefined ? ['the source has not been read yet'] : []),
+      ...(readAt === undefined && error === undefined ? ['the source has not been read yet'] : []),
       ...(error === undefined ? [] : [`the source cannot be read: ${error}`]),
       ...(readAt !== undefined && projects.length === 0 ? ['no spec can be used'] : []),
       ...projects.flatMap((project) =>
@@ -132,6 +139,7 @@ export class Daemon {
     }
     const project = this.#projects.get(projectId) ?? this.#open(projectId, offer.desired.token);
     this.#owners.set(name, projectId);
+    this.#broken.get(name)?.end(offer.commit?.id);
     const isNews = project.offer(offer, trigger);
     if (isNews && this.fleet?.leads()) this.fleet.ask(projectId, trigger);
   }
@@ -148,15 +156,15 @@ export class Daemon {
 
   #tellOrphans(orphans: readonly { readonly name: string; readonly problem: readonly Diagnostic[] }[]): void {
     this.desk.setOrphans(orphans);
-    const now = new Map(orphans.map(({ name, problem }) => [name, JSON.stringify(problem)]));
-    for (const { name, problem } of orphans) {
-      if (this.#broken.get(name) === now.get(name)) continue;
-      for (const { position, message } of problem) {
-        this.#options.deps.log.error({ ...position, reason: message }, 'the spec is broken');
-      }
-    }
+    const { log } = this.#options.deps;
+    const before = new Map(this.#broken);
     this.#broken.clear();
-    for (const [name, problem] of now) this.#broken.set(name, problem);
+    for (const { name, problem } of orphans) {
+      const told =
+        before.get(name) ?? new SpecProblem({ project: 0, log, onNotice: (notice) => this.#tell(notice) });
+      told.begin(problem);
+      this.#broken.set(name, told);
+    }
   }
 
   #open(id: number, token: TokenPlace | undefined): Project {
@@ -176,7 +184,7 @@ export class Daemon {
 
   /** What every replica of a fleet finds by itself is told by the one that leads. */
   #tell(notice: Notice): void {
-    const isEverybodys = notice.event === 'spec_broken' || notice.event === 'source';
+    const isEverybodys = ['spec_broken', 'spec_valid', 'source'].includes(notice.event);
     if (isEverybodys && this.fleet?.leads() === false) return;
     this.#options.onNotice(notice);
   }

@@ -12,8 +12,9 @@ export type Notice =
       readonly resolve: readonly string[];
     }
   | {
+      /** 0 where nobody knows yet whose spec it is. */
       readonly project: number;
-      readonly event: 'drift' | 'capacity_found' | 'spec_broken' | 'source';
+      readonly event: 'drift' | 'capacity_found' | 'spec_broken' | 'spec_valid' | 'source';
       readonly detail: string;
     };
 

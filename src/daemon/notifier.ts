@@ -48,7 +48,7 @@ export class Notifier {
   /** Takes a notice in; what was told last about the same thing is not told again. */
   tell(notice: Notice): void {
     if (notice.event === 'condition' && ordinary.has(notice.condition)) return;
-    const subject = `${notice.project} ${notice.event}`;
+    const subject = `${notice.project} ${subjects[notice.event] ?? notice.event}`;
     const content = contentOf(notice);
     const before = this.#told.get(subject);
     if (before === content && notice.event !== 'drift' && notice.event !== 'capacity_found') return;
@@ -110,6 +110,12 @@ export class Notifier {
   }
 }
 
+/** What ends the other, so that the same again is news. */
+const subjects: Readonly<Partial<Record<Notice['event'], string>>> = {
+  spec_broken: 'spec',
+  spec_valid: 'spec',
+};
+
 /** What makes a notice another one. Reasons hold times and counts, which are no news. */
 function contentOf(notice: Notice): string {
   if (notice.event !== 'condition') return notice.detail;
@@ -122,26 +128,30 @@ function bodyOf(notice: Notice, form: Receiver['form'], at: string): string {
   return JSON.stringify({ text: slackText(notice) });
 }
 
-const titles: Readonly<Record<Exclude<Notice['event'], 'condition'>, string>> = {
+const titles: Readonly<Record<Exclude<Notice['event'], 'condition' | 'source'>, string>> = {
   drift: 'changed behind the file, being looked at',
   capacity_found: 'found the graphics cards it waited for',
   spec_broken: 'has a spec that cannot be used; the last good one stays in force',
-  source: 'source of the spec',
+  spec_valid: 'has a spec that can be used again',
 };
 
 /** Slack reads `&`, `<` and `>` as markup, and so do those that copy it. */
 function slackText(notice: Notice): string {
-  const title = notice.event === 'condition' ? `is ${notice.condition}` : titles[notice.event];
-  const lines =
-    notice.event === 'condition'
-      ? [notice.detail, ...notice.resolve.map((each) => `→ ${each}`)]
-      : [notice.detail];
-  const text = [`vdcsync: project ${notice.project} ${title}`, ...lines.filter((line) => line !== '')].join(
-    '\n',
-  );
-  return text
+  return slackLines(notice)
+    .filter((line) => line !== '')
+    .join('\n')
     .slice(0, mostTextCharacters)
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;');
+}
+
+function slackLines(notice: Notice): readonly string[] {
+  const { project, event, detail } = notice;
+  if (event === 'source') return [`vdcsync: ${detail}`];
+  const who = `vdcsync: ${project === 0 ? 'a project' : `project ${project}`}`;
+  if (event === 'condition') {
+    return [`${who} is ${notice.condition}`, detail, ...notice.resolve.map((each) => `→ ${each}`)];
+  }
+  return [`${who} ${titles[event]}`, event === 'spec_valid' ? '' : detail];
 }

@@ -1,5 +1,5 @@
 import type { TokenPlace } from '../core/desired.ts';
-import { ApiProblem, type Diagnostic, FenceError, formatDiagnostic, StateError } from '../core/errors.ts';
+import { ApiProblem, type Diagnostic, FenceError, StateError } from '../core/errors.ts';
 import type { World } from '../core/kind.ts';
 import type { ApplyReport, ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { Repeating } from '../engine/deps.ts';
@@ -19,6 +19,7 @@ import type { DaemonDeps, Mode, ProjectSession, Trigger } from './ports.ts';
 import { untilLookIsDue } from './quiet.ts';
 import { Refresh } from './refresh.ts';
 import { restMs } from './rest.ts';
+import { SpecProblem } from './spec-problem.ts';
 import { handOn, type Turn, takeUp } from './turn.ts';
 import { both, UseMeter } from './use-meter.ts';
 import { aborted, createWake } from './wake.ts';
@@ -60,11 +61,11 @@ export class Project {
   readonly #activity: Activity;
   readonly #backOff: KeyBackOff;
   readonly #ledger: Ledger;
+  readonly #problem: SpecProblem;
   #workshop: Workshop | undefined;
   /** Of all sessions: what it knows takes longer than a turn may last. */
   #stopwatch: Stopwatch | undefined;
   #offer: Offer | undefined;
-  #problem: readonly Diagnostic[] = [];
   #halt: AbortController | undefined;
   #orders: readonly PendingOrder[] = [];
   #waitingFor: string | undefined;
@@ -80,6 +81,7 @@ export class Project {
     this.#options = options;
     this.#activity = new Activity(deps.log);
     this.#backOff = new KeyBackOff(deps.random);
+    this.#problem = new SpecProblem({ project: id, log: deps.log, onNotice });
     this.#ledger = new Ledger({ project: id, observing: mode === 'observe', log: deps.log, onNotice });
   }
 
@@ -93,11 +95,15 @@ export class Project {
     return plan !== undefined && condition !== 'fenced';
   }
 
+  hasBrokenSpec(): boolean {
+    return this.#problem.list().length > 0;
+  }
+
   /** A good spec; one that says the same as the last changes nothing. Gives whether it is news. */
   offer(offer: Offer, trigger: Trigger): boolean {
     const same = this.#offer?.desired.digest === offer.desired.digest;
     this.#offer = offer;
-    this.#problem = [];
+    this.#problem.end(offer.commit?.id);
     this.#options.onChange();
     if (same) return false;
     this.#backOff.follow(offer.desired);
@@ -106,15 +112,9 @@ export class Project {
     return true;
   }
 
-  /** A spec that cannot be used: the last good one stays in force. Each is told once. */
+  /** A spec that cannot be used: the last good one stays in force. */
   reject(diagnostics: readonly Diagnostic[]): void {
-    if (JSON.stringify(diagnostics) === JSON.stringify(this.#problem)) return;
-    this.#problem = diagnostics;
-    for (const { position, message } of diagnostics) {
-      this.#options.deps.log.error({ project: this.id, ...position, reason: message }, 'the spec is broken');
-    }
-    const detail = diagnostics.map(formatDiagnostic).join('\n');
-    this.#options.onNotice({ project: this.id, event: 'spec_broken', detail });
+    this.#problem.begin(diagnostics);
     this.#options.onChange();
   }
 
@@ -391,7 +391,7 @@ export class Project {
     const known = await knownOf(this.#workshop, this.#backOff).catch(() => undefined);
     return {
       ...{ id: this.id, mode, intervalMs, known: known ?? this.#known },
-      ...{ offer: this.#offer, problem: this.#problem, waitingFor: this.#waitingFor },
+      ...{ offer: this.#offer, problem: this.#problem.list(), waitingFor: this.#waitingFor },
       ...{ plan, world, lookedAt, error, condition, conditionSince, passes, lastPass, differsSince },
       ...{ passing: this.#halt !== undefined, nextPassAt: this.#nextPassAt },
       ...{ inFlight: this.#activity.list(), holds: this.#workshop?.holds.list() ?? [] },

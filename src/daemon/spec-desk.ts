@@ -104,8 +104,10 @@ export class SpecDesk {
       if (commit !== undefined && commit.id !== this.#state.commit?.id) {
         deps.log.info({ source: source.name, commit: commit.id, ref: commit.ref }, 'a new commit');
       }
-      if (this.#state.error !== undefined)
+      if (this.#state.error !== undefined) {
+        deps.log.info({ source: source.name }, 'the source can be read again');
         onNotice({ event: 'source', detail: 'the source can be read again' });
+      }
       this.#state = { ...this.#state, commit, readAt: deps.clock.now(), error: undefined };
       deliver(takeIn(snapshot, deps.environment), trigger);
       return true;
@@ -113,7 +115,7 @@ export class SpecDesk {
       if (stop.aborted || !(error instanceof SourceError)) throw error;
       if (this.#state.error !== error.message) {
         deps.log.error({ source: source.name, reason: error.message }, 'the source cannot be read');
-        onNotice({ event: 'source', detail: error.message });
+        onNotice({ event: 'source', detail: `the source cannot be read: ${error.message}` });
       }
       this.#state = { ...this.#state, error: error.message };
       return false;

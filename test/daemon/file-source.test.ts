@@ -18,7 +18,10 @@ function watched(path: string, options: { rereadMs?: number; folder?: boolean } 
   const hints: string[] = [];
   const watching = source
     .watch(() => {
-      void source.read(stop.signal).then(({ specs }) => hints.push(JSON.stringify(specs)));
+      void source.read(stop.signal).then(
+        ({ specs }) => hints.push(JSON.stringify(specs)),
+        (error: Error) => hints.push(`${error.name}: ${error.message}`),
+      );
     }, stop.signal)
     .catch(() => undefined);
   onTestFinished(async () => {
@@ -56,7 +59,7 @@ describe('daemon: specs from files', () => {
     const { seen } = watched(path);
     await seen('first');
     rmSync(path);
-    await seen('there is no such file');
+    await seen('SourceError: spec: there is no such file');
     writeFileSync(path, 'again');
     await seen('again');
   });

@@ -65,6 +65,21 @@ describe('daemon: notifications', () => {
     expect(told[0]?.resolve).toEqual(['vdcsync resolve servers.web-1 --absent']);
   });
 
+  test('the same error in a spec is news once the spec was good in between', async () => {
+    const { notifier, sent, settle } = rig([], 'slack');
+    const broken: Notice = { project: 0, event: 'spec_broken', detail: 'a.yaml:1:1: wrong' };
+    const valid: Notice = { project: 0, event: 'spec_valid', detail: 'the spec can be used again' };
+    const gone: Notice = { project: 4711, event: 'source', detail: 'the source can be read again' };
+    for (const notice of [broken, broken, valid, broken, gone]) notifier.tell(notice);
+    await settle();
+    expect(sent.map(({ body }) => (JSON.parse(body ?? '') as { text: string }).text)).toEqual([
+      'vdcsync: a project has a spec that cannot be used; the last good one stays in force\na.yaml:1:1: wrong',
+      'vdcsync: a project has a spec that can be used again',
+      'vdcsync: a project has a spec that cannot be used; the last good one stays in force\na.yaml:1:1: wrong',
+      'vdcsync: the source can be read again',
+    ]);
+  });
+
   test('a receiver that is down is tried again, in order, and holds nobody up', async () => {
     const { notifier, sent, results, settle } = rig(['gone', 503, 200]);
     notifier.tell(blocked);

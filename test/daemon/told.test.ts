@@ -1,6 +1,13 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { emulate, startDaemon } from './support.ts';
+import { oneNetwork } from '../cli/run.ts';
+import { emulate, type RunningDaemon, startDaemon, until } from './support.ts';
+
+const lines = (daemon: RunningDaemon, message: string) => daemon.log().filter(({ msg }) => msg === message);
+const metrics = async ({ url }: RunningDaemon) => (await fetch(`${url}/metrics`)).text();
+const readiness = async ({ url }: RunningDaemon) => (await fetch(`${url}/readyz`)).status;
 
 const oneAddress = 'version: 1\nproject: { id: 4711 }\nips:\n  web: {}\n';
 
@@ -12,10 +19,48 @@ describe('daemon: what its operator is told', () => {
     const project = await daemon.until(({ condition }) => condition === 'blocked', 'a person is asked');
 
     expect(project.idle).toMatchObject([{ id: '5001', key: 'ips.web', in_doubt: true }]);
-    const metrics = await (await fetch(`${daemon.url}/metrics`)).text();
-    expect(metrics).toContain('vdcsync_idle_addresses{project="4711"} 0\n');
+    expect(await metrics(daemon)).toContain('vdcsync_idle_addresses{project="4711"} 0\n');
     const page = await (await fetch(daemon.url)).text();
     expect(page).toMatch(/203\.0\.113\.\d+ is billed and in doubt: it may be <span class="dim">ips\.web/);
     expect(page).not.toContain('idle, billed');
+  });
+
+  test('a file that has vanished is a source that cannot be read: not ready, and the last good spec in force', async () => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: oneNetwork });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    expect(await readiness(daemon)).toBe(200);
+
+    rmSync(join(daemon.folder, 'vdcsync.yaml'));
+    const project = await daemon.until((_, { source }) => source.error !== null, 'it is told');
+    expect((await daemon.status()).source.error).toBe('vdcsync.yaml: there is no such file');
+    expect(project).toMatchObject({ converged: true, spec: { broken: [] } });
+    expect(await readiness(daemon)).toBe(503);
+    expect(await metrics(daemon)).toContain('vdcsync_source_up 0\n');
+    expect(lines(daemon, 'the source cannot be read')).toHaveLength(1);
+
+    daemon.write(oneNetwork);
+    await daemon.until((_, { source }) => source.error === null, 'it is back');
+    expect(await readiness(daemon)).toBe(200);
+    expect(lines(daemon, 'the source can be read again')).toHaveLength(1);
+  });
+
+  test('a spec that is good again without a change is told, and so is one that nobody knew before', async () => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: 'version: 1\n' });
+    await until(
+      () => metrics(daemon),
+      (text) => text.includes('vdcsync_broken_specs 1\n'),
+      'a spec is broken',
+    );
+    for (const times of [1, 2]) {
+      daemon.write(oneNetwork);
+      await daemon.until(({ spec, converged }) => spec.broken.length === 0 && converged, 'it is good');
+      expect(await metrics(daemon)).toContain('vdcsync_broken_specs 0\n');
+      expect(lines(daemon, 'the spec can be used again')).toHaveLength(times);
+      daemon.write(`${oneNetwork}wrong: 1\n`);
+      await daemon.until(({ spec }) => spec.broken.length > 0, 'it is broken');
+    }
+    expect(lines(daemon, 'the spec is broken')).toHaveLength(3);
   });
 });

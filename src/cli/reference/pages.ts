@@ -137,10 +137,11 @@ const alerts = `## Alerts worth having
 \`\`\`
 vdcsync_blocked > 0                              # something needs a person
 vdcsync_drift_age_seconds > 3600                 # not as its file says for an hour
-vdcsync_spec_valid == 0                          # the newest spec is broken, the last good one is in force
+vdcsync_condition{condition=~"fenced|unauthorized|unreachable|failing"} == 1   # for 15 minutes
+vdcsync_broken_specs > 0 or vdcsync_source_up == 0   # an edit is not in force: the last good spec is
 vdcsync_idle_addresses + vdcsync_left_backups > 0   # billed, and of no use
 increase(vdcsync_throttled_total[15m]) > 0       # somebody else uses the token, too
-time() - vdcsync_last_pass_timestamp_seconds > 1800
+time() - vdcsync_last_pass_timestamp_seconds > 3600
 \`\`\``;
 
 /** Every code of a blocked operation, a failure or a warning. */

@@ -17,6 +17,7 @@ const gauges = {
   build_info: ['The running version', 'version'],
   ready: ['Whether /readyz says so'],
   source_up: ['Whether the source could be read the last time'],
+  broken_specs: ['Specs that cannot be used, also where their project is not known'],
   source_read_timestamp_seconds: ['When the source was last read'],
   commit_info: ['The commit that is in force', 'commit', 'ref'],
   fleet_leader: ['Whether this replica reads the source'],
@@ -138,6 +139,7 @@ export class Metrics {
     const source = daemon.desk.state();
     this.#set('ready', {}, daemon.notReady().length === 0 ? 1 : 0);
     this.#set('source_up', {}, source.error === undefined ? 1 : 0);
+    this.#set('broken_specs', {}, daemon.brokenSpecs());
     if (source.readAt !== undefined) {
       this.#set('source_read_timestamp_seconds', {}, source.readAt / 1000);
     }

@@ -5,8 +5,8 @@ import { watch as watchPaths } from 'chokidar';
 import type { Clock } from '../../core/clock.ts';
 import { specNames } from '../../spec/folder.ts';
 import type { DaemonLogger } from '../ports.ts';
-import { readSpecFile } from './read-file.ts';
-import { type Snapshot, SourceError, type SpecSource, type SpecText } from './source.ts';
+import { readSpecFile, reasonOf } from './read-file.ts';
+import { type Snapshot, SourceError, type SpecSource, type SpecText, unreadable } from './source.ts';
 
 /** A burst of events is one hint, once nothing has moved for so long. Real ms. */
 const stillMs = 150;
@@ -39,7 +39,9 @@ export function fileSource(options: FileSourceOptions): SpecSource {
 
   async function read(): Promise<Snapshot> {
     if (folder) return { specs: await readFolder(files[0]?.path ?? '', files[0]?.name ?? '') };
-    const read = await Promise.all(files.map(({ path, name }) => readSpecFile(path, name)));
+    const read = await Promise.all(
+      files.map(({ path, name }) => readSpecFile(path, name).catch(failWith(name))),
+    );
     const problems = read.flatMap((each) => ('text' in each ? [] : each));
     if (problems.length > 0) return { specs: [{ name, problem: problems }] };
     return { specs: [{ name, sources: read.flatMap((each) => ('text' in each ? [each] : [])) }] };
@@ -99,17 +101,25 @@ export function fileSource(options: FileSourceOptions): SpecSource {
 }
 
 async function readFolder(path: string, name: string): Promise<readonly SpecText[]> {
-  const names = await readdir(path).catch((error: Error) => {
-    throw new SourceError(`the folder ${name} cannot be read: ${error.message}`);
-  });
+  const names = await readdir(path).catch(failWith(name));
   const specs = specNames(names);
   return Promise.all(
     specs.map(async (each) => {
       const shown = join(name, each);
-      const file = await readSpecFile(join(path, each), shown);
+      // One that cannot be read says nothing about the others.
+      const file = await readSpecFile(join(path, each), shown).catch((error: unknown) =>
+        unreadable(shown, reasonOf(error)),
+      );
       return 'text' in file ? { name: shown, sources: [file] } : { name: shown, problem: file };
     }),
   );
+}
+
+/** What is gone is no edit: the source is to be told, and what was read before stays in force. */
+function failWith(name: string): (error: unknown) => never {
+  return (error) => {
+    throw new SourceError(`${name}: ${reasonOf(error)}`);
+  };
 }
 
 async function contents(read: () => Promise<Snapshot>): Promise<string> {

@@ -6,14 +6,14 @@ import { unreadable } from './source.ts';
 /** The spec's own limit; a larger file is not even read. */
 export const mostBytes = 1024 * 1024;
 
-/** A file's text, or why there is none. `name` is what messages call it. */
+/**
+ * A file's text, or why it can be no spec's. `name` is what messages call it.
+ *
+ * @throws Error of the system where there is no file to be read; `reasonOf` puts it into words.
+ */
 export async function readSpecFile(path: string, name: string): Promise<Source | readonly Diagnostic[]> {
-  try {
-    if ((await stat(path)).size > mostBytes) return unreadable(name, 'it is longer than 1 MiB');
-    return decodeSpec(await readFile(path), name);
-  } catch (error) {
-    return unreadable(name, reasonOf(error));
-  }
+  if ((await stat(path)).size > mostBytes) return unreadable(name, 'it is longer than 1 MiB');
+  return decodeSpec(await readFile(path), name);
 }
 
 /** Bytes as the text of a spec. */
@@ -26,7 +26,8 @@ export function decodeSpec(bytes: Uint8Array, name: string): Source | readonly D
   }
 }
 
-function reasonOf(error: unknown): string {
+/** Why the system gives no file or folder, in words. */
+export function reasonOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (code === 'ENOENT') return 'there is no such file';
   if (code === 'EACCES') return 'permission denied';
