@@ -185,9 +185,10 @@ function existence(
   subject: Subject<ServerEntry>,
   live: ServerObserved | undefined,
   world: World,
+  judgedAs = subject,
 ): Diff | undefined {
   if (live === undefined) return diffExistence(subject, 'server', undefined);
-  const { was, is } = identityOf(subject, live, world);
+  const { was, is } = identityOf(judgedAs, live, world);
   const { binding } = subject;
   const known = binding === undefined ? subject : { ...subject, binding: { ...binding, identity: was } };
   return diffExistence(known, 'server', { id: live.id ?? '', identity: is });
@@ -226,5 +227,5 @@ function identityOf(
 function sureOfIdentity(subject: Subject<ServerEntry>, live: ServerObserved, world: World, diff: Diff): Diff {
   if (diff.verdict.verdict !== 'replace') return diff;
   const { desired: _desired, ...leaving } = subject;
-  return existence(leaving, live, world) ?? diff;
+  return existence(subject, live, world, leaving) ?? diff;
 }

@@ -138,7 +138,9 @@ describe('engine: an id that is used again', () => {
 
     const plan = await played.plan(web.replace('cores: 1', 'cores: 2'));
 
-    expect(plan.blocked).toMatchObject([{ key: 'servers.web', code: 'identity_changed' }]);
+    expect(plan.blocked).toMatchObject([{ key: 'servers.web', verb: 'update', code: 'identity_changed' }]);
+    // It is refused where the entry is in the file.
+    expect(plan.blocked[0]?.resolve).not.toContain('vdcsync forget');
     expect(plan.operations.filter(({ verb }) => verb === 'delete')).toEqual([]);
   });
 

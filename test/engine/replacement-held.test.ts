@@ -95,6 +95,30 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
     expect(stands(played)).toEqual([true, true]);
   });
 
+  test('after a 402 while the deletion waits, until a person says so, once', async () => {
+    const played = await made();
+    const busy = (retryAfter: number) =>
+      ({ do: 'answer', status: 409, code: 'server_busy', retryAfter }) as const;
+    played.emulator.setFaults([
+      faultRule({ path: 'allocate_ip', nth: 1 }, busy(10)),
+      faultRule({ path: 'delete_server', nth: 1 }, busy(60)),
+    ]);
+    const text = `${file(2)}ips:\n  first: {}\n`;
+    void played.clock
+      .sleep(5_000)
+      .then(() => played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' }));
+
+    const report = await played.apply(text);
+
+    const told = report.blocked.find((each) => each.key === key) ?? expect.fail();
+    expect(told).toMatchObject({ code: 'payment_required', verb: 'delete' });
+    expect(told.resolve).toContain(`vdcsync resolve ${key} --abandon, and vdcsync apply`);
+    expect(stands(played)).toEqual([true, true]);
+    played.emulator.mutate({ do: 'set_standing', standing: 'active' });
+    await played.clock.run(played.engine.resolve(load(file(2)), key, { type: 'abandon' }));
+    expect((await played.apply(file(2))).outcome).toBe('converged');
+  });
+
   test('while the address that it gives back would be free beside the one that is claimed', async () => {
     const played = rig();
     const text = (address: string) =>

@@ -46,10 +46,8 @@ export async function secondHalfHeld(
     const reason = `the project is ${status}: ${key} would be deleted, and could not be made again`;
     return { now: 'blocked', code: 'project_not_active', reason };
   }
-  const held = run.heldBy(request, creation.spend);
+  const held = (await heldBefore(deps, creation, key)) ?? run.heldBy(request, creation.spend);
   if (held !== undefined) return { now: 'blocked', ...held };
-  const before = await heldBefore(deps, creation, key);
-  if (before !== undefined) return { now: 'blocked', ...before };
   return unresolvedCreate(run, creation);
 }
 

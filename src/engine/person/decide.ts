@@ -46,9 +46,17 @@ export async function resolveIntent(
       return absentOutcome(run, intent);
     case 'abandon':
       if (intent.verb === 'create') refuseTooSoon(run, intent);
-      await close(run, intent, 'abandoned', 'a person gave it up');
-      return `${key}: the ${intent.verb} is given up. ${leftBehind(run, intent)}`;
+      return abandonedOutcome(run, intent);
   }
+}
+
+/** What waits for a hold to end is given up in the words that end the hold. */
+async function abandonedOutcome(run: Run, intent: Intent): Promise<string> {
+  const { key, verb, phase } = intent;
+  const lifted = verb === 'delete' && phase !== 'blocked' ? await liftHold(run, key) : undefined;
+  await close(run, intent, 'abandoned', 'a person gave it up');
+  const told = `${key}: the ${verb} is given up. ${leftBehind(run, intent)}`;
+  return lifted === undefined ? told : `${told} ${lifted}`;
 }
 
 /** What was refused before holds a replacement back, which sends nothing to find out: a person says that it is over. */
