@@ -30,6 +30,7 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
   }),
   neededToCreate: ['server'],
   billed: true,
+  unread: true,
   deadlineMs: 6 * 3_600_000,
   urgency: 2,
 
@@ -45,7 +46,7 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
     if (desired === undefined || !desired.managed) return letGo(subject);
     if (binding !== undefined) return diffTaken(subject, desired.value, world);
     if (desired.id !== undefined) {
-      const reason = `the file binds it to id ${desired.id}`;
+      const reason = `the file binds it to id ${desired.id}, which no read can verify`;
       return { verdict: { verdict: 'adopt', target: desired.id, reason } };
     }
     const server = serverOf(desired.value);

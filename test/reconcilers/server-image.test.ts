@@ -69,7 +69,8 @@ describe('reconcilers/server-image', () => {
       expect(codesOf((await world.apply(file())).plan)).toEqual({
         'server_images.golden': 'image_taken_before',
       });
-    await adopt('server_images.golden', 'img-1');
+    const told = await adopt('server_images.golden', 'img-1');
+    expect(told).toContain('no documented read shows server images, so nothing verifies the id');
 
     expect((await world.apply(file())).outcome).toBe('converged');
     expect(countOf(world.emulator, 'take_server_image')).toBe(1);

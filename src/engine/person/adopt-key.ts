@@ -60,6 +60,7 @@ export async function adoptKey(
     ...doubtsOf(run, subject, id),
     ...(before === undefined ? [] : [stays(run, before), theirs]),
     believed(run, { ...subject, binding }, live),
+    unverified(run, subject),
   ].join('');
 }
 
@@ -132,6 +133,12 @@ export function takenFrom(
   if (owner === undefined) return [];
   if (!isAnother(owner, binding)) throw new ConfigError(`${id} is bound to ${owner.key} already.`);
   return released(run, owner.key, `its id ${id} is another resource's now`);
+}
+
+/** Where nothing tells whether there is anything of that id. */
+export function unverified(run: Run, { kind }: Pick<Subject, 'kind'>): string {
+  if (!run.kindOf(kind).unread) return '';
+  return ` That is believed: no documented read shows ${kind.replaceAll('_', ' ')}s, so nothing verifies the id.`;
 }
 
 /** What the entry says of it, and no read shows. */

@@ -14,7 +14,7 @@ import { heldBefore, lift } from '../intents/standing-holds.ts';
 import { openRun } from '../look.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
-import { refuseMalformed, takenFrom } from './adopt-key.ts';
+import { refuseMalformed, takenFrom, unverified } from './adopt-key.ts';
 
 /** Ends an intent on a person's word, checked against the project where that is possible. */
 export async function resolveIntent(
@@ -130,7 +130,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<strin
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
   await close(run, intent, 'done', `a person adopted ${id}`, { changes: [...taken, ...bound] });
   for (const binding of bindings) await takeBack(run, binding);
-  return `${intent.key} is bound to ${id}.`;
+  return `${intent.key} is bound to ${id}.${unverified(run, intent)}`;
 }
 
 /** A person's word goes where reads tell nothing, and not against what they do tell. */
