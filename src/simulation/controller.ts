@@ -58,3 +58,8 @@ export interface Running {
   readonly stop: AbortController;
   readonly halt: AbortController;
 }
+
+/** A machine's state, for as long as it is not lost. */
+export function stateOf({ controller }: Running): string {
+  return `${controller.name}${controller.epoch}`;
+}

@@ -42,12 +42,18 @@ export interface Ledger {
   /** The key that it was made for, if a controller made it. */
   makerOf(sort: Sort, id: string): ResourceKey | undefined;
   isExcused(execution: Execution): boolean;
+  /**
+   * A server of which no list of addresses tells, and no network's count, where that is asked:
+   * not by a state that is `behind`. @source API §4
+   */
+  isUnseen(server: string, behind: boolean): boolean;
   /** A person has made a stranger this file's. */
   adopted(birth: Birth): void;
   isAdopted(birth: Birth): boolean;
 }
 
-export function createLedger(emulator: Emulator, projectId: number): Ledger {
+/** `serversAreListed`: the profile knows `GET /servers`. */
+export function createLedger(emulator: Emulator, projectId: number, serversAreListed: boolean): Ledger {
   const writes = new Map<string, Intent>();
   const living = new Map<string, Birth>();
   const boundBirths = new Map<string, Birth>();
@@ -141,6 +147,12 @@ export function createLedger(emulator: Emulator, projectId: number): Ledger {
           : [],
       )[0],
     isExcused: (execution) => excused.has(execution),
+    isUnseen(id, behind) {
+      const { servers, ips } = project();
+      const server = servers.find((each) => String(each.id) === id);
+      if (server === undefined || serversAreListed) return false;
+      return (behind || server.cards.length === 0) && !ips.some(({ serverId }) => serverId === server.id);
+    },
     adopted: (birth) => void adoptions.add(birth.number),
     isAdopted: (birth) => adoptions.has(birth.number),
   };

@@ -107,7 +107,7 @@ async function tellApart(
   );
 }
 
-/** Is what has the bound id still the same, or somebody else's by now? @assumption A17 */
+/** Is what has the bound id still the same, or made for the entry again, or somebody else's by now? @assumption A17 */
 async function recognise(
   stage: Stage,
   controller: Controller,
@@ -121,7 +121,8 @@ async function recognise(
   const birth =
     binding !== undefined && isSort(binding.kind) ? stage.ledger.birthOf(binding.kind, id) : undefined;
   if (binding === undefined || birth === undefined) return;
-  if (stage.ledger.birthBoundAs(binding)?.number === birth.number)
+  const same = stage.ledger.birthBoundAs(binding)?.number === birth.number;
+  if (same || stage.ledger.makerOf(birth.sort, id) === key)
     await command(stage, controller, file, `adopt ${key} ${id}`, (engine, desired) =>
       engine.adopt(desired, key, id),
     );

@@ -69,7 +69,8 @@ export async function checkAtRest(
   const { bindings } = await stateOf(stage, controller);
   const project = stage.emulator.world.projects[0] as Project;
   const known: Thing[] = [];
-  for (const each of stage.controllers) known.push(...(await knownTo(stage, each)));
+  for (const each of stage.controllers)
+    known.push(...(await knownTo(stage, each)), ...(await unknowableTo(stage, each, project)));
   checkNothingLeft(stage, project, known, [warnings, ...stage.leftBilled].join('\n'));
   checkNoNeedlessAddress(stage, project, bindings);
   const desired = stage.load(spec);
@@ -94,6 +95,29 @@ async function knownTo(stage: Stage, controller: Controller): Promise<readonly T
       .map(({ id }) => ({ kind, id })),
   );
   return [...bindings, ...made];
+}
+
+/** Servers that only a state of before has known, and no documented read shows. */
+async function unknowableTo(
+  { ledger, clock, coverage }: Stage,
+  { box, epoch, behind }: Controller,
+  { servers }: Project,
+): Promise<readonly Thing[]> {
+  const hidden = epoch === 0 ? [] : servers.filter(({ id }) => ledger.isUnseen(String(id), behind));
+  if (hidden.length === 0) return [];
+  const store = await box.open(clock.now());
+  const journal = await store.journal({ limit: Number.POSITIVE_INFINITY });
+  await box.release();
+  const ever = new Set(
+    journal.flatMap(({ data }) => {
+      const { binding, intent } = data as { readonly binding?: Binding; readonly intent?: Intent };
+      const made = intent === undefined ? [] : ledger.executionsUnder(intent.idempotencyKey);
+      return [...made, ...(binding === undefined ? [] : [binding])].map(({ kind, id }) => `${kind} ${id}`);
+    }),
+  );
+  const unknown = hidden.filter(({ id }) => !ever.has(`server ${id}`));
+  if (unknown.length > 0) coverage.count('servers that a state put back can know nothing of');
+  return unknown.map(({ id }) => ({ kind: 'server', id: String(id) }));
 }
 
 function checkNothingLeft(stage: Stage, project: Project, known: readonly Thing[], warnings: string): void {

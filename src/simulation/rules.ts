@@ -2,10 +2,10 @@ import { childKey, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Intent, StateChange } from '../core/state.ts';
 import type { HttpRequest } from '../core/transport.ts';
 import type { Emulator } from '../emulator/options.ts';
-import type { Execution } from '../emulator/world.ts';
-import type { Controller, Running } from './controller.ts';
+import { type Controller, type Running, stateOf } from './controller.ts';
 import type { StateWatch } from './durable.ts';
 import { isSort, type Ledger } from './ledger.ts';
+import { createPurchases } from './purchases.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -26,22 +26,24 @@ export interface RulesDeps {
   readonly giveUp: (limit: string) => void;
   /** Machines with a state of their own. */
   readonly machines: () => number;
-  /** The profile knows `GET /servers`. */
-  readonly serversAreListed: boolean;
 }
 
 /** The invariants that hold after every step; numbered as in docs/safety.md. */
 export interface Rules {
   /** Before the service sees a request. */
   arrives(running: Running, request: HttpRequest): void;
-  /** After it was handled; `retryAfterMs` of a 429 that reached the client. */
+  /** After it was handled; `retryAfterMs` of a 429 and `requestId` of an answer that reached the client. */
   handled(
     running: Running,
     request: HttpRequest,
-    answer: { status?: number; retryAfterMs?: number; refused: boolean; taskEnded: boolean },
+    answer: {
+      status?: number;
+      retryAfterMs?: number;
+      refused: boolean;
+      taskEnded: boolean;
+      requestId: string | undefined;
+    },
   ): void;
-  /** After anything else changed the world. */
-  stepped(): void;
   watch(running: Running): StateWatch;
 }
 
@@ -57,9 +59,7 @@ export function createRules(deps: RulesDeps): Rules {
   const lastSent = new Map<string, number>();
   /** Keys with a conclusive 5xx: such answers are not stored, so the key would run the write again. */
   const serverErrors = new Set<string>();
-  /** The machine and state under which each took effect, where it did so while its request was handled. */
-  const makers = new Map<Execution, string>();
-  let executionsSeen = 0;
+  const purchases = createPurchases(deps);
 
   function checkBudget(running: Running, token: string, write: boolean): void {
     const { controller } = running;
@@ -162,69 +162,6 @@ export function createRules(deps: RulesDeps): Rules {
     return emulator.world.projects.find(({ id }) => id === deps.projectId);
   }
 
-  /** Nothing that a key stands for is bought while what it stood for is still there. */
-  function checkExecutions(running?: Running): void {
-    const all = emulator.world.executions;
-    for (; executionsSeen < all.length; executionsSeen++) {
-      const execution = all[executionsSeen] as Execution;
-      if (execution.projectId !== deps.projectId) {
-        fail('I7', `${execution.operation} took effect in project ${execution.projectId}`);
-        continue;
-      }
-      const intent = ledger.writes.get(execution.idempotencyKey ?? '');
-      if (intent === undefined) {
-        fail('I5', `${execution.operation} took effect under a key that no state has recorded`);
-        continue;
-      }
-      if (running !== undefined) makers.set(execution, stateOf(running));
-      checkOnce(execution, intent, running?.controller.behind === true);
-    }
-  }
-
-  /** No list of addresses and no network's count tells of it, where that is asked, and of images nothing does. @source API §4 */
-  function isUnseen({ kind, id }: Execution, behind: boolean): boolean {
-    if (kind === 'image') return true;
-    const world = projectNow();
-    const server = kind === 'server' ? world?.servers.find((each) => String(each.id) === id) : undefined;
-    if (world === undefined || server === undefined || deps.serversAreListed) return false;
-    return (behind || server.cards.length === 0) && !world.ips.some(({ serverId }) => serverId === server.id);
-  }
-
-  function checkOnce(execution: Execution, intent: Intent, behind: boolean): void {
-    const earlier = ledger
-      .executionsOf(intent.key)
-      .filter((each) => each !== execution && each.atMs <= execution.atMs && !ledger.isExcused(each));
-    const same = earlier.filter((each) =>
-      intent.kind === 'backup'
-        ? ledger.writes.get(each.idempotencyKey ?? '')?.incarnation === intent.incarnation &&
-          execution.atMs - each.atMs < keyLifeMs
-        : ledger.isLive(each) && !(intent.kind === 'network_interface' && each.id === execution.id),
-    );
-    const [first] = same;
-    const other = ledger.writes.get(first?.idempotencyKey ?? '');
-    // One machine's server took, as a free one, the address that the other had bought.
-    const reused =
-      intent.kind === 'ip' &&
-      projectNow()?.ips.some((each) => String(each.id) === first?.id && each.serverId !== null) === true;
-    const parted = reused || other?.incarnation !== intent.incarnation || other.attempt !== intent.attempt;
-    if (first !== undefined && intent.kind === 'network' && listsAreCut()) {
-      deps.giveUp('a list that is cut off, of what can only be seen in it');
-    } else if (first !== undefined && parted && deps.machines() > 1) {
-      deps.giveUp('two states that have parted');
-    } else if (
-      first !== undefined &&
-      isUnseen(first, behind) &&
-      makers.get(first) !== makers.get(execution)
-    ) {
-      deps.giveUp('another state bought what no documented read shows');
-    } else if (first !== undefined) {
-      fail(
-        'I3',
-        `${intent.key} was bought twice: ${first.operation} ${first.id ?? '(pending)'} and ${execution.id ?? '(pending)'}`,
-      );
-    }
-  }
-
   return {
     arrives(running, request) {
       const path = new URL(request.url).pathname.slice(3);
@@ -240,13 +177,14 @@ export function createRules(deps: RulesDeps): Rules {
       const busy = inFlight.get(running.name) ?? 0;
       if (busy > 0) fail('I7', 'two writes at once');
       inFlight.set(running.name, busy + 1);
+      purchases.arrives(running, request);
       const intent = checkKey(running, request, path);
       if (intent === undefined) return;
       checkHolds(running, intent);
       checkDeletion(running, intent);
     },
 
-    handled(running, request, { status, retryAfterMs, refused, taskEnded }) {
+    handled(running, request, { status, retryAfterMs, refused, taskEnded, requestId }) {
       const write = request.method !== 'GET';
       const token = deps.tokenName(request.headers.authorization?.slice('Bearer '.length) ?? '');
       if (write) inFlight.set(running.name, (inFlight.get(running.name) ?? 1) - 1);
@@ -258,10 +196,9 @@ export function createRules(deps: RulesDeps): Rules {
       if (taskEnded) running.endedTasks.set(new URL(request.url).pathname.slice(3), elapsed());
       if (write && status !== undefined) remember(running, request, status);
       ledger.look(false);
-      checkExecutions(running);
+      if (write) purchases.handled(running, request, requestId);
+      purchases.check(running);
     },
-
-    stepped: () => checkExecutions(),
 
     watch: (running) => ({
       began(intent) {
@@ -390,9 +327,4 @@ export function createRules(deps: RulesDeps): Rules {
 /** A firewall and a backup are told by their server alone. */
 function hasOneKey(key: ResourceKey): boolean {
   return !key.endsWith('.firewall') && !key.endsWith('.backup');
-}
-
-/** A machine's state, for as long as it is not lost. */
-function stateOf({ controller }: Running): string {
-  return `${controller.name}${controller.epoch}`;
 }

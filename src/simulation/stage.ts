@@ -92,7 +92,8 @@ export function createStage(story: Story, coverage: Coverage): Stage {
     faults: story.faults,
     ...(story.profile === true ? { profile: serviceProfile } : {}),
   });
-  const ledger = createLedger(emulator, projectId);
+  const serversAreListed = story.profile === true && 'list_servers' in clientProfile.operations;
+  const ledger = createLedger(emulator, projectId, serversAreListed);
   const trace = createTrace(() => clock.monotonic());
   const running = new Set<Running>();
   const crossed = new Map<string, number>();
@@ -122,7 +123,6 @@ export function createStage(story: Story, coverage: Coverage): Stage {
       for (const each of running) each.mortal.kill();
     },
     machines: () => controllers.length,
-    serversAreListed: story.profile === true && 'list_servers' in clientProfile.operations,
   });
 
   function transport(process: Running): Transport {
@@ -147,6 +147,7 @@ export function createStage(story: Story, coverage: Coverage): Stage {
             const fresh = response?.headers['idempotency-replayed'] === undefined;
             rules.handled(process, request, {
               refused,
+              requestId: response?.headers['x-request-id'],
               taskEnded: request.url.includes('/tasks/') && isEndedTask(response),
               ...(response === undefined || !fresh || !isConclusive(response)
                 ? {}

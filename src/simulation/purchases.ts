@@ -1,0 +1,114 @@
+import type { Intent } from '../core/state.ts';
+import type { HttpRequest } from '../core/transport.ts';
+import type { Execution, Project } from '../emulator/world.ts';
+import { type Controller, type Running, stateOf } from './controller.ts';
+import type { RulesDeps } from './rules.ts';
+
+const minute = 60_000;
+const keyLifeMs = 23 * 60 * minute;
+/** How long after one state has bought another may not see it: reads lag, a look is acted on, and a send is on its way, a minute each. */
+const unseenMs = 3 * minute;
+
+/** Nothing that a key stands for is bought while what it stood for is still there. */
+export interface Purchases {
+  /** Before the service sees a write. */
+  arrives(running: Running, request: HttpRequest): void;
+  /** After it was handled; `requestId` where its answer came. */
+  handled(running: Running, request: HttpRequest, requestId: string | undefined): void;
+  /** Judges what took effect since. */
+  check(running: Running): void;
+}
+
+/** Under whose state a write was sent. */
+interface Sender {
+  readonly controller: Controller;
+  readonly state: string;
+}
+
+export function createPurchases(deps: RulesDeps): Purchases {
+  const { emulator, ledger, fail } = deps;
+  const makers = new Map<Execution, Sender>();
+  /** Who still waits for an answer under a key, the last one last: what comes late is theirs. */
+  const waiting = new Map<string, Sender[]>();
+  const answered = new Map<string, Sender>();
+  let executionsSeen = 0;
+
+  function check(running: Running): void {
+    const fresh = emulator.world.executions.slice(executionsSeen);
+    executionsSeen += fresh.length;
+    for (const execution of fresh) {
+      const key = execution.idempotencyKey ?? '';
+      const maker = answered.get(execution.requestId) ?? waiting.get(key)?.at(-1);
+      if (maker !== undefined) makers.set(execution, maker);
+    }
+    for (const execution of fresh) {
+      const intent = ledger.writes.get(execution.idempotencyKey ?? '');
+      if (execution.projectId !== deps.projectId)
+        fail('I7', `${execution.operation} took effect in project ${execution.projectId}`);
+      else if (intent === undefined)
+        fail('I5', `${execution.operation} took effect under a key that no state has recorded`);
+      else checkOnce(execution, intent, running.controller.behind);
+    }
+  }
+
+  function checkOnce(execution: Execution, intent: Intent, behind: boolean): void {
+    const all = ledger.executionsOf(intent.key);
+    const earlier = all.slice(0, all.indexOf(execution)).filter((each) => !ledger.isExcused(each));
+    const first = earlier.find((each) =>
+      intent.kind === 'backup'
+        ? ledger.writes.get(each.idempotencyKey ?? '')?.incarnation === intent.incarnation &&
+          execution.atMs - each.atMs < keyLifeMs
+        : ledger.isLive(each) && !(intent.kind === 'network_interface' && each.id === execution.id),
+    );
+    if (first === undefined) return;
+    const another = makers.get(first)?.state !== makers.get(execution)?.state;
+    if (intent.kind === 'network' && emulator.readings.pageSize !== null)
+      deps.giveUp('a list that is cut off, of what can only be seen in it');
+    else if (deps.machines() > 1 && haveParted(first, execution, intent))
+      deps.giveUp('two states that have parted');
+    else if (another && isUnseen(first, behind))
+      deps.giveUp('another state bought what no documented read shows');
+    else
+      fail(
+        'I3',
+        `${intent.key} was bought twice: ${first.operation} ${first.id ?? '(pending)'} and ${execution.id ?? '(pending)'}`,
+      );
+  }
+
+  /** Each went on from what it knew itself; under one key both buy where the first answer, a server error, was not stored. @source API §8 */
+  function haveParted(first: Execution, execution: Execution, intent: Intent): boolean {
+    const other = ledger.writes.get(first.idempotencyKey ?? '');
+    if (other?.incarnation !== intent.incarnation || other.attempt !== intent.attempt) return true;
+    // One machine's server took, as a free one, the address that the other had bought.
+    const { ips } = projectNow();
+    const held = ips.some(({ id, serverId }) => String(id) === first.id && serverId !== null);
+    if (intent.kind === 'ip' && held) return true;
+    const oneMachine = makers.get(first)?.controller === makers.get(execution)?.controller;
+    return !oneMachine && execution.atMs - first.atMs < unseenMs;
+  }
+
+  /** Of images nothing tells. @source API §4 */
+  function isUnseen({ kind, id }: Execution, behind: boolean): boolean {
+    return kind === 'image' || (kind === 'server' && id !== null && ledger.isUnseen(id, behind));
+  }
+
+  function projectNow(): Project {
+    return emulator.world.projects.find(({ id }) => id === deps.projectId) as Project;
+  }
+
+  return {
+    check,
+    arrives(running, { headers }) {
+      const key = headers['idempotency-key'] ?? '';
+      const sender = { controller: running.controller, state: stateOf(running) };
+      waiting.set(key, [...(waiting.get(key) ?? []), sender]);
+    },
+    handled(running, { headers }, requestId) {
+      if (requestId === undefined) return;
+      const key = headers['idempotency-key'] ?? '';
+      const senders = waiting.get(key) ?? [];
+      const own = senders.findLastIndex(({ state }) => state === stateOf(running));
+      answered.set(requestId, ...(senders.splice(own, 1) as [Sender]));
+    },
+  };
+}
