@@ -2,6 +2,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Operation, OperationId, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
 import { createWorkQueue, type Next } from '../queue/work-queue.ts';
+import { unresolved } from './intents/endings.ts';
 import { type Interrupted, interruption, isIdle } from './interruption.ts';
 import { operate, type Turn } from './operate.ts';
 import type { Run } from './run.ts';
@@ -20,6 +21,7 @@ export async function drain(
 ): Promise<OperationResult[]> {
   const { clock, onEvent } = run.deps;
   const todo = new Map<ResourceKey, Operation[]>();
+  const keys = new Map(plan.operations.map(({ id, key }) => [id, key]));
   const results = new Map<OperationId, OperationResult>();
   const startedAt = new Map<OperationId, number>();
   for (const operation of plan.operations.filter(({ id }) => approved.has(id))) {
@@ -41,7 +43,12 @@ export async function drain(
       onEvent?.({ type: 'started', at: clock.now(), operation });
     }
     const turn = await turnOf(operation);
-    if (turn.now === 'again') return { next: 'again', afterMs: turn.afterMs };
+    if (turn.now === 'again') {
+      if (turn.until === undefined || isToCome(turn.until, key))
+        return { next: 'again', afterMs: turn.afterMs };
+      end(operation, unresolved(turn.until), undefined);
+      return { next: 'done' };
+    }
     if (turn.now === 'closed' && turn.retryAfterMs !== undefined)
       return { next: 'again', afterMs: turn.retryAfterMs };
     const exposedMs = operation.kind === 'firewall' ? await exposure(run, operation) : undefined;
@@ -78,6 +85,17 @@ export async function drain(
   /** Needs outside of what was approved were met before, or the plan would not hold it. */
   function isReady({ needs }: Operation): boolean {
     return needs.every((id) => results.get(id)?.outcome === 'done' || !approved.has(id));
+  }
+
+  /** Whether the key still has a turn in this run that does not need what waits for it. */
+  function isToCome(key: ResourceKey, waiting: ResourceKey): boolean {
+    const operation = todo.get(key)?.[0];
+    if (operation === undefined || key === waiting) return false;
+    return operation.needs.every((id) => {
+      const result = results.get(id);
+      if (result !== undefined || !approved.has(id)) return result === undefined || result.outcome === 'done';
+      return isToCome(keys.get(id) as ResourceKey, waiting);
+    });
   }
 
   for (const key of todo.keys()) queue.add(key);

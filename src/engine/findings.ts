@@ -40,7 +40,7 @@ function firstOf(
       const kind = run.world.subjects.get(key)?.kind;
       // Of a replacement it is the creation that has to wait.
       const other = kind && unresolvedBeside(run, { kind, verb: verb === 'delete' ? 'create' : verb });
-      return other && `vdcsync resolve ${other.key}, as is said there`;
+      return other?.phase === 'blocked' ? `vdcsync resolve ${other.key}, as is said there` : undefined;
     }
     case 'insufficient_scope':
       return writingToken;

@@ -100,6 +100,25 @@ describe('engine: reads that fail', () => {
     expect(executed(played, 'iso')).toBe(1);
   });
 
+  test('of one purchase in doubt: another that waits for its end does not wait for ever', async () => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'answer', status: 503 }),
+      faultRule({ path: 'read_project', nth: 2 }, { do: 'answer', status: 404 }),
+    ]);
+
+    const { blocked, results } = await played.apply(ips('one', 'two'));
+
+    const [unread, waiting] = results;
+    expect(unread).toMatchObject({ outcome: 'unresolved', code: 'read_failed' });
+    expect(waiting).toMatchObject({ outcome: 'blocked', code: 'unresolved_create' });
+    expect(blocked.find(({ key }) => key === waiting?.key)?.resolve).toBe(
+      'vdcsync apply (once the cause is gone)',
+    );
+    await converges(played, ips('one', 'two'));
+    expect(executed(played, 'ip')).toBe(2);
+  });
+
   test('of evidence: conclude nothing', async () => {
     const played = rig();
     played.emulator.setFaults([

@@ -9,7 +9,7 @@ import { released } from './release.ts';
 /** Where an intent has got to after one step. */
 export type Progress =
   /** The next step of the same intent, not before `afterMs`. */
-  | { readonly now: 'again'; readonly afterMs: number }
+  | Again
   /** Closed. `done`: it took effect; else, with `retryAfterMs`, the operation may be begun anew. */
   | {
       readonly now: 'closed';
@@ -20,6 +20,13 @@ export type Progress =
   /** It stays open until a person, the file or time changes something. */
   | Stopped;
 
+/** `until`: what it waits for is the end of the write that is open for that key. */
+export interface Again {
+  readonly now: 'again';
+  readonly afterMs: number;
+  readonly until?: ResourceKey;
+}
+
 /** Needs a person. `resolve`: what leads out, where that is not to apply once the cause is gone. */
 export interface Stopped {
   readonly now: 'blocked';
@@ -28,8 +35,18 @@ export interface Stopped {
   readonly resolve?: string;
 }
 
-export function again(afterMs: number): Progress {
+export function again(afterMs: number): Again {
   return { now: 'again', afterMs };
+}
+
+/** Looks every few seconds whether the other key's write has ended. */
+export function awaitEnd(until: ResourceKey): Again {
+  return { now: 'again', afterMs: 5_000, until };
+}
+
+/** Nothing of the kind is begun, or bound, before that is known. */
+export function unresolved(key: ResourceKey): Stopped {
+  return { now: 'blocked', code: 'unresolved_create', reason: `it is not known whether ${key} was created` };
 }
 
 /** Ends the intent; `retryAfterMs`: the operation is to be begun anew, under a new key. */
@@ -93,7 +110,7 @@ async function takenBy(
   if (intent.verb !== 'create' || own === undefined) return [];
   const taken = await takeOver(run, intent, own);
   if (!('isOpen' in taken)) return taken;
-  if (taken.isOpen) return again(5_000);
+  if (taken.isOpen) return awaitEnd(taken.key);
   const reason = `${own.id} was answered as made for ${intent.key}, and ${taken.key} stands for it`;
   return block(run, intent, 'bound_already', reason);
 }

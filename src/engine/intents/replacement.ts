@@ -3,7 +3,7 @@ import type { Operation } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
 import { draftOne, operationsOf } from '../../plan/draft.ts';
 import type { Run } from '../run.ts';
-import type { Progress } from './endings.ts';
+import { awaitEnd, type Progress, unresolved } from './endings.ts';
 import { heldBefore } from './standing-holds.ts';
 
 /** How old the project's standing may be that a deletion is decided on, in ms. */
@@ -58,9 +58,7 @@ export function unresolvedCreate(
 ): Progress | undefined {
   const other = unresolvedBeside(run, operation);
   if (other === undefined) return undefined;
-  if (other.phase !== 'blocked') return { now: 'again', afterMs: 5_000 };
-  const reason = `it is not known whether ${other.key} was created`;
-  return { now: 'blocked', code: 'unresolved_create', reason };
+  return other.phase === 'blocked' ? unresolved(other.key) : awaitEnd(other.key);
 }
 
 /** The creation that is unresolved, where the operation is one that shows in the same list. */

@@ -36,15 +36,20 @@ async function settleFor(run: Run, patienceMs: number): Promise<readonly Operati
 
 async function settleUntil(run: Run): Promise<readonly OperationResult[]> {
   const left: OperationResult[] = [];
+  const inHand = new Set(run.intents.keys());
   const queue = createWorkQueue<ResourceKey>({
     clock: run.deps.clock,
     concurrency: 64,
     stop: run.halt,
-    work: (key) => settleOne(run, key, (result) => left.push(result)),
+    work: async (key) => {
+      const next = await settleOne(run, key, inHand, (result) => left.push(result));
+      if (next.next === 'done') inHand.delete(key);
+      return next;
+    },
   });
   const wake = () => queue.wake();
   run.stop.addEventListener('abort', wake, { once: true });
-  for (const key of [...run.intents.keys()]) queue.add(key);
+  for (const key of [...inHand]) queue.add(key);
   try {
     await queue.drained();
   } finally {
@@ -56,6 +61,7 @@ async function settleUntil(run: Run): Promise<readonly OperationResult[]> {
 async function settleOne(
   run: Run,
   key: ResourceKey,
+  inHand: ReadonlySet<ResourceKey>,
   leave: (result: OperationResult) => void,
 ): Promise<Next> {
   const intent = run.intents.get(key);
@@ -66,12 +72,18 @@ async function settleOne(
     if (progress.now !== 'again') {
       const result = tellEnd(run, intent, progress);
       if (result.outcome === 'blocked') leave(result);
-    } else if (!isIdle(run, key)) return { next: 'again', afterMs: progress.afterMs };
+    } else if (!isIdle(run, key) && isToCome(progress.until, inHand))
+      return { next: 'again', afterMs: progress.afterMs };
   } catch (error) {
     // What cannot be read now is left open, and looked at again when its operation comes.
     interruption(run, error);
   }
   return { next: 'done' };
+}
+
+/** What is left open by now is for the plan to go on with, and so is what waits for it. */
+function isToCome(until: ResourceKey | undefined, inHand: ReadonlySet<ResourceKey>): boolean {
+  return until === undefined || inHand.has(until);
 }
 
 function tellEnd(run: Run, intent: Intent, progress: Exclude<Progress, { now: 'again' }>): OperationResult {

@@ -6,7 +6,7 @@ import { boughtAlready } from '../../plan/guards.ts';
 import { strangersOf } from '../books/strangers.ts';
 import type { Run } from '../run.ts';
 import { attachedMeanwhile } from './attached-meanwhile.ts';
-import type { Stopped } from './endings.ts';
+import { type Again, again, type Stopped } from './endings.ts';
 
 /** Reads may lag behind that long. @assumption A9 */
 const staleMs = 60_000;
@@ -47,7 +47,7 @@ export async function boughtMeanwhile(
   run: Run,
   world: World,
   { key, verb, replacement }: Pick<Operation, 'key' | 'verb' | 'replacement'>,
-): Promise<NotAsked | { readonly now: 'again'; readonly afterMs: number } | undefined> {
+): Promise<NotAsked | Again | undefined> {
   const subject = world.subjects.get(key);
   if (verb !== 'create' || replacement !== undefined || subject === undefined) return undefined;
   if (subject.kind !== 'server' && subject.kind !== 'ip') return undefined;
@@ -61,7 +61,7 @@ export async function boughtMeanwhile(
   // What reads show may be behind what they count. @assumption A9
   if (!run.doubted.has(key)) {
     run.doubted.add(key);
-    return { now: 'again', afterMs: staleMs };
+    return again(staleMs);
   }
   const reason = `network ${network} counts more servers than when the plan was made, and no address shows them: another copy of the state may have bought just this; look in the client area, then adopt it or apply again`;
   return { now: 'blocked', code: 'unlisted_servers', reason };
