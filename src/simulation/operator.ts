@@ -7,6 +7,7 @@ import type { Resolution } from '../engine/deps.ts';
 import type { Controller } from './controller.ts';
 import { mutate } from './happenings.ts';
 import { isSort } from './ledger.ts';
+import { isLike } from './rest.ts';
 import type { Stage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
@@ -192,6 +193,9 @@ function truth(stage: Stage, intent: Intent): Resolution {
     intent.blocked?.until === 'file' && ledger.executionsUnder(intent.idempotencyKey).length === 0;
   // What is written as a whole is the same, however often.
   if (refused || intent.verb === 'update') return { type: 'absent' };
+  const server = servers.find(({ id }) => String(id) === intent.parentId);
+  if (intent.kind === 'firewall' && server !== undefined && isLike(server.firewall, intent.request.body))
+    return { type: 'adopt', id: String(server.id) };
   const asWell = ({ idempotencyKey }: Execution) =>
     intent.kind !== 'backup' &&
     JSON.stringify(ledger.writes.get(idempotencyKey ?? '')?.request) === JSON.stringify(intent.request);

@@ -2,7 +2,7 @@ import equal from 'fast-deep-equal';
 import type { DesiredResource } from '../core/desired.ts';
 import type { KindName } from '../core/keys.ts';
 import type { Binding, Intent } from '../core/state.ts';
-import type { Project } from '../emulator/world.ts';
+import type { Project, Server } from '../emulator/world.ts';
 import { replay } from '../state/replay.ts';
 import type { Controller } from './controller.ts';
 import { sorts } from './ledger.ts';
@@ -199,16 +199,9 @@ function checkWanted(
       if (network !== undefined && cards.length === 0) missing();
       return;
     }
-    case 'firewall': {
-      const wanted = value as { readonly enabled: boolean; readonly rules: readonly object[] };
-      const ports = (rules: readonly object[]) =>
-        rules.map((rule) => (rule as { readonly destination_port?: unknown }).destination_port);
-      const same =
-        server?.firewall.enabled === wanted.enabled &&
-        equal(ports(server.firewall.rules), ports(wanted.rules));
-      if (!same) missing();
+    case 'firewall':
+      if (server === undefined || !isLike(server.firewall, value)) missing();
       return;
-    }
     case 'backup': {
       const { keep } = value as { readonly keep?: number };
       const copies = bindings.filter(
@@ -232,6 +225,13 @@ function checkWanted(
     case 'backup_policy':
       return;
   }
+}
+
+export function isLike(live: Server['firewall'], asked: unknown): boolean {
+  const { enabled, rules } = asked as { readonly enabled: boolean; readonly rules: readonly object[] };
+  const ports = (each: readonly object[]) =>
+    each.map((rule) => (rule as { readonly destination_port?: unknown }).destination_port);
+  return live.enabled === enabled && equal(ports(live.rules), ports(rules));
 }
 
 /** Where an answer had no task and no read shows the effect, nobody hears of a failure. @assumption A34 */

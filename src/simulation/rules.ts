@@ -54,8 +54,9 @@ export function createRules(deps: RulesDeps): Rules {
   const sentAs = new Map<string, string>();
   const firstSent = new Map<string, number>();
   const inFlight = new Map<string, number>();
-  /** By intent: when a look first missed its effect, and when it was last sent. */
+  /** When a look first missed the effect of an intent: by what the intent says of it, which may be read in a state put back. */
   const looks = new Map<string, number>();
+  /** By state and intent. */
   const lastSent = new Map<string, number>();
   /** Keys with a conclusive 5xx: such answers are not stored, so the key would run the write again. */
   const serverErrors = new Set<string>();
@@ -203,20 +204,18 @@ export function createRules(deps: RulesDeps): Rules {
     watch: (running) => ({
       began(intent) {
         checkNewKey(running.controller, intent);
-        lastSent.set(intent.id, elapsed());
+        lastSent.set(`${stateOf(running)} ${intent.id}`, elapsed());
         ledger.recordWrite(intent);
       },
       updated(before, after) {
-        if (after.notSeenAt !== undefined && before.notSeenAt === undefined) looks.set(after.id, elapsed());
+        if (after.notSeenAt !== undefined && before.notSeenAt === undefined)
+          looks.set(lookOf(after), elapsed());
         const concludes = before.phase === 'unknown' && after.phase === 'waiting';
         if (before.ambiguous && before.verb === 'create' && (concludes || after.phase === 'sending'))
-          checkLooked(before, 'sent again');
+          checkLooked(running, before, 'sent again');
         const scope = `${stateOf(running)} ${after.idempotencyKey}`;
         if (after.phase === 'unknown' && running.told5xx.delete(scope)) serverErrors.add(scope);
-        if (after.phase === 'sending') {
-          looks.delete(after.id);
-          lastSent.set(after.id, elapsed());
-        }
+        if (after.phase === 'sending') lastSent.set(`${stateOf(running)} ${after.id}`, elapsed());
       },
       closed(intent) {
         running.controller.endings.set(`${intent.key} ${intent.verb}`, intent);
@@ -228,7 +227,7 @@ export function createRules(deps: RulesDeps): Rules {
           intent.ambiguous &&
           intent.verb === 'create' &&
           (intent.outcome === 'absent' || intent.outcome === 'void');
-        if (guessed && !running.byPerson) checkLooked(intent, `closed as ${intent.outcome}`);
+        if (guessed && !running.byPerson) checkLooked(running, intent, `closed as ${intent.outcome}`);
         if (intent.outcome === 'abandoned' && intent.verb === 'create') ledger.letGo(intent.key, undefined);
       },
       changed: (change) => checkChange(running, change),
@@ -236,13 +235,15 @@ export function createRules(deps: RulesDeps): Rules {
   };
 
   /** A conclusion from absence needs two looks a minute apart, after the last send had its time. */
-  function checkLooked({ id, key }: Intent, what: string): void {
-    const first = looks.get(id);
+  function checkLooked(running: Running, intent: Intent, what: string): void {
+    const { id, key } = intent;
+    const first = looks.get(lookOf(intent));
     if (first === undefined) {
       fail('I6', `${key} was ${what} without a look`);
       return;
     }
-    if (first < (lastSent.get(id) ?? 0) + minute) fail('I6', `${key} was ${what}, and looked for too soon`);
+    const sent = lastSent.get(`${stateOf(running)} ${id}`) ?? 0;
+    if (first < sent + minute) fail('I6', `${key} was ${what}, and looked for too soon`);
     if (elapsed() - first < absenceGapMs) fail('I6', `${key} was ${what} after one look`);
   }
 
@@ -322,6 +323,10 @@ export function createRules(deps: RulesDeps): Rules {
     if (status === 403 && name !== undefined) holds.names.add(name);
     if (status === 402) holds.spendingUntil = elapsed() + 30 * minute;
   }
+}
+
+function lookOf({ id, notSeenAt }: Intent): string {
+  return `${id} ${notSeenAt}`;
 }
 
 /** A firewall and a backup are told by their server alone. */
