@@ -1,13 +1,25 @@
 import type { Intent } from '../core/state.ts';
 import type { HttpRequest } from '../core/transport.ts';
+import type { Emulator } from '../emulator/options.ts';
 import type { Execution, Project } from '../emulator/world.ts';
 import { type Controller, type Running, stateOf } from './controller.ts';
-import type { RulesDeps } from './rules.ts';
+import type { Ledger } from './ledger.ts';
 
 const minute = 60_000;
 const keyLifeMs = 23 * 60 * minute;
 /** How long after one state has bought another may not see it: reads lag, a look is acted on, and a send is on its way, a minute each. */
 const unseenMs = 3 * minute;
+
+export interface PurchasesDeps {
+  readonly emulator: Emulator;
+  readonly ledger: Ledger;
+  readonly projectId: number;
+  readonly fail: (rule: string, message: string) => void;
+  /** Ends the story at a known limit. */
+  readonly giveUp: (limit: string) => void;
+  /** Machines with a state of their own. */
+  readonly machines: () => number;
+}
 
 /** Nothing that a key stands for is bought while what it stood for is still there. */
 export interface Purchases {
@@ -25,7 +37,7 @@ interface Sender {
   readonly state: string;
 }
 
-export function createPurchases(deps: RulesDeps): Purchases {
+export function createPurchases(deps: PurchasesDeps): Purchases {
   const { emulator, ledger, fail } = deps;
   const makers = new Map<Execution, Sender>();
   /** Who still waits for an answer under a key, the last one last: what comes late is theirs. */

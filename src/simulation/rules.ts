@@ -1,11 +1,10 @@
 import { childKey, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Intent, StateChange } from '../core/state.ts';
 import type { HttpRequest } from '../core/transport.ts';
-import type { Emulator } from '../emulator/options.ts';
 import { type Controller, type Running, stateOf } from './controller.ts';
 import type { StateWatch } from './durable.ts';
-import { isSort, type Ledger } from './ledger.ts';
-import { createPurchases } from './purchases.ts';
+import { isSort } from './ledger.ts';
+import { createPurchases, type PurchasesDeps } from './purchases.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -13,19 +12,11 @@ const hour = 60 * minute;
 const keyLifeMs = 23 * hour;
 const absenceGapMs = minute;
 
-export interface RulesDeps {
-  readonly emulator: Emulator;
-  readonly ledger: Ledger;
-  readonly projectId: number;
+export interface RulesDeps extends PurchasesDeps {
   /** Time that no machine's clock can bend, in ms. */
   readonly elapsed: () => number;
   /** Which token of the emulator carries this secret, such as `4711-readWrite`. */
   readonly tokenName: (secret: string) => string;
-  readonly fail: (rule: string, message: string) => void;
-  /** Ends the story at a known limit. */
-  readonly giveUp: (limit: string) => void;
-  /** Machines with a state of their own. */
-  readonly machines: () => number;
 }
 
 /** The invariants that hold after every step; numbered as in docs/safety.md. */
