@@ -112,24 +112,28 @@ function gitSettings(url: string, flags: RunFlags, io: Io): GitSettings {
   const location = stateLocation(flags, io);
   const isFile = location !== ':memory:' && !/^\w+:\/\//.test(location);
   const pathOf = (name: string) => (env[name] ? resolve(io.cwd, env[name]) : undefined);
+  asConfigured(() => checkGitNames(ref, path), { misuse: true });
+  return {
+    access: {
+      url: asConfigured(() => parseGitUrl(url, flags.gitAllowInsecure === true), { misuse: false }),
+      token: secretOf('VDCSYNC_GIT_TOKEN', io),
+      user: env.VDCSYNC_GIT_USER || 'x-access-token',
+      sshKeyFile: pathOf('VDCSYNC_GIT_SSH_KEY_FILE'),
+      sshKnownHostsFile: pathOf('VDCSYNC_GIT_KNOWN_HOSTS_FILE'),
+      allowedSignersFile: pathOf('VDCSYNC_GIT_ALLOWED_SIGNERS_FILE'),
+      environment: env,
+    },
+    ...{ ref, path, allowRewind: flags.gitAllowRewind === true },
+    folder: join(isFile ? dirname(location) : resolve(io.cwd, '.vdcsync'), 'git'),
+    intervalMs: durationOf('--git-interval', flags.gitInterval ?? '1m'),
+  };
+}
+
+function asConfigured<T>(check: () => T, { misuse }: { readonly misuse: boolean }): T {
   try {
-    checkGitNames(ref, path);
-    return {
-      access: {
-        url: parseGitUrl(url, flags.gitAllowInsecure === true),
-        token: secretOf('VDCSYNC_GIT_TOKEN', io),
-        user: env.VDCSYNC_GIT_USER || 'x-access-token',
-        sshKeyFile: pathOf('VDCSYNC_GIT_SSH_KEY_FILE'),
-        sshKnownHostsFile: pathOf('VDCSYNC_GIT_KNOWN_HOSTS_FILE'),
-        allowedSignersFile: pathOf('VDCSYNC_GIT_ALLOWED_SIGNERS_FILE'),
-        environment: env,
-      },
-      ...{ ref, path, allowRewind: flags.gitAllowRewind === true },
-      folder: join(isFile ? dirname(location) : resolve(io.cwd, '.vdcsync'), 'git'),
-      intervalMs: durationOf('--git-interval', flags.gitInterval ?? '1m'),
-    };
+    return check();
   } catch (error) {
-    if (error instanceof SourceError) throw new ConfigError(error.message, true);
+    if (error instanceof SourceError) throw new ConfigError(error.message, misuse);
     throw error;
   }
 }
@@ -144,7 +148,7 @@ function receiversOf(io: Io): Receiver[] {
     const parsed = URL.parse(url());
     const isSafe = parsed?.protocol === 'https:' || (parsed !== null && isLoopbackHost(parsed.hostname));
     // The URL is a secret in itself, so that the message does not repeat it.
-    if (!isSafe) throw new ConfigError(`${name} holds no https URL`, true);
+    if (!isSafe) throw new ConfigError(`${name} holds no https URL`);
   }
   return [
     ...(json === undefined ? [] : [{ form: 'json' as const, url: json }]),

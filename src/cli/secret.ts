@@ -31,6 +31,15 @@ export function secretOf(name: string, io: Io): (() => string) | undefined {
   };
 }
 
+/** Whoever guesses one may have the daemon look, or look at it. */
+const fewestCharacters = 16;
+
+/** Of a secret that others check: whether one of those in it, separated by commas, is quickly guessed. */
+export function isShort(secret: (() => string) | undefined): boolean {
+  const parts = secret === undefined ? [] : secret().split(',');
+  return parts.some((each) => each.trim().length < fewestCharacters);
+}
+
 function checked(text: string, source: string): string {
   const secret = text.trim();
   if (secret === '') throw new ConfigError(`${source} is empty`);

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -47,7 +47,7 @@ export async function serveGit(
   password?: string,
 ): Promise<{ url: string; requests: string[] }> {
   const requests: string[] = [];
-  const server = createServer((incoming, outgoing) => {
+  const url = await serve(bare, (incoming, outgoing) => {
     requests.push(`${incoming.method} ${incoming.url}`);
     const given = incoming.headers.authorization?.replace(/^Basic /, '') ?? '';
     if (password !== undefined && !Buffer.from(given, 'base64').toString().endsWith(`:${password}`)) {
@@ -56,6 +56,21 @@ export async function serveGit(
     }
     void backend(incoming, outgoing, dirname(bare));
   });
+  return { url, requests };
+}
+
+/** Serves a bare repository as the plain files that it is, which `git update-server-info` has prepared. */
+export async function serveFiles(bare: string): Promise<string> {
+  return serve(bare, (incoming, outgoing) => {
+    const { pathname } = new URL(incoming.url ?? '/', 'http://git');
+    const path = join(dirname(bare), pathname);
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return outgoing.writeHead(404).end();
+    return outgoing.end(readFileSync(path));
+  });
+}
+
+async function serve(bare: string, answer: RequestListener): Promise<string> {
+  const server = createServer(answer);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
@@ -63,7 +78,7 @@ export async function serveGit(
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/${bare.split('/').at(-1)}`, requests };
+  return `http://127.0.0.1:${port}/${bare.split('/').at(-1)}`;
 }
 
 /** One request by `git http-backend`, which speaks CGI. */

@@ -6,7 +6,7 @@ import { parseGitUrl } from '../../src/daemon/sources/git-url.ts';
 import { systemClock } from '../../src/platform/system-clock.ts';
 import { systemRandom } from '../../src/platform/system-random.ts';
 import { folderWith, oneNetwork } from '../cli/run.ts';
-import { createRepository, serveGit } from './git-server.ts';
+import { createRepository, serveFiles, serveGit } from './git-server.ts';
 import { program } from './support.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -74,6 +74,22 @@ describe('daemon: specs from Git', () => {
     await expect(source(url, { folder }).read(signal)).rejects.toThrow(/history was rewritten/);
     const told = await source(url, { folder, allowRewind: true }).read(signal);
     expect(told.commit?.id).toBe(rewritten);
+  });
+
+  test('takes a repository that is served as plain files, and follows it forward only', async () => {
+    const { bare, push, git } = await createRepository();
+    const update = () => program('git', ['update-server-info'], bare);
+    const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
+    await update();
+    const specs = source(await serveFiles(bare));
+    expect((await specs.read(signal)).commit?.id).toBe(first);
+    const second = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# more\n` });
+    await update();
+    expect((await specs.read(signal)).commit?.id).toBe(second);
+    await git('reset', '--quiet', '--hard', first);
+    await push({ 'infra/vdcsync.yaml': `${oneNetwork}# rewritten\n` });
+    await update();
+    await expect(specs.read(signal)).rejects.toThrow(/history was rewritten/);
   });
 
   test('takes no symbolic link, no missing file, no huge file', async () => {

@@ -13,7 +13,6 @@ describe('daemon: calls that cannot be meant', () => {
     ['a duration of nothing', ['--interval', '0s'], {}, /--interval "0s"/],
     ['standard input', ['-f', '-'], {}, /cannot be standard input/],
     ['two sources', ['-f', 'vdcsync.yaml', '--git-url', 'https://git.example.com/x'], {}, /two sources/],
-    ['Git over plain http', ['--git-url', 'http://git.example.com/x'], {}, /neither https nor ssh/],
     [
       'a path out of the repository',
       ['--git-url', 'https://git.example.com/x', '--git-path', '../x'],
@@ -21,18 +20,32 @@ describe('daemon: calls that cannot be meant', () => {
       /no path inside/,
     ],
     ['a secret twice', [], { VDCSYNC_HTTP_TOKEN: 'a', VDCSYNC_HTTP_TOKEN_FILE: 'b' }, /both set/],
-    [
-      'notices in the clear',
-      [],
-      { VDCSYNC_SLACK_URL: 'http://hooks.example.com/canary' },
-      /VDCSYNC_SLACK_URL holds no https/,
-    ],
     ['a mode of its own', ['--mode', 'magic'], {}, /observe/],
   ];
   test.each(misuse)('%s', async (_, args, more, message) => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const { code, stderr } = await inProcess([...base, ...args], { cwd, env: { ...env, ...more } });
     expect([code, stderr]).toEqual([64, expect.stringMatching(message)]);
+  });
+
+  const unusable: readonly (readonly [string, readonly string[], Record<string, string>, RegExp])[] = [
+    ['Git over plain http', ['--git-url', 'http://git.example.com/x'], {}, /neither https nor ssh/],
+    ['Git from a folder', ['--git-url', 'file:///srv/x.git'], {}, /for a trial .*: --git-allow-insecure/],
+    ['credentials in it', ['--git-url', 'https://me:canary@git.example.com/x'], {}, /holds credentials/],
+    ['none at all', ['--git-url', 'somewhere'], {}, /is no URL/],
+    [
+      'notices in the clear',
+      [],
+      { VDCSYNC_SLACK_URL: 'http://hooks.example.com/canary' },
+      /VDCSYNC_SLACK_URL holds no https/,
+    ],
+  ];
+  test.each(
+    unusable,
+  )('a URL that cannot be used is no slip in the call: %s', async (_, args, more, message) => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const { code, stderr } = await inProcess([...base, ...args], { cwd, env: { ...env, ...more } });
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
     expect(stderr).not.toContain('canary');
   });
 

@@ -19,7 +19,7 @@ import { isShared, openFleet, ownState } from '../daemon-fleet.ts';
 import { type DaemonSettings, type RunFlags, readDaemonSettings } from '../daemon-settings.ts';
 import { sourceOf } from '../daemon-source.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { secretOf } from '../secret.ts';
+import { isShort, secretOf } from '../secret.ts';
 import { listenForDaemonSignals } from '../signals.ts';
 import type { Io } from '../terminal.ts';
 import { version } from '../version.ts';
@@ -56,8 +56,8 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   });
   const app = createApp({
     ...{ daemon, deps, metrics, changes, version },
-    token: secretOf('VDCSYNC_HTTP_TOKEN', io),
-    webhookSecret: secretOf('VDCSYNC_WEBHOOK_SECRET', io),
+    token: guardedBy('VDCSYNC_HTTP_TOKEN', io, log),
+    webhookSecret: guardedBy('VDCSYNC_WEBHOOK_SECRET', io, log),
     loopback: settings.listen !== undefined && isLoopback(settings.listen),
   });
   const signals = listenForDaemonSignals(log, () => daemon.nudge('signal'));
@@ -78,6 +78,13 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   } finally {
     signals.dispose();
   }
+}
+
+/** A secret that whoever asks has to know. */
+function guardedBy(name: string, io: Io, log: DaemonLogger): ReturnType<typeof secretOf> {
+  const secret = secretOf(name, io);
+  if (isShort(secret)) log.warn({ source: name }, 'a secret of less than 16 characters is quickly guessed');
+  return secret;
 }
 
 function shareSource(

@@ -117,14 +117,20 @@ async function fetchTip(
   tip: Tip,
   signal: AbortSignal,
 ): Promise<void> {
-  const fetchTo = (depth: number) =>
+  const fetch = (...limits: readonly string[]) =>
     git.run(
       [
         ...['fetch', '--quiet', '--no-tags', '--no-recurse-submodules', '--no-write-fetch-head', '--force'],
-        ...[`--depth=${depth}`, options.access.url.text, `${tip.ref}:${fetchedRef}`],
+        ...[...limits, options.access.url.text, `${tip.ref}:${fetchedRef}`],
       ],
       signal,
     );
+  const fetchTo = (depth: number) =>
+    fetch(`--depth=${depth}`).catch((error: Error) => {
+      // A server of plain files cannot cut a history short: it gives all of it.
+      if (error.message.includes('dumb http transport')) return fetch();
+      throw error;
+    });
   await fetchTo(1);
   const fetched = (await git.run(['rev-parse', '--verify', `${fetchedRef}^{commit}`], signal)).trim();
   if (fetched !== tip.commit) throw new SourceError(`${options.ref} moved while it was fetched`);
