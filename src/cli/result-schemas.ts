@@ -32,7 +32,7 @@ export const statusSchema = z.strictObject({
       key: text,
       kind: text,
       id: text,
-      standing: z.enum(['converged', 'differs', 'in_flight', 'blocked', 'tainted', 'unknown']),
+      standing: z.enum(['converged', 'differs', 'in_flight', 'blocked', 'tainted', 'undeclared', 'unknown']),
       protect: z.boolean(),
       identity: z.record(text, text),
       bound_at: moment,

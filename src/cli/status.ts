@@ -9,8 +9,18 @@ import { waysOut } from '../plan/open-writes.ts';
 import type { Vouched } from '../plan/strangers.ts';
 import { tellsDifference } from './render/plan-groups.ts';
 
-/** `unknown`: the API was not looked at. `differs`: the plan has an operation on it. */
-export type Standing = 'converged' | 'differs' | 'in_flight' | 'blocked' | 'tainted' | 'unknown';
+/**
+ * `unknown`: the API was not looked at. `differs`: the plan has an operation on it. `undeclared`: its
+ * server's entry does not name it any more, so nothing is compared.
+ */
+export type Standing =
+  | 'converged'
+  | 'differs'
+  | 'in_flight'
+  | 'blocked'
+  | 'tainted'
+  | 'undeclared'
+  | 'unknown';
 
 /** The public JSON of `vdcsync status`. */
 export interface StatusView {
@@ -167,7 +177,14 @@ function standingOf(binding: Binding, { intents, plan }: StatusFacts, blocked: r
   const differs = [...plan.operations, ...plan.warnings.filter(tellsDifference)].some(
     (each) => each.key === key,
   );
-  return differs ? 'differs' : 'converged';
+  if (differs) return 'differs';
+  return plan.warnings.some((each) => isUndeclared(key, each)) ? 'undeclared' : 'converged';
+}
+
+/** Older backups are told of with the newest. */
+function isUndeclared(key: ResourceKey, warning: Warning): boolean {
+  if (warning.code !== 'no_longer_declared' || warning.key === null) return false;
+  return key === warning.key || key.startsWith(`${warning.key}.`);
 }
 
 /** As a plan tells it, for when there is no plan. */

@@ -7,6 +7,7 @@ import { operationId } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import { draftAll, isRenewed, operationsOf } from './draft.ts';
+import { freeBeside } from './free-addresses.ts';
 import type { GuardInput } from './guards.ts';
 import { guard } from './guards.ts';
 import { knownDelta, pricedParts, unknownPrice } from './money.ts';
@@ -14,7 +15,14 @@ import { blockedIntent } from './open-writes.ts';
 import { obstacles, order, prerequisites, successorOf } from './order.ts';
 import { isSelected, type Selection, select } from './selection.ts';
 import { isLeftAlone } from './strangers.ts';
-import { inFlightWarning, leftOut, movedWarning, notActive, unknownToUs } from './warnings.ts';
+import {
+  inFlightWarning,
+  leftOut,
+  movedWarning,
+  noLongerDeclared,
+  notActive,
+  unknownToUs,
+} from './warnings.ts';
 
 export interface PlanInput extends GuardInput {
   readonly kinds: ReadonlyMap<KindName, ResourceKind>;
@@ -108,7 +116,7 @@ export function buildPlan(input: PlanInput): Planned {
   const waiting = new Set(heldMoves.map(({ to }) => to));
   const blocked = everythingBlocked.filter(({ key }) => isShown(key) || waiting.has(key));
   const warnings = [
-    ...drafts.flatMap(({ diff }) => diff.warnings ?? []),
+    ...drafts.flatMap((draft) => [...(draft.diff.warnings ?? []), ...noLongerDeclared(draft, world)]),
     ...allowed.flatMap(({ subject, diff }) => (chosen.has(subject.key) ? (diff.consequences ?? []) : [])),
     ...releases.map(({ key, reason }) => ({ code: 'released', key, message: reason })),
     ...[...inFlight.values()].flatMap(inFlightWarning),
@@ -121,6 +129,7 @@ export function buildPlan(input: PlanInput): Planned {
         (timely.length - releases.length),
     ),
     ...unknownToUs(world, input.strangers),
+    ...freeBeside(world, operations, input.openIntents, input.strangers.vouched),
   ].filter(({ key }) => isShown(key));
   const concerned = new Set([...possible, ...everythingBlocked, ...releasable].map(({ key }) => key));
   const plan = assemble(input, { drafts, allowed, operations, blocked, warnings, releases, concerned });

@@ -1,7 +1,8 @@
-import type { ResourceKey } from '../core/keys.ts';
+import { childKey, type ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
+import type { Draft } from './draft.ts';
 import { described, type Found, ignoring, isNone } from './strangers.ts';
 
 export function inFlightWarning(intent: Intent): Warning[] {
@@ -22,6 +23,24 @@ export function movedWarning({
     key: to,
     message: `was ${from}; its binding moves with it, and nothing is written`,
   };
+}
+
+/**
+ * A part of a server whose entry names it no more: nothing says that it is to go, and without its entry
+ * nothing is compared. Older backups go by the newest one's key.
+ */
+export function noLongerDeclared({ subject, kind, diff }: Draft, world: World): Warning[] {
+  const { key, parent, desired, binding } = subject;
+  if (desired !== undefined || binding === undefined || parent === undefined) return [];
+  if (kind.outlivesParent || diff.verdict.verdict !== 'unchanged') return [];
+  if (world.subjects.get(parent)?.desired?.managed !== true) return [];
+  const whole = kind.name === 'backup' ? childKey(parent, 'backup') : key;
+  if (whole !== key && world.subjects.has(whole)) return [];
+  const id = binding.id === binding.parentId ? '' : ` ${binding.id}`;
+  const what = `${kind.name.replaceAll('_', ' ')}${id}`;
+  const billed = kind.billed ? ', billed' : '';
+  const message = `the entry of ${parent} does not name it any more: ${what} stays as it is${billed}, and is neither compared nor changed; put it back, or let go of it: vdcsync forget ${key}`;
+  return [{ code: 'no_longer_declared', key, message }];
 }
 
 /** What nobody knows of stays billed unseen, and may be this file's. */

@@ -248,24 +248,25 @@ function unasked(subject: Subject<ServerEntry>, live: ServerObserved, world: Wor
 
 /**
  * Removing a card is undocumented, so one too many can only be told; even then only what this
- * file added is removed. A file that names no networks minds no card but those it added. @assumption A15
+ * file added is removed. A file that names no networks minds no card. @assumption A15
  */
 function surplusCards(subject: Subject<ServerEntry>, live: ServerObserved, world: World): Warning[] {
   const cards = world.childrenOf(subject.key).filter(({ kind }) => kind === 'network_interface');
+  if (!cards.some(({ desired }) => desired !== undefined)) return [];
   const wanted = new Set(
     cards.flatMap(({ desired }) =>
       desired === undefined ? [] : world.idOf((desired.value as { readonly network: never }).network),
     ),
   );
-  const declares = cards.some(({ desired }) => desired !== undefined);
+  // One that left the entry is told under its own key.
   const added = new Set(cards.flatMap(({ desired, binding }) => (desired ? [] : (binding?.id ?? []))));
-  const removable = world.profile.operations.remove_network_interface !== undefined;
-  const why = removable
-    ? "nothing says that it is this file's: name its network in the file, apply, and take it out again"
-    : 'removing a card is not documented';
+  const why =
+    world.profile.operations.remove_network_interface === undefined
+      ? 'removing a card is not documented'
+      : "nothing says that it is this file's: name its network in the file, apply, and take it out again";
   return (live.cards ?? [])
     .filter((card) => !card.public && card.network_id !== null && !wanted.has(String(card.network_id)))
-    .filter(({ id }) => (added.has(id) ? !removable : declares))
+    .filter(({ id }) => !added.has(id))
     .map((card) => ({
       code: 'surplus_network_interface',
       key: subject.key,

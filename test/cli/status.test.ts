@@ -25,6 +25,8 @@ const intent = (key: string, kind: string, phase: string, more: object = {}) => 
   ...more,
 });
 
+const clock = { now: 90_000, timeScale: 1 };
+
 const facts = {
   location: 'state.db',
   exists: true,
@@ -50,7 +52,7 @@ describe('status', () => {
 
     expect(view.billed.map(({ what }) => what)).toContain('backup 2026-01-01T00:00:00Z of server 9');
     expect(view.left_backups).toMatchObject([{ server_id: '9', key: 'servers.old' }]);
-    expect(statusText(view, plainPaint)).toContain('then: vdcsync ignore 9');
+    expect(statusText(view, plainPaint, clock)).toContain('then: vdcsync ignore 9');
   });
 
   test('of the state alone: what is recorded, blocked with its commands, in flight and billed already', () => {
@@ -91,7 +93,7 @@ describe('status', () => {
       'server image 7',
       'address 203.0.113.8',
     ]);
-    expect(statusText(view, plainPaint)).toContain('Billed: 3 things, 1 not of this file');
+    expect(statusText(view, plainPaint, clock)).toContain('Billed: 3 things, 1 not of this file');
   });
 
   test('with the API: addresses that nothing uses are idle, whoever they belong to', () => {
@@ -109,6 +111,17 @@ describe('status', () => {
     ]);
   });
 
+  test('a part that has left the entry of its server is not converged as if the file declared it', () => {
+    const warnings = [{ code: 'no_longer_declared', key: 'servers.a.backup', message: '' }];
+    const plan = { operations: [], blocked: [], warnings, project: { id: 4711 }, cost: {} };
+    const bindings = ['servers.a.backup', 'servers.a.backup.old', 'servers.a.firewall'].map((key) =>
+      binding(key, 'backup', '1'),
+    );
+    const view = statusOf({ ...facts, bindings, intents: [], plan, at: 0 } as unknown as StatusFacts);
+    expect(view.resources.map(({ standing }) => standing)).toEqual(['undeclared', 'undeclared', 'converged']);
+    expect(view.converged).toBe(true);
+  });
+
   test('is never converged while a write is open, nor where drift is only reported', () => {
     const summary = { operations: [], blocked: [], warnings: [], project: { id: 4711 }, cost: {} };
     const calm = { ...facts, bindings: facts.bindings.slice(1, 2), intents: [], at: 2_000 };
@@ -116,7 +129,9 @@ describe('status', () => {
     expect(view({}).converged).toBe(true);
     const open = view({ intents: facts.intents.filter(({ phase }) => phase !== 'blocked') });
     expect(open.converged).toBe(false);
-    expect(statusText(open, plainPaint)).toContain('A write is in flight: `vdcsync apply` settles it.');
+    expect(statusText(open, plainPaint, clock)).toContain(
+      'A write is in flight: `vdcsync apply` settles it.',
+    );
     expect(view({ intents: facts.intents }).converged).toBe(false);
     const warnings = [{ code: 'drift', key: 'servers.a', message: '' }];
     const drifting = view({ plan: { ...summary, warnings } });
@@ -128,13 +143,15 @@ describe('status', () => {
     await inProcess(['apply', '--yes', '--emulator'], { cwd });
     const { stdout } = await inProcess(['status', '--emulator'], { cwd });
     expect(stdout).toMatch(
-      /Looked at the API 2.* UTC by its clock, 60 times faster, which all times here are of\n/,
+      /Looked at the API 2.* UTC, .* ago by its clock, 60 times faster, which all times here are of\n/,
     );
   });
 
   test('for a person ends with what to do', () => {
-    const text = statusText(statusOf({ ...facts, offline: 'as --offline asks' }), plainPaint);
-    expect(text).toContain('  servers.a  1             as recorded, protected\n');
+    const text = statusText(statusOf({ ...facts, offline: 'as --offline asks' }), plainPaint, clock);
+    expect(text).toContain(
+      '  servers.a  1     as recorded 1970-01-01 00:00:00 UTC, 1 min 30 s ago, protected\n',
+    );
     expect(text).toContain('create servers.c: accepted since 1970-01-01 00:00:00 UTC, task task-1');
     expect(text).toContain('        or vdcsync resolve servers.d --absent');
     expect(text.trimEnd().split('\n').at(-1)).toBe('1 thing blocked.');

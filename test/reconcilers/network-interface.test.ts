@@ -55,7 +55,7 @@ describe('reconcilers/network_interface', () => {
     const without = await plan(`networks: {a: {cidr: 10.1.0.0/24}}\nservers: {web: {${sliders}}}\n`);
 
     expect(without.warnings).toMatchObject([
-      { code: 'surplus_network_interface', message: expect.stringContaining('card net1 is in network') },
+      { code: 'no_longer_declared', message: expect.stringContaining('network interface net1 stays') },
     ]);
   });
 

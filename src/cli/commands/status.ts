@@ -28,8 +28,10 @@ export interface StatusFlags extends CommonFlags {
 interface Live {
   readonly plan?: Plan;
   readonly ips: readonly Ip[];
+  /** When the look began, and when it was over: wall ms of the clock behind every time told. */
   readonly at: number;
-  /** How many times faster than real time the clock behind every time told runs. */
+  readonly now: number;
+  /** How many times faster than real time that clock runs. */
   readonly timeScale: number;
 }
 
@@ -47,11 +49,11 @@ export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
     ...(typeof live === 'string' ? { offline: live } : live),
   };
   const view = statusOf(facts);
-  const timeScale = typeof live === 'string' ? 1 : live.timeScale;
+  const clock = typeof live === 'string' ? { now: systemClock.now(), timeScale: 1 } : live;
   io.stdout.write(
     flags.format === 'json'
       ? `${JSON.stringify(view, null, 2)}\n`
-      : carrying(flags)(statusText(view, paintFor(io.stdout), timeScale)),
+      : carrying(flags)(statusText(view, paintFor(io.stdout), clock)),
   );
   return flags.detailedExitcode === true ? detailed(view) : exitCodes.done;
 }
@@ -114,6 +116,7 @@ async function lookLive(
   if (projectId === null) return 'no project is known: there is neither a spec nor a state';
   const session = await openSession(flags, io, { mode: 'read', projectId, token: desired?.token });
   try {
+    const at = session.clock.now();
     const project = await soon(session.reads.project());
     if (project.id !== projectId) {
       throw new FenceError(
@@ -122,7 +125,7 @@ async function lookLive(
     }
     const ips = await session.reads.ips();
     const plan = desired === undefined ? {} : { plan: await session.engine.plan(desired) };
-    return { ips, at: session.clock.now(), timeScale: session.timeScale, ...plan };
+    return { ips, at, now: session.clock.now(), timeScale: session.timeScale, ...plan };
   } catch (error) {
     if (error instanceof TooSlow) return `the API did not answer in ${patienceMs / 1000} s`;
     if (error instanceof TransportError) return `the API cannot be reached (${error.code})`;

@@ -1,5 +1,9 @@
 /** Every code that a plan or a report of this program can carry, with what it means and what to do. */
 export const codes: Readonly<Record<string, readonly [meaning: string, todo: string]>> = {
+  address_free: [
+    'an address of the project is attached to nothing and billed, while another one is bought',
+    "`vdcsync adopt` it for the entry, or write `{reuse: true}` or `{ip: NAME}`; `vdcsync ignore` it if it is somebody else's",
+  ],
   address_in_use: [
     'the address that the entry names is attached to another server',
     'name another address, or delete that server',
@@ -122,6 +126,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   name_exists: ['something has that name and is not of this file', '`vdcsync adopt` it'],
   network_in_use: ['servers are on the network', 'take them off it, or delete them first'],
   no_gpu_capacity: ['no host had the cards free for a day', 'name further packages, or wait'],
+  no_longer_declared: [
+    'a part of a server, such as its firewall, has left its entry, and stays as it is',
+    'put it back, or `vdcsync forget KEY`',
+  ],
   no_firewall: [
     'a new server has a public address, and no `firewall` in its entry',
     'write one, or `firewall: {enabled: false}` if it is to stand open',

@@ -2,7 +2,7 @@ import { moment } from '../../core/moment.ts';
 import type { Standing, StatusView } from '../status.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { blockedLines, warningLine } from './plan-text.ts';
-import { counted } from './values.ts';
+import { counted, span } from './values.ts';
 
 const looks: Readonly<Record<Standing, readonly [Style, string]>> = {
   converged: ['green', 'converged'],
@@ -10,29 +10,40 @@ const looks: Readonly<Record<Standing, readonly [Style, string]>> = {
   in_flight: ['cyan', 'in flight'],
   blocked: ['red', 'blocked'],
   tainted: ['red', 'tainted'],
+  undeclared: ['yellow', 'not in its entry any more'],
   unknown: ['dim', 'as recorded'],
 };
 
-/** The status for a person. With a `timeScale`, its times are those of a clock that runs ahead of the wall's. */
-export function statusText(view: StatusView, paint: Paint, timeScale = 1): string {
+/** By which clock the times of a status are to be read. */
+export interface StatusClock {
+  /** Ms since the epoch; ages are told up to here. */
+  readonly now: number;
+  /** How many times faster than the wall's it runs. */
+  readonly timeScale: number;
+}
+
+/** The status for a person. */
+export function statusText(view: StatusView, paint: Paint, { now, timeScale }: StatusClock): string {
   const { state, resources, missing, in_flight: inFlight, blocked, idle, billed } = view;
   const project = view.project_id === null ? 'No project yet' : `Project ${view.project_id}`;
   const recorded = state.exists
     ? `state ${state.location}, serial ${state.serial}${state.changed_at === null ? '' : `, last changed ${at(state.changed_at)}`}`
     : `no state yet at ${state.location}`;
   const width = Math.max(0, ...resources.map(({ key }) => key.length));
+  const idWidth = Math.max(0, ...resources.map(({ id }) => printable(id).length));
   const seen =
     view.observed_at === null
       ? paint('yellow', `From the state alone: ${printable(view.offline ?? 'the API was not looked at')}`)
-      : `Looked at the API ${at(view.observed_at)}${timeScale === 1 ? '' : ` by its clock, ${timeScale} times faster, which all times here are of`}`;
+      : `Looked at the API ${at(view.observed_at)}${age(view.observed_at, now)}${timeScale === 1 ? '' : ` by its clock, ${timeScale} times faster, which all times here are of`}`;
   return [
     paint('bold', project),
     paint('dim', printable(recorded)),
     seen,
     '',
-    ...resources.map(({ key, id, standing, protect }) => {
-      const [style, word] = looks[standing];
-      return `  ${key.padEnd(width)}  ${printable(id).padEnd(12)}  ${paint(style, word)}${protect ? paint('dim', ', protected') : ''}`;
+    ...resources.map(({ key, id, standing, protect, bound_at: since }) => {
+      const [style, look] = looks[standing];
+      const word = standing === 'unknown' ? `${look} ${at(since)}${age(since, now)}` : look;
+      return `  ${key.padEnd(width)}  ${printable(id).padEnd(idWidth)}  ${paint(style, word)}${protect ? paint('dim', ', protected') : ''}`;
     }),
     ...(resources.length === 0 ? ['  nothing is managed yet'] : []),
     '',
@@ -105,6 +116,12 @@ function verdict({ converged, blocked, in_flight: inFlight }: StatusView): strin
   if (blocked.length > 0) return `${counted(blocked.length, 'thing')} blocked.`;
   if (inFlight.length > 0) return inFlightText;
   return 'Whether it has converged is known only with the file and the API.';
+}
+
+/** How old what is told may be at most. A clock that ran faster when it was written down tells none. */
+function age(text: string, now: number): string {
+  const ms = now - Date.parse(text);
+  return ms < 0 ? '' : `, ${span(ms)} ago`;
 }
 
 function at(text: string): string {

@@ -1,0 +1,66 @@
+import { topLevelKey } from '../core/keys.ts';
+import type { Subject, World } from '../core/kind.ts';
+import type { Operation, Warning } from '../core/plan.ts';
+import type { Ip } from '../core/resources.ts';
+import type { Intent } from '../core/state.ts';
+import { isIgnored, underWay, type Vouched } from './strangers.ts';
+
+/** Addresses that are free and billed while others are bought: which could do for which. @source API §1.4 */
+export function freeBeside(
+  world: World,
+  operations: readonly Operation[],
+  openIntents: readonly Intent[],
+  vouched: Vouched | undefined,
+): Warning[] {
+  const buyers = operations.flatMap(({ key, verb }) => {
+    const subject = world.subjects.get(key);
+    return verb === 'create' && subject !== undefined && buysAddress(subject) ? [subject] : [];
+  });
+  const isOpen = underWay(openIntents);
+  const left = world
+    .freeIps()
+    .filter((ip) => !isIgnored(ip, vouched) && !isOpen('ip', String(ip.id)))
+    .filter((ip) => world.isNobodys(ip) || idleEntry(ip, world) !== undefined);
+  // `{reuse: true}` takes whichever is free.
+  const anyWillDo = world.freeIps().every((ip) => left.includes(ip) && world.isNobodys(ip));
+  const told = buyers.flatMap((buyer) => {
+    const at = left.findIndex((ip) => instead(buyer, ip, world, anyWillDo) !== undefined);
+    const [ip] = at < 0 ? [] : left.splice(at, 1);
+    if (ip === undefined) return [];
+    const way = instead(buyer, ip, world, anyWillDo);
+    return [`${ip.address} is free and billed, and ${buyer.key} buys another: ${way}`];
+  });
+  if (told.length === 0) return [];
+  return [{ code: 'address_free', key: null, message: told.join('; ') }];
+}
+
+function buysAddress({ kind, parent, desired }: Subject): boolean {
+  return kind === 'server' ? 'new' in wanted(desired?.value) : kind === 'ip' && parent === undefined;
+}
+
+function instead(buyer: Subject, ip: Ip, world: World, anyWillDo: boolean): string | undefined {
+  const entry = idleEntry(ip, world);
+  if (buyer.kind === 'ip') {
+    const theirs = `, or vdcsync ignore ${ip.address} if it is somebody else's`;
+    return entry === undefined ? `vdcsync adopt ${buyer.key} ${ip.id} takes it instead${theirs}` : undefined;
+  }
+  if (entry === undefined && !anyWillDo) return undefined;
+  const address = entry === undefined ? '{reuse: true}' : `{ip: ${entry}}`;
+  return `write \`public_ipv4: ${address}\` in ${buyer.key} to have it instead`;
+}
+
+/** The name under `ips` of an address that no server of the file asks for. */
+function idleEntry({ id }: Ip, world: World): string | undefined {
+  const key = world.keyOf('ip', String(id));
+  const subject = key === undefined ? undefined : world.subjects.get(key);
+  if (subject?.desired?.managed !== true || subject.parent !== undefined) return undefined;
+  const isAsked = world.subjectsOf('server').some(({ desired }) => {
+    const { ip } = wanted(desired?.value) as { readonly ip?: string };
+    return ip !== undefined && topLevelKey('ips', ip) === key;
+  });
+  return isAsked ? undefined : subject.key.slice('ips.'.length);
+}
+
+function wanted(entry: unknown): object {
+  return (entry as { readonly public_ipv4?: object } | undefined)?.public_ipv4 ?? {};
+}
