@@ -36,7 +36,7 @@ export interface Call {
   /** Name of the only token it may go out under. */
   readonly token?: string;
   readonly signal?: AbortSignal | undefined;
-  /** Asked right before it is sent. */
+  /** Asked right before it is sent, and by the transport once more with a connection in hand. */
   readonly mayGo?: (() => boolean) | undefined;
 }
 
@@ -102,7 +102,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     count(call);
     const startedAt = clock.monotonic();
     const request = httpRequest(options, call, token);
-    const response = await sendOnce(request, slot, call.signal);
+    const response = await sendOnce(request, slot, call);
     try {
       const answer = readAnswer(withoutToken(response, token));
       identified ||= answer.sort !== 'unidentified';
@@ -150,11 +150,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
   }
 
-  async function sendOnce(request: HttpRequest, slot: Slot, signal?: AbortSignal): Promise<HttpResponse> {
+  async function sendOnce(request: HttpRequest, slot: Slot, { signal, mayGo }: Call): Promise<HttpResponse> {
     try {
       const response = await transport.send(request, {
         timeoutMs: options.realTimeoutMs,
         ...(signal === undefined ? {} : { signal }),
+        mayGo,
       });
       reached = true;
       return response;

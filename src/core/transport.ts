@@ -20,6 +20,8 @@ export interface SendOptions {
   /** Whole-exchange time-out in milliseconds of real time. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+  /** Asked with a connection in hand, right before the first byte: where it says no, nothing is sent. */
+  readonly mayGo?: (() => boolean) | undefined;
 }
 
 /**

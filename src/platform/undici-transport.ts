@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
-import { Agent, buildConnector, type Dispatcher, request } from 'undici';
+import { Agent, type Dispatcher, request } from 'undici';
 import {
+  type Effect,
   type HttpRequest,
   type HttpResponse,
   type SendOptions,
@@ -34,17 +35,16 @@ const defaults = {
  * The network, by undici: one pool of kept-alive HTTP/1.1 connections per origin. It
  * follows no redirect and repeats nothing, so that one `send` is at most one request.
  *
- * Rejects with `TransportError`. Its effect is `none` only where the connection never
- * came about (name resolution, refusal, TLS handshake, connect time-out) or was not
- * tried; every later failure may have reached the API, and is `unknown`.
+ * Rejects with `TransportError`. Its effect is `none` only where the request never had a
+ * connection to itself (name resolution, refusal, TLS handshake, a time-out before that);
+ * every later failure may have reached the API, and is `unknown`.
  *
  * HTTP/2 is off: there a client may resend a refused stream by itself.
  */
 export function undiciTransport(options: UndiciTransportOptions = {}): Transport {
   const settings = { ...defaults, ...options };
-  const neverConnected = new WeakSet<Error>();
   const agent = new Agent({
-    connect: markingConnector(settings.connectTimeoutMs, neverConnected),
+    connect: { timeout: settings.connectTimeoutMs },
     allowH2: false,
     pipelining: 1,
     connections: settings.connections,
@@ -52,32 +52,60 @@ export function undiciTransport(options: UndiciTransportOptions = {}): Transport
     bodyTimeout: settings.bodyTimeoutMs,
   });
 
-  async function send(message: HttpRequest, { timeoutMs, signal }: SendOptions): Promise<HttpResponse> {
+  async function send(
+    message: HttpRequest,
+    { timeoutMs, signal, mayGo }: SendOptions,
+  ): Promise<HttpResponse> {
     refuseInsecure(message.url);
     if (signal?.aborted) throw new TransportError('stopped before it was sent', 'none', 'ABORTED');
+    let started = false;
+    const effect = () => (started ? 'unknown' : 'none');
     const stop = new AbortController();
-    const timer = setTimeout(() => stop.abort(timedOut(timeoutMs)), timeoutMs);
-    const forward = () => stop.abort(new TransportError('stopped while under way', 'unknown', 'ABORTED'));
+    function start(): void {
+      stop.signal.throwIfAborted();
+      if (started) throw new TransportError('it would have been sent twice', 'unknown', 'SENT_TWICE');
+      if (mayGo?.() === false)
+        throw new TransportError('what it was decided on is too old by now', 'none', 'TOO_OLD');
+      started = true;
+    }
+    const timer = setTimeout(() => stop.abort(timedOut(timeoutMs, effect())), timeoutMs);
+    const forward = () => stop.abort(new TransportError('stopped while under way', effect(), 'ABORTED'));
     signal?.addEventListener('abort', forward, { once: true });
     try {
-      const response = await request(message.url, {
-        dispatcher: agent,
-        method: message.method as Dispatcher.HttpMethod,
-        headers: { ...message.headers },
-        body: message.body ?? null,
-        signal: stop.signal,
-      });
-      const body = await readBody(response.body, settings.maxBodyBytes);
-      return { status: response.statusCode, headers: flatHeaders(response.headers), body };
+      // The library hears of a stop only once the request has a connection.
+      return await Promise.race([exchange(message, stop.signal, start), aborted(stop.signal)]);
     } catch (error) {
-      throw asTransportError(error, neverConnected);
+      throw asTransportError(error, effect());
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', forward);
     }
   }
 
+  async function exchange(
+    { method, url, headers, body }: HttpRequest,
+    signal: AbortSignal,
+    start: () => void,
+  ): Promise<HttpResponse> {
+    const response = await request(url, {
+      dispatcher: agent.compose(asking(start)),
+      method: method as Dispatcher.HttpMethod,
+      headers: { ...headers },
+      body: body ?? null,
+      signal,
+    });
+    const text = await readBody(response.body, settings.maxBodyBytes);
+    return { status: response.statusCode, headers: flatHeaders(response.headers), body: text };
+  }
+
   return { send, close: () => agent.destroy() };
+}
+
+/** Rejects with the signal's reason once it aborts, and never resolves. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
 }
 
 /** @returns whether the URL's host is this machine itself, so that plain http stays on it. */
@@ -87,13 +115,18 @@ export function isLoopbackHost(hostname: string): boolean {
   return isIP(host) === 4 ? host.startsWith('127.') : host === '::1';
 }
 
-/** The connector that remembers which errors befell a request before it had a connection. */
-function markingConnector(timeout: number, neverConnected: WeakSet<Error>): buildConnector.connector {
-  const connect = buildConnector({ timeout, allowH2: false });
-  return (target, callback) =>
-    connect(target, (...outcome) => {
-      if (outcome[0] !== null) neverConnected.add(outcome[0]);
-      callback(...outcome);
+/** Calls `start` when the request has a connection, right before its first byte: nothing is sent where that throws. */
+function asking(start: () => void): Dispatcher.DispatcherComposeInterceptor {
+  return (dispatch) => (options, handler) =>
+    dispatch(options, {
+      onRequestStart(controller, context) {
+        start();
+        handler.onRequestStart?.(controller, context);
+      },
+      onResponseStart: (...answer) => handler.onResponseStart?.(...answer),
+      onResponseData: (...piece) => handler.onResponseData?.(...piece),
+      onResponseEnd: (...end) => handler.onResponseEnd?.(...end),
+      onResponseError: (...failure) => handler.onResponseError?.(...failure),
     });
 }
 
@@ -125,8 +158,8 @@ function flatHeaders(headers: Record<string, string | string[] | undefined>): Re
   return flat;
 }
 
-function timedOut(timeoutMs: number): TransportError {
-  return new TransportError(`no complete answer within ${timeoutMs} ms`, 'unknown', 'TIMEOUT');
+function timedOut(timeoutMs: number, effect: Effect): TransportError {
+  return new TransportError(`no complete answer within ${timeoutMs} ms`, effect, 'TIMEOUT');
 }
 
 /** What the library says of these is its own inside. */
@@ -139,10 +172,9 @@ function wordsOf(code: string): string | undefined {
   return code.startsWith('ERR_SSL_') ? 'no secure connection could be made' : undefined;
 }
 
-function asTransportError(error: unknown, neverConnected: WeakSet<Error>): TransportError {
+function asTransportError(error: unknown, effect: Effect): TransportError {
   if (error instanceof TransportError) return error;
-  if (!(error instanceof Error)) return new TransportError(String(error), 'unknown', 'UNKNOWN', error);
+  if (!(error instanceof Error)) return new TransportError(String(error), effect, 'UNKNOWN', error);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
-  const effect = neverConnected.has(error) ? 'none' : 'unknown';
   return new TransportError(wordsOf(code) ?? (error.message || code), effect, code, error);
 }

@@ -245,6 +245,52 @@ describe('src/platform/undici-transport', () => {
     });
   });
 
+  describe('a request that waits for a connection', () => {
+    /** Both connections are busy until `free` is called. */
+    async function busy() {
+      const held: (() => void)[] = [];
+      const seen: string[] = [];
+      const { url } = await serve((request, response) => {
+        seen.push(request.method ?? '');
+        if (request.method === 'GET') held.push(() => response.end('{}'));
+        else response.end('{}');
+      });
+      const made = transport({ connections: 2 });
+      const reads = [get(made, url), get(made, url)];
+      while (held.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+      const free = async () => {
+        for (const answer of held) answer();
+        await Promise.all(reads);
+      };
+      return { made, url, seen, free, message: { method: 'POST', url, headers: {}, body: '{}' } };
+    }
+
+    test('is asked about once it has one, and not sent where what it was decided on is over', async () => {
+      const { made, message, seen, free } = await busy();
+      let isHeld = true;
+      const sending = failure(made.send(message, { timeoutMs: 5_000, mayGo: () => isHeld }));
+      isHeld = false;
+      await free();
+
+      expect(await sending).toEqual({ name: 'TransportError', effect: 'none', code: 'TOO_OLD' });
+      expect(seen).toEqual(['GET', 'GET']);
+      expect((await made.send(message, { timeoutMs: 5_000, mayGo: () => true })).status).toBe(200);
+    });
+
+    test('and is given up on meanwhile had no effect', async () => {
+      const { made, message, url, seen, free } = await busy();
+      const stop = new AbortController();
+      const stopped = failure(made.send(message, { timeoutMs: 5_000, signal: stop.signal }));
+      stop.abort();
+
+      expect(await failure(post(made, url, 100))).toMatchObject({ effect: 'none', code: 'TIMEOUT' });
+      expect(await stopped).toMatchObject({ effect: 'none', code: 'ABORTED' });
+      await free();
+      await get(made, url.replace('/x', '/y'), 100).catch(() => undefined);
+      expect(seen).not.toContain('POST');
+    });
+  });
+
   test('plain http stays on this machine', async () => {
     expect(await failure(get(transport(), 'http://api.example.com/v1/x'))).toMatchObject({
       effect: 'none',
