@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { StateError } from '../core/errors.ts';
 import { endsConnection, postgresFailure } from './postgres-failure.ts';
@@ -144,11 +145,21 @@ export class PostgresConnection {
       const { command } = await this.send(() => this.client.query('COMMIT'));
       // A transaction that has failed inside ends in ROLLBACK, without an error.
       if (command !== 'COMMIT') throw new Error(`the server answered ${command}`);
+      await this.heardOut();
     } catch (error) {
       const { message } = postgresFailure(error, this.label, 'be written');
       this.broken = `${message} Whether the last change was recorded is not known: start again to go on from what is there.`;
       throw new StateError(this.broken, { cause: error });
     }
+  }
+
+  /**
+   * Takes in what has come behind an answer. Who stood still meanwhile would otherwise act
+   * on a change that is older than the end of its lock.
+   */
+  private async heardOut(): Promise<void> {
+    await setImmediate();
+    if (this.broken !== undefined) throw new StateError(this.broken);
   }
 
   private async rollBack(): Promise<void> {

@@ -4,14 +4,18 @@ import { connect, createServer, type Socket } from 'node:net';
 export interface Way extends AsyncDisposable {
   /** The same URL, by this way. */
   url(direct: string): string;
-  /** Cuts the connection when the client sends `words`: before the server has it, or before its answer. */
-  breakAt(words: string, when: 'before' | 'after'): void;
+  /** Cuts the connection when the client sends `words`: before the server has it, before its answer, or ends it right behind that, as an administrator would. */
+  breakAt(words: string, when: 'before' | 'after' | 'behind'): void;
   /** Nothing gets through any more, and nobody is told. */
   fallSilent(): void;
 }
 
+/** What the server says to a connection that it ends. */
+const said = 'SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0';
+const terminated = Buffer.from(`E\0\0\0${String.fromCharCode(said.length + 4)}${said}`, 'latin1');
+
 export async function wayTo(port: number): Promise<Way> {
-  let cut: { readonly words: string; readonly when: 'before' | 'after' } | undefined;
+  let cut: { readonly words: string; readonly when: 'before' | 'after' | 'behind' } | undefined;
   let silent = false;
   const sockets = new Set<Socket>();
   const proxy = createServer((client) => {
@@ -24,17 +28,18 @@ export async function wayTo(port: number): Promise<Way> {
         for (const other of both) other.destroy();
       });
     }
-    let deaf = false;
+    let last: 'after' | 'behind' | undefined;
     client.on('data', (chunk) => {
       if (silent) return;
       if (cut !== undefined && chunk.includes(cut.words)) {
         if (cut.when === 'before') return void client.destroy();
-        deaf = true;
+        last = cut.when;
       }
       server.write(chunk);
     });
     server.on('data', (chunk) => {
-      if (deaf) client.destroy();
+      if (last === 'after') client.destroy();
+      else if (last === 'behind') client.end(Buffer.concat([chunk, terminated]));
       else if (!silent) client.write(chunk);
     });
   });

@@ -339,6 +339,20 @@ describe('state/postgres: a lost connection', () => {
     }
   });
 
+  test('with the answer to the commit read together with the end: nobody goes on as if it were the owner', async () => {
+    const url = newUrl();
+    await using way = await wayTo(server.port);
+    const store = await open(way.url(url));
+    way.breakAt('COMMIT', 'behind');
+
+    await expect(store.beginIntent(sampleIntent('a', web))).rejects.toThrow(
+      /lock is gone with the connection/,
+    );
+
+    const next = await openAfter(url);
+    expect(await next.openIntents()).toHaveLength(1);
+  });
+
   test("by silence: given up after the time-out, and the late answer is nobody's", async () => {
     const url = newUrl();
     await using way = await wayTo(server.port);
