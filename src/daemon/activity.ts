@@ -69,7 +69,11 @@ export class Activity {
         const { key, verb, id } = event.operation;
         this.#movedAt = event.at;
         this.#inFlight.set(key, { key, verb, step: 'queued', detail: '', since: event.at, at: event.at });
-        this.#log.info({ key, verb, operationId: id }, 'operation started');
+        // What was blocked when it was last tried is tried again at each pass.
+        this.#log[this.#told.has(key) ? 'debug' : 'info'](
+          { key, verb, operationId: id },
+          'operation started',
+        );
         return;
       }
       case 'progress': {

@@ -7,6 +7,7 @@ import type { Taken } from './intake.ts';
 import type { Notice } from './notice.ts';
 import type { DaemonDeps, Mode, Trigger } from './ports.ts';
 import { Project } from './project.ts';
+import { logOf } from './project-log.ts';
 import type { SpecSource } from './sources/source.ts';
 import { SpecDesk } from './spec-desk.ts';
 import { SpecProblem } from './spec-problem.ts';
@@ -170,7 +171,7 @@ export class Daemon {
   #open(id: number, token: TokenPlace | undefined): Project {
     const { deps, mode, intervalMs, onChange, onEvent, onPass } = this.#options;
     const project = new Project({
-      ...{ deps, id, mode, intervalMs, token, onChange },
+      ...{ id, mode, intervalMs, token, onChange, deps: { ...deps, log: logOf(id, deps.log) } },
       onNotice: (notice) => this.#tell(notice),
       onEvent: (event) => onEvent(id, event),
       onPass: (pass) => onPass(id, pass),

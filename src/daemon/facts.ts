@@ -29,6 +29,8 @@ export interface PassRecord {
   readonly outcome: ApplyReport['outcome'] | 'observed' | 'error';
   /** How many operations ended in it, well or not. */
   readonly operations: number;
+  /** How many of them came to an end, well or not, instead of being left for later. */
+  readonly settled: number;
   readonly commit: string | undefined;
 }
 

@@ -7,6 +7,7 @@ import type { PassRecord } from './facts.ts';
 import type { ShownHold } from './holds.ts';
 import type { PassMemory } from './memory.ts';
 import { type Notice, told } from './notice.ts';
+import { PlanNews } from './plan-news.ts';
 import type { DaemonLogger } from './ports.ts';
 
 /** Conditions that do not pass by themselves, or may not. */
@@ -42,13 +43,17 @@ export class Ledger {
   condition: Condition = 'starting';
   conditionSince: number | undefined;
   readonly #options: LedgerOptions;
+  readonly #news: PlanNews;
   /** Of the spec that the project was last seen to equal. */
   #convergedDigest: string | undefined;
+  /** What was told to differ and is left so. */
+  #drift = '';
   /** Keys that wait for a graphics card. */
   readonly #scarce = new Set<ResourceKey>();
 
   constructor(options: LedgerOptions) {
     this.#options = options;
+    this.#news = new PlanNews(options.log);
   }
 
   look(world: World, at: number): void {
@@ -78,6 +83,7 @@ export class Ledger {
   /** Differences although the file is the one that was converged on: the world has moved. */
   #planned(plan: Plan, digest: string | undefined, at: number): void {
     this.plan = plan;
+    this.#news.warn(plan);
     if (plan.operations.length === 0) return;
     if (this.condition === 'starting' || this.condition === 'converged') {
       this.condition = 'converging';
@@ -89,7 +95,7 @@ export class Ledger {
     const moved = plan.operations.map(({ verb, key, changes }) =>
       [`${verb} ${key}`, ...changes.map(({ path }) => path)].join(' '),
     );
-    log.warn({ project, drift: moved }, 'drift found');
+    log.warn({ drift: moved }, 'drift found');
     const detail = moved.join('\n');
     onNotice({ project, event: 'drift', detail });
   }
@@ -147,13 +153,24 @@ export class Ledger {
     const { plan, error } = this;
     const condition = conditionOf({ plan, error, observing, holds });
     const what = told(condition, plan, error);
-    if (condition !== this.condition || this.conditionSince === undefined) {
-      this.conditionSince = at;
+    const changed = condition !== this.condition || this.conditionSince === undefined;
+    if (changed) this.conditionSince = at;
+    const drift = condition === 'drifting' ? what.detail : '';
+    if (changed || drift !== this.#drift) {
       const level = needsAttention.has(condition) ? 'warn' : 'info';
-      const cause = error === undefined ? {} : { error };
-      const way = what.resolve.length === 0 ? {} : { resolve: what.resolve.join(' | ') };
-      const fields = { project, phase: condition, reason: this.condition, ...cause, ...way };
+      const [way] = error === undefined ? [] : what.resolve;
+      const fields = {
+        ...{ condition, before: this.condition },
+        ...(drift === '' ? {} : { drift: drift.split('\n') }),
+        ...(error === undefined ? {} : { error }),
+        ...(way === undefined ? {} : { resolve: way }),
+      };
       log[level](fields, 'the condition changed');
+    }
+    this.#drift = drift;
+    if (error === undefined && plan !== undefined) {
+      this.#news.warn(plan);
+      this.#news.ask(plan);
     }
     this.condition = condition;
     onNotice({ project, event: 'condition', condition, ...what });

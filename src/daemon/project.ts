@@ -14,7 +14,7 @@ import { Holds } from './holds.ts';
 import { Ledger } from './ledger.ts';
 import type { Notice } from './notice.ts';
 import { obey, type PendingOrder } from './obey.ts';
-import { logPass } from './pass-line.ts';
+import { countsOf, logPass } from './pass-line.ts';
 import type { DaemonDeps, Mode, ProjectSession, Trigger } from './ports.ts';
 import { untilLookIsDue } from './quiet.ts';
 import { Refresh } from './refresh.ts';
@@ -133,7 +133,7 @@ export class Project {
 
   /** Takes in that it could not go on at all: its state or its settings cannot be used. */
   fail(error: unknown): void {
-    this.#options.deps.log.error({ project: this.id, error }, 'the project cannot be worked on');
+    this.#options.deps.log.error({ error }, 'the project cannot be worked on');
     this.#ledger.fail(error);
     this.#ledger.judge([], this.#options.deps.clock.now());
     this.#options.onChange();
@@ -199,7 +199,7 @@ export class Project {
       onEvent: (event) => this.#follow(event),
       onWait: (holder) => {
         this.#waitingFor = holder;
-        deps.log.warn({ project: this.id, reason: holder }, 'waiting for the state: another process owns it');
+        deps.log.warn({ reason: holder }, 'waiting for the state: another process owns it');
       },
     });
     return Promise.race([opening, aborted(stop)]);
@@ -218,12 +218,13 @@ export class Project {
     const holds = new Holds(() => clock.now());
     const refresh = new Refresh({
       ...{ session, cache, intervalMs },
+      isPaused: () => this.#ledger.error !== undefined,
       isWanted: (server) => this.#ledger.world?.keyOf('server', server) !== undefined,
       onChange: (server) => {
-        deps.log.info({ project: this.id, resourceId: server }, 'a server was changed elsewhere');
+        deps.log.info({ resourceId: server }, 'a server was changed elsewhere');
         this.#wake.nudge('refresh');
       },
-      onFailure: (error) => deps.log.debug({ project: this.id, error }, 'a server could not be read again'),
+      onFailure: (error) => deps.log.debug({ error }, 'a server could not be read again'),
     });
     const onLook = (world: World) => {
       this.#ledger.look(world, clock.now());
@@ -256,10 +257,8 @@ export class Project {
     const orders = this.#orders;
     this.#orders = [];
     for (const { order, answer } of orders) {
-      this.#options.deps.log.info(
-        { project: this.id, ...('key' in order ? { key: order.key } : {}), sort: order.order },
-        'a person settles',
-      );
+      const key = 'key' in order ? { key: order.key } : {};
+      this.#options.deps.log.info({ ...key, sort: order.order }, 'a person settles');
       answer(await obey(order, engine, this.#offer?.desired));
     }
   }
@@ -305,13 +304,13 @@ export class Project {
     ).then((due) => due && halt.abort(new Error('another look is due')));
     this.#options.onChange();
     let outcome: PassRecord['outcome'] = 'error';
-    let operations = 0;
+    let results: ApplyReport['results'] = [];
     try {
       const ended = await this.#carryOut(offer, session, repeating, halt.signal);
       outcome = ended.outcome;
-      operations = ended.results.length;
+      results = ended.results;
       this.#ledger.succeed(outcome === 'stopped' ? undefined : ended.plan);
-      this.#backOff.learn(ended.results, offer.desired, (code) => holds.holds(code), clock.now());
+      this.#backOff.learn(results, offer.desired, (code) => holds.holds(code), clock.now());
     } catch (error) {
       if (error instanceof StateError) throw error;
       if (halt.signal.aborted) outcome = 'stopped';
@@ -323,7 +322,8 @@ export class Project {
       this.#halt = undefined;
       this.#activity.settle();
     }
-    this.#conclude(offer, { triggers, startedAt, endedAt: clock.now(), outcome, operations }, holds);
+    const counts = countsOf(results);
+    this.#conclude(offer, { triggers, startedAt, endedAt: clock.now(), outcome, ...counts }, holds);
   }
 
   async #carryOut(
@@ -347,7 +347,7 @@ export class Project {
     const level = String(error) === String(this.#ledger.error) ? 'debug' : 'error';
     this.#ledger.fail(error);
     const problem = error instanceof ApiProblem ? { status: error.status, requestId: error.requestId } : {};
-    const fields = { project: this.id, error, attempt: this.#ledger.failures, ...problem };
+    const fields = { error, attempt: this.#ledger.failures, ...problem };
     this.#options.deps.log[level](fields, 'the pass failed');
   }
 
@@ -356,7 +356,7 @@ export class Project {
     const { desired, commit } = offer;
     const pass: PassRecord = { ...ended, number: this.#ledger.passes + 1, commit: commit?.id };
     this.#ledger.close(pass, desired.digest, holds.list());
-    logPass(deps.log, this.id, pass, this.#ledger.plan, desired.digest);
+    logPass(deps.log, pass, this.#ledger.plan, desired.digest);
     onPass(pass);
     onChange();
   }

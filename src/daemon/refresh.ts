@@ -16,6 +16,8 @@ export interface RefreshOptions {
   readonly cache: ReadCache;
   /** No answer younger than this is asked for again, in ms. */
   readonly intervalMs: number;
+  /** Whether the API is known to be out of reach: then passes alone find out when it is back. */
+  readonly isPaused: () => boolean;
   /** Whether the project's file or state still knows the server, by its live id. */
   readonly isWanted: (server: string) => boolean;
   /** An answer came out differently: somebody changed the server. */
@@ -50,7 +52,7 @@ export class Refresh {
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options.session;
     for (;;) {
-      const next = this.#next();
+      const next = this.#options.isPaused() ? undefined : this.#next();
       await clock.sleep(next === undefined ? this.#idleMs() : this.paceMs, signal);
       if (next === undefined) continue;
       const failed = await this.#refresh(next);

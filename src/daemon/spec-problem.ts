@@ -28,7 +28,7 @@ export class SpecProblem {
     const { project, log, onNotice } = this.#options;
     this.#diagnostics = diagnostics;
     for (const { position, message } of diagnostics) {
-      log.error({ ...this.#whose(), ...position, reason: message }, 'the spec is broken');
+      log.error({ ...position, reason: message }, 'the spec is broken');
     }
     const detail = diagnostics.map(formatDiagnostic).join('\n');
     onNotice({ project, event: 'spec_broken', detail });
@@ -39,12 +39,7 @@ export class SpecProblem {
     if (this.#diagnostics.length === 0) return;
     const { project, log, onNotice } = this.#options;
     this.#diagnostics = [];
-    log.info({ ...this.#whose(), commit }, 'the spec can be used again');
+    log.info({ commit }, 'the spec can be used again');
     onNotice({ project, event: 'spec_valid', detail: 'the spec can be used again' });
-  }
-
-  #whose(): { readonly project?: number } {
-    const { project } = this.#options;
-    return project === 0 ? {} : { project };
   }
 }

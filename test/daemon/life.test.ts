@@ -133,7 +133,7 @@ describe('daemon: a token that is revoked', () => {
       { level: 'error', msg: 'the pass failed', status: 401 },
       {
         level: 'warn',
-        phase: 'unauthorized',
+        condition: 'unauthorized',
         error: { message: expect.stringContaining('401') },
         resolve: expect.stringContaining('VDC_TOKEN_FILE'),
       },

@@ -101,10 +101,12 @@ describe('daemon: reading servers in turn', () => {
     const servers = Array.from({ length: 100 }, (_, index) => index + 1);
     for (const id of servers) await cache.since(0).findFirewall(id as never);
     const seen: string[] = [];
+    let paused = false;
     const refresh = new Refresh({
       session: { clock, reads, profile: documentedProfile } as unknown as ProjectSession,
       cache,
       intervalMs: 5 * minute,
+      isPaused: () => paused,
       isWanted: () => true,
       onChange: (server) => seen.push(server),
       onFailure: () => {},
@@ -125,6 +127,11 @@ describe('daemon: reading servers in turn', () => {
     await clock.run(clock.sleep(12 * minute));
     const times = asked.filter(({ id }) => id === 77).length;
     expect(times).toBeGreaterThan(asked.filter(({ id }) => id === 50).length);
+    paused = true;
+    await clock.run(clock.sleep(minute));
+    asked.length = 0;
+    await clock.run(clock.sleep(12 * minute));
+    expect(asked).toEqual([]);
     stop.abort();
     await running;
   });

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { oneNetwork } from '../cli/run.ts';
+import { oneNetwork, shop } from '../cli/run.ts';
 import { emulate, type RunningDaemon, startDaemon, until } from './support.ts';
 
 const lines = (daemon: RunningDaemon, message: string) => daemon.log().filter(({ msg }) => msg === message);
@@ -62,6 +62,52 @@ describe('daemon: what its operator is told', () => {
       await daemon.until(({ spec }) => spec.broken.length > 0, 'it is broken');
     }
     expect(lines(daemon, 'the spec is broken')).toHaveLength(3);
+  });
+
+  test('what needs a person stands in the log once, with its key and command, however often it is looked at', async () => {
+    const api = await emulate();
+    const spec = shop.replace('max_deletions: 9', 'prune: false');
+    const daemon = await startDaemon(api, { spec, args: ['--interval', '1m'] });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    daemon.write(`${spec.replace('policy_in: drop', 'policy_in: accept').replace('cores: 2', 'cores: 4')}`);
+    const { passes } = await daemon.until(({ condition }) => condition === 'blocked', 'a person is asked');
+    await daemon.until((project) => project.passes > passes + 2, 'three more passes');
+
+    expect(lines(daemon, 'a person is needed')).toMatchObject([
+      {
+        level: 'warn',
+        project: 4711,
+        key: 'servers.web-1',
+        code: 'replace_not_allowed',
+        resolve: expect.stringContaining('replace: allowed'),
+      },
+    ]);
+    const changed = lines(daemon, 'the condition changed').at(-1);
+    expect(changed).toMatchObject({ condition: 'blocked', before: 'converging' });
+    expect(lines(daemon, 'pass ended').at(-1)).toMatchObject({ event: 'file', blocked: 1 });
+    expect(lines(daemon, 'operation started').at(-1)).toMatchObject({ project: 4711 });
+  });
+
+  test('only observing, what differs stands in the log, and a warning as the plan’s', async () => {
+    const open = shop.replace(
+      'rules: []',
+      'rules: [{ direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22" }]',
+    );
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: open });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    await daemon.end();
+
+    const { folder } = daemon;
+    const watching = await startDaemon(api, { folder, spec: shop, args: ['--mode', 'observe'] });
+    await watching.until(({ condition }) => condition === 'drifting', 'it differs');
+    expect(lines(watching, 'the condition changed')).toMatchObject([
+      { condition: 'drifting', drift: ['update servers.web-1.firewall'] },
+    ]);
+    expect(lines(watching, 'the plan warns')).toMatchObject([
+      { key: 'servers.web-1.firewall', code: 'firewall_lockout' },
+    ]);
+    expect(lines(watching, 'operation started')).toEqual([]);
   });
 
   test('a short webhook secret is taken, and warned of', async () => {

@@ -59,6 +59,7 @@ function passed(ledger: Ledger, plan: Plan, digest: string): void {
     endedAt: 2,
     outcome: 'blocked',
     operations: 1,
+    settled: 0,
   } as const;
   ledger.succeed(plan);
   ledger.close({ ...pass, commit: undefined }, digest, []);

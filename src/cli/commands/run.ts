@@ -9,6 +9,7 @@ import { Metrics } from '../../daemon/http/metrics.ts';
 import { startServer } from '../../daemon/http/server.ts';
 import { Notifier } from '../../daemon/notifier.ts';
 import type { DaemonDeps, DaemonLogger, OpenProject, ProjectSession } from '../../daemon/ports.ts';
+import { logOf } from '../../daemon/project-log.ts';
 import { createLogger } from '../../platform/logger.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { systemRandom } from '../../platform/system-random.ts';
@@ -129,7 +130,7 @@ async function openProject(
     projects === 'many' ? { ...flags, state: ownState(stateLocation(flags, io), projectId) } : flags;
   const session = await openSession(own, io, {
     mode: mode === 'observe' ? 'read' : 'write',
-    ...{ projectId, token, onEvent, logger: log },
+    ...{ projectId, token, onEvent, logger: logOf(projectId, log) },
     ...(mode === 'observe' ? {} : { onWait }),
   });
   const { engine, store, readsAs: reads, clock, counts, profile, tokenMark } = session;

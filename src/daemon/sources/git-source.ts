@@ -117,7 +117,7 @@ async function fetchTip(
   tip: Tip,
   signal: AbortSignal,
 ): Promise<void> {
-  const fetch = (...limits: readonly string[]) =>
+  const fetchWith = (...limits: readonly string[]) =>
     git.run(
       [
         ...['fetch', '--quiet', '--no-tags', '--no-recurse-submodules', '--no-write-fetch-head', '--force'],
@@ -126,9 +126,9 @@ async function fetchTip(
       signal,
     );
   const fetchTo = (depth: number) =>
-    fetch(`--depth=${depth}`).catch((error: Error) => {
+    fetchWith(`--depth=${depth}`).catch((error: Error) => {
       // A server of plain files cannot cut a history short: it gives all of it.
-      if (error.message.includes('dumb http transport')) return fetch();
+      if (error.message.includes('dumb http transport')) return fetchWith();
       throw error;
     });
   await fetchTo(1);
