@@ -39,6 +39,28 @@ async function copied(played: Rig) {
 }
 
 describe('engine: a state that is behind the project', () => {
+  test.each([
+    [true, 'blocked', ['another copy']],
+    [false, 'converged', ['another copy', 'web']],
+  ])('what comes between the halves of a replacement may be its second one (exclusive: %s)', async (exclusive, outcome, names) => {
+    const played = rig();
+    const spec = (cores: number) =>
+      `settings: {exclusive: ${exclusive}}\n${web.replace('cores: 1', `cores: ${cores}`)}`;
+    await played.apply(spec(1));
+    void played.clock.sleep(5_000).then(() => {
+      played.emulator.mutate({ do: 'add_server', name: 'another copy', public: true });
+    });
+
+    const report = await played.apply(spec(2));
+
+    expect([report.outcome, project(played).servers.map(({ name }) => name)]).toEqual([outcome, names]);
+    if (!exclusive) return;
+    expect(codes(report.plan)).toEqual({ 'servers.web': 'unmanaged_resources' });
+    const [theirs] = project(played).servers;
+    await played.clock.run(played.engine.ignore(load(spec(2)), [String(theirs?.id)]));
+    expect((await played.apply(spec(2))).outcome).toBe('converged');
+  });
+
   test('an old copy, put back after the keys have gone: nothing is bought twice, and it says whose', async () => {
     const played = rig();
     await played.apply(head);

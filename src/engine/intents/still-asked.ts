@@ -41,7 +41,8 @@ export function stillAsked(
 
 /**
  * What nobody knows of, and has come since the plan, may be what is about to be bought. The
- * creation that ends a replacement is not held: what it replaces is gone already.
+ * creation that ends a replacement is held only where nobody else creates: what it replaces is
+ * gone already, and what came is elsewhere likely to be somebody else's.
  */
 export async function boughtMeanwhile(
   run: Run,
@@ -49,7 +50,8 @@ export async function boughtMeanwhile(
   { key, verb, replacement }: Pick<Operation, 'key' | 'verb' | 'replacement'>,
 ): Promise<NotAsked | Again | undefined> {
   const subject = world.subjects.get(key);
-  if (verb !== 'create' || replacement !== undefined || subject === undefined) return undefined;
+  if (verb !== 'create' || subject === undefined) return undefined;
+  if (replacement !== undefined && !world.settings.exclusive) return undefined;
   if (subject.kind !== 'server' && subject.kind !== 'ip') return undefined;
   const draft = draftOne(run.deps.kinds, world, subject);
   const objection = boughtAlready(draft, { world, strangers: await strangersOf(run) });
