@@ -1,5 +1,12 @@
 import type { KindName, ResourceKey } from '../core/keys.ts';
-import type { Blocked, MonthlyCost, Plan, Verb, Warning } from '../core/plan.ts';
+import {
+  type Blocked,
+  type MonthlyCost,
+  type Plan,
+  tellsDifference,
+  type Verb,
+  type Warning,
+} from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
 import { billedAddress } from '../engine/books/billed-address.ts';
@@ -7,7 +14,6 @@ import type { LeftBackups } from '../engine/books/left-backups.ts';
 import { idleAddresses } from '../engine/books/strangers.ts';
 import { waysOut } from '../plan/open-writes.ts';
 import type { Vouched } from '../plan/strangers.ts';
-import { tellsDifference } from './render/plan-groups.ts';
 
 /**
  * `unknown`: the API was not looked at. `differs`: the plan has an operation on it. `undeclared`: its

@@ -66,6 +66,16 @@ export interface Warning {
   readonly message: string;
 }
 
+/** Of what is not as the file says, although nothing is to be done about it, or nothing more than is done already. */
+export function tellsDifference({ code }: Warning): boolean {
+  return code === 'in_flight' || isLeft({ code });
+}
+
+/** Of what is not as the file says and is left so: the file asks for that, or no operation can change it. */
+export function isLeft({ code }: Pick<Warning, 'code'>): boolean {
+  return code === 'drift' || code.endsWith('_differs');
+}
+
 /** A month, as decimal text, of all that is managed; what is not priced is named and not counted. */
 export interface MonthlyCost {
   readonly currency: string | null;

@@ -1,5 +1,5 @@
 import { ApiProblem, FenceError } from '../core/errors.ts';
-import type { Plan } from '../core/plan.ts';
+import { isLeft, type Plan } from '../core/plan.ts';
 import { TransportError } from '../core/transport.ts';
 import type { ShownHold } from './holds.ts';
 
@@ -13,7 +13,7 @@ import type { ShownHold } from './holds.ts';
  * - `failing`: passes end in an error of another sort
  * - `blocked`: something needs a person
  * - `held`: the API refuses what adds spending
- * - `drifting`: the project differs from the file, and is left so, as the file or the mode says
+ * - `drifting`: the project differs from the file, and is left so, as the file or the mode says, or as nothing can change it
  * - `converging`: differences are being removed
  * - `suspended`: nothing is changed while `settings.suspend` lasts
  * - `converged`
@@ -72,7 +72,7 @@ export function conditionOf({ plan, error, observing, holds }: Standing): Condit
   if (plan.warnings.some(({ code }) => code === 'drift')) return 'drifting';
   // A write under way is no operation of the plan any more, and not yet done.
   if (plan.warnings.some(({ code }) => code === 'in_flight')) return 'converging';
-  if (plan.operations.length === 0) return 'converged';
+  if (plan.operations.length === 0) return plan.warnings.some(isLeft) ? 'drifting' : 'converged';
   if (observing) return 'drifting';
   return 'converging';
 }

@@ -1,6 +1,6 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
-import type { Plan } from '../core/plan.ts';
+import { isLeft, type Plan } from '../core/plan.ts';
 import type { OperationResult, ProgressEvent } from '../core/progress.ts';
 import { type Condition, conditionOf, knownCondition } from './condition.ts';
 import type { PassRecord } from './facts.ts';
@@ -116,8 +116,7 @@ export class Ledger {
     this.lastPass = pass;
     const { plan } = this;
     if (pass.outcome !== 'stopped' && pass.outcome !== 'error' && plan !== undefined) {
-      const drifts = plan.warnings.some(({ code }) => code === 'drift');
-      const differs = plan.operations.length + plan.blocked.length > 0 || drifts;
+      const differs = plan.operations.length + plan.blocked.length > 0 || plan.warnings.some(isLeft);
       this.differsSince = differs ? (this.differsSince ?? pass.endedAt) : undefined;
       if (!differs) this.#convergedDigest = digest;
     }

@@ -1,4 +1,4 @@
-import type { Plan } from '../core/plan.ts';
+import { isLeft, type Plan } from '../core/plan.ts';
 import type { Condition } from './condition.ts';
 
 /** Something that a person may want to be told of, once. */
@@ -35,7 +35,7 @@ export function told(
         resolve: [...new Set(blocked.flatMap(({ resolve }) => resolve.split(' | ')))],
       };
     case 'drifting': {
-      const moved = (plan?.warnings ?? []).filter(({ code }) => code === 'drift');
+      const moved = (plan?.warnings ?? []).filter(isLeft);
       return {
         detail: [...moved.map(({ key, message }) => `${key}: ${message}`), ...planned].join('\n'),
         resolve: [],

@@ -1,5 +1,6 @@
 import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { SeenServer } from '../core/kind.ts';
+import { isLeft } from '../core/plan.ts';
 import type { ProjectFacts } from './facts.ts';
 import { freeAddresses } from './status.ts';
 
@@ -35,7 +36,7 @@ export function standingOf(facts: ProjectFacts, key: ResourceKey): Standing {
   if (plan.blocked.some((each) => each.key === key)) return 'blocked';
   if (known?.intents.some((each) => each.key === key)) return 'in_flight';
   if (plan.operations.some((each) => each.key === key)) return 'differs';
-  if (plan.warnings.some((each) => each.key === key && each.code === 'drift')) return 'differs';
+  if (plan.warnings.some((each) => each.key === key && isLeft(each))) return 'differs';
   // A server's own address comes with its server and is no operation of its own.
   const isMissing = takeApart(key).kind === 'ip' && idOf(facts, key) === undefined;
   return isMissing ? 'unknown' : 'converged';

@@ -44,7 +44,9 @@ describe.runIf(executable !== undefined)('daemon: the status page in a browser',
     const blocked = page.locator('#blocked');
     expect(await blocked.innerText()).toContain('servers.web-1');
     const [first] = (await daemon.until(({ condition }) => condition === 'blocked', 'blocked')).blocked;
-    expect(await blocked.locator('code.command').first().innerText()).toBe(first?.resolve.split(' | ')[0]);
+    const [way = ''] = first?.resolve.split(' | ') ?? [];
+    expect(await blocked.locator('.way').first().innerText()).toBe(`→ ${way.replaceAll('`', '')}`);
+    expect(await blocked.locator('code.command').count()).toBe(0);
 
     daemon.write('version: 1\nproject: {id: 4711}\nnetworks: {"<b>x</b>": {cidr: 1}}\n');
     await page.waitForSelector('text=The spec is broken');

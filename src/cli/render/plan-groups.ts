@@ -1,5 +1,5 @@
 import { type KindName, parseKey } from '../../core/keys.ts';
-import { type Operation, operationId, type Plan, type Summary, type Warning } from '../../core/plan.ts';
+import { type Operation, operationId, type Plan, type Summary, tellsDifference } from '../../core/plan.ts';
 import { counted, span } from './values.ts';
 
 /** What a line of a plan stands for: `±` is a replacement, both halves of it. */
@@ -44,11 +44,6 @@ function placeOf(key: string): { title: string; name: string } {
     return { title: server, name: key === server ? 'server' : key.slice(server.length + 1) };
   const dot = key.indexOf('.');
   return { title: key.slice(0, dot), name: key.slice(dot + 1) };
-}
-
-/** Warnings of what is not as the file says, although nothing is to be done about it. */
-export function tellsDifference({ code }: Warning): boolean {
-  return code === 'drift' || code === 'in_flight' || code.endsWith('_differs');
 }
 
 /** The plan in one line. */

@@ -1,5 +1,6 @@
 import { html, raw } from 'hono/html';
 import { takeApart } from '../../core/keys.ts';
+import { isLeft } from '../../core/plan.ts';
 import type { Condition } from '../condition.ts';
 import type { ProjectFacts } from '../facts.ts';
 import type { SourceState } from '../spec-desk.ts';
@@ -9,6 +10,7 @@ import { drawPicture } from './picture.ts';
 import { script } from './script.ts';
 import { ago, ahead, span } from './spans.ts';
 import { style } from './style.ts';
+import { marked, wayOut } from './way-out.ts';
 
 export interface PageInput {
   readonly facts: ProjectFacts | undefined;
@@ -108,6 +110,7 @@ function cards(facts: ProjectFacts): Html[] {
     blockedCard(facts),
     inFlightCard(facts),
     differencesCard(facts),
+    warningsCard(facts),
     html`<section class="wide"><h2>The project</h2><div class="scroll">${drawPicture(pictureOf(facts))}</div></section>`,
     resourcesCard(facts),
     billCard(facts),
@@ -124,9 +127,7 @@ function blockedCard({ plan, holds, known }: ProjectFacts): Html {
   return html`<section class="wide alarm" id="blocked"><h2 class="bad">Needs a person, or time</h2><ul>
 ${blocked.map(
   ({ key, verb, code, reason, resolve }) =>
-    html`<li><strong>${verb} ${key}</strong> <span class="dim">${code}</span><br>${reason}${resolve
-      .split(' | ')
-      .map((each) => html`<code class="command">${each}</code>`)}</li>`,
+    html`<li><strong>${verb} ${key}</strong> <span class="dim">${code}</span><br>${marked(reason)}${resolve.split(' | ').map(wayOut)}</li>`,
 )}
 ${holds.map(
   ({ scope, code, reason, probeAt }) =>
@@ -160,16 +161,21 @@ ${open.map(
 }
 
 function differencesCard({ plan, differsSince, known }: ProjectFacts): Html {
-  const drift = (plan?.warnings ?? []).filter(({ code }) => code === 'drift');
+  const left = (plan?.warnings ?? []).filter(isLeft);
   const operations = plan?.operations ?? [];
-  const warnings = (plan?.warnings ?? []).filter(({ code }) => code !== 'drift');
-  if (drift.length + operations.length + warnings.length === 0) return '';
+  if (left.length + operations.length === 0) return '';
   const age =
     differsSince === undefined || known === undefined ? '' : ` for ${span(known.now - differsSince)}`;
   return html`<section id="differences"><h2 class="warn">Differs from the file${age}</h2><ul>
-${drift.map(({ key, message }) => html`<li><strong>${key}</strong> ${message} <span class="dim">(drift: only reported)</span></li>`)}
-${operations.map(({ verb, key, reason }) => html`<li><strong>${verb} ${key}</strong> ${reason ?? ''}</li>`)}
-${warnings.map(({ key, message }) => html`<li class="dim">${key === null ? '' : html`<strong>${key}</strong> `}${message}</li>`)}</ul></section>`;
+${left.map(({ key, code, message }) => html`<li><strong>${key}</strong> ${message}${code === 'drift' ? html` <span class="dim">(drift: only reported)</span>` : ''}</li>`)}
+${operations.map(({ verb, key, reason }) => html`<li><strong>${verb} ${key}</strong> ${reason ?? ''}</li>`)}</ul></section>`;
+}
+
+function warningsCard({ plan }: ProjectFacts): Html {
+  const warnings = (plan?.warnings ?? []).filter((each) => !isLeft(each));
+  if (warnings.length === 0) return '';
+  return html`<section id="warnings"><h2>To know</h2><ul>
+${warnings.map(({ key, message }) => html`<li>${key === null ? '' : html`<strong>${key}</strong> `}${marked(message)}</li>`)}</ul></section>`;
 }
 
 function resourcesCard(facts: ProjectFacts): Html {

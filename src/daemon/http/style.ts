@@ -22,7 +22,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 section.wide { grid-column: 1 / -1; } section.alarm { border-color: var(--bad); }
 ul { list-style: none; margin: 0; padding: 0; } li { padding: 6px 0; border-top: 1px solid var(--line); } li:first-child { border-top: 0; padding-top: 0; }
 code { background: var(--code); border-radius: 5px; padding: 1px 6px; font: 13px/1.6 ui-monospace, monospace; overflow-wrap: anywhere; }
-.command { display: block; margin-top: 4px; padding: 5px 9px; user-select: all; }
+.way { margin-top: 4px; } .command { display: block; padding: 5px 9px; user-select: all; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; } th { text-align: left; color: var(--dim); font-weight: 500; }
 th, td { padding: 4px 12px 4px 0; border-top: 1px solid var(--line); vertical-align: top; } tr:first-child th { border-top: 0; }

@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest';
+import type { Plan } from '../../src/core/plan.ts';
+import { conditionOf } from '../../src/daemon/condition.ts';
+import { wayOut } from '../../src/daemon/http/way-out.ts';
+import { told } from '../../src/daemon/notice.ts';
+
+const blocked = [
+  {
+    key: 'ips.web',
+    verb: 'create',
+    code: 'outcome_unknown',
+    reason: 'the answer was lost',
+    resolve: 'vdcsync resolve ips.web --adopt 5001 (if it is this) | vdcsync resolve ips.web --absent',
+  },
+];
+const planWith = (more: object) =>
+  ({ operations: [], blocked: [], warnings: [], ...more }) as unknown as Plan;
+
+describe('daemon: ways out', () => {
+  test('a command stands alone, to be copied; when to take it, and what is no command, are words', async () => {
+    const shown = async (text: string) => String(await wayOut(text));
+    expect(await shown('vdcsync resolve ips.web --adopt 5001 (if `this` is it)')).toBe(
+      '<div class="way"><code class="command">vdcsync resolve ips.web --adopt 5001</code> <span class="dim">if <code>this</code> is it</span></div>',
+    );
+    expect(await shown("vdcsync adopt ips.web 5001 -f 'my file.yaml' --state /x/state.db")).toContain(
+      'command">vdcsync adopt ips.web 5001 -f &#39;my file.yaml&#39; --state /x/state.db</code></div>',
+    );
+    expect(await shown('write `settings: {prune: true}` (to have it deleted)')).toBe(
+      '<div class="way">→ write <code>settings: {prune: true}</code> (to have it deleted)</div>',
+    );
+    expect(await shown('vdcsync resolve ips.web, as is said there; then vdcsync apply')).not.toContain(
+      '<code',
+    );
+    expect(await shown('<b>`')).toBe('<div class="way">→ &lt;b&gt;</div>');
+  });
+
+  test('a notice has each of them by itself', () => {
+    expect(told('blocked', planWith({ blocked }), undefined).resolve).toEqual([
+      'vdcsync resolve ips.web --adopt 5001 (if it is this)',
+      'vdcsync resolve ips.web --absent',
+    ]);
+  });
+
+  test('what differs and can be changed by nothing is no convergence, and is told', () => {
+    const plan = planWith({ warnings: [{ code: 'backup_policy_differs', key: 'servers.a', message: 'x' }] });
+    expect(conditionOf({ plan, error: undefined, observing: false, holds: [] })).toBe('drifting');
+    expect(told('drifting', plan, undefined).detail).toBe('servers.a: x');
+  });
+});
