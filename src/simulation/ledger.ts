@@ -1,4 +1,4 @@
-import type { KindName, ResourceKey } from '../core/keys.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import type { Binding, Intent } from '../core/state.ts';
 import type { Emulator } from '../emulator/options.ts';
 import type { Execution, Project } from '../emulator/world.ts';
@@ -159,7 +159,7 @@ export function createLedger(emulator: Emulator, projectId: number, serversAreLi
   return ledger;
 }
 
-export function isSort(kind: KindName): kind is Sort {
+export function isSort(kind: string): kind is Sort {
   return (sorts as readonly string[]).includes(kind);
 }
 

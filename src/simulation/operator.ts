@@ -76,7 +76,7 @@ async function tellApart(
   file: SpecModel,
   { key, resolve }: Blocked,
 ): Promise<void> {
-  const own = ownId(stage, key);
+  const own = await freeOwnId(stage, controller, key, resolve);
   if (own !== undefined) {
     await command(stage, controller, file, `adopt ${key} ${own}`, (engine, desired) =>
       engine.adopt(desired, key, own),
@@ -227,6 +227,23 @@ function cleanUp(stage: Stage, { key }: Blocked): void {
 function ownId(stage: Stage, key: ResourceKey): string | undefined {
   const made = stage.ledger.executionsOf(key).findLast((each) => stage.ledger.isLive(each));
   return made?.id ?? undefined;
+}
+
+/** The same, or where that stands for another key by now: what is offered, if it was made for that one. */
+async function freeOwnId(
+  stage: Stage,
+  { box }: Controller,
+  key: ResourceKey,
+  resolve: string,
+): Promise<string | undefined> {
+  const own = ownId(stage, key);
+  const store = await box.open(stage.clock.now());
+  const { kind } = stage.ledger.executionsOf(key)[0] ?? {};
+  const holder = (await store.bindings()).find((each) => each.kind === kind && each.id === own);
+  await box.release();
+  if (kind === undefined || !isSort(kind) || holder === undefined || holder.key === key) return own;
+  const offered = /vdcsync adopt \S+ (\S+)/.exec(resolve)?.[1];
+  return offered !== undefined && stage.ledger.makerOf(kind, offered) === holder.key ? offered : undefined;
 }
 
 /** An entry put back may name others that have left too: then the whole file is put back. */
