@@ -114,7 +114,10 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     return { name: 'allocate_ip', path: {}, body: type === undefined ? {} : { server_type_id: type } };
   },
 
-  preimage: async (_context, read) => ({ ips: (await read.ips()).map(({ id }) => id) }),
+  preimage: async ({ operation, subject }, read) =>
+    operation.verb === 'delete'
+      ? { address: subject.binding?.identity.address ?? null }
+      : { ips: (await read.ips()).map(({ id }) => id) },
 
   accept: (answer) => {
     const id = idIn(answer.data);
@@ -128,9 +131,11 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
   async evidence(intent, read, known) {
     if (intent.verb === 'delete') {
       const id = Number(intent.request.path.id);
-      if ((await read.findIp(id)) !== undefined) return { verdict: 'not_done' };
-      const listed = (await read.ips()).some((each) => each.id === id);
-      return listed ? { verdict: 'not_done' } : { verdict: 'done', id: String(id), certain: true };
+      const address = member(intent.preimage, 'address');
+      // Its id may be another address's by now. @assumption A17
+      const isIt = (live: Ip) => live.id === id && (address === live.address || typeof address !== 'string');
+      const found = [(await read.findIp(id)) ?? [], await read.ips()].flat();
+      return found.some(isIt) ? { verdict: 'not_done' } : { verdict: 'done', id: String(id), certain: true };
     }
     if (intent.resourceId !== undefined) {
       const live = await read.findIp(Number(intent.resourceId));

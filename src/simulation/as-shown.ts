@@ -1,3 +1,4 @@
+import { type ResourceKey, takeApart } from '../core/keys.ts';
 import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import type { Project } from '../emulator/world.ts';
@@ -34,7 +35,8 @@ const liftable = new Set([
 ]);
 
 /** What was shown was done, or is told as not needed or not possible; and nothing else was done. */
-export function checkAsShown(stage: Stage, { done }: Controller, shown: Plan, report: ApplyReport): void {
+export function checkAsShown(stage: Stage, controller: Controller, shown: Plan, report: ApplyReport): void {
+  const { done } = controller;
   stage.coverage.count('runs compared with their dry run');
   const ids = new Set(shown.operations.map(({ id }) => id));
   const lifted = new Set(shown.blocked.filter(({ code }) => liftable.has(code)).map(idOf));
@@ -44,12 +46,26 @@ export function checkAsShown(stage: Stage, { done }: Controller, shown: Plan, re
       changes.flatMap(({ path, from }) => (path === 'oldest' ? [`delete:${key}.${from}`] : [])),
     ),
   );
-  const more = [...done].filter((id) => !ids.has(id) && !lifted.has(id) && !rotated.has(id));
+  const found = foundAgain(controller, ids);
+  const more = [...done].filter((id) => !ids.has(id) && !lifted.has(id) && !rotated.has(id) && !found(id));
   if (more.length > 0) stage.fail('I14', `no dry run showed ${more.join(', ')}`);
   const told = new Set([...report.plan.operations, ...report.blocked, ...report.results].map(idOf));
   const less = [...ids].filter((id) => !done.has(id) && !told.has(id));
   if (less.length > 0)
     stage.fail('I14', `shown by the dry run, and neither done nor told: ${less.join(', ')}`);
+}
+
+/** A server whose creation turns out to be an old one has what is inside it already, and the address that came with it. */
+function foundAgain({ endings }: Controller, shown: ReadonlySet<OperationId>): (id: OperationId) => boolean {
+  const isOld = (server: ResourceKey) =>
+    (endings.get(`${server} create`)?.facts as { readonly replay?: boolean } | undefined)?.replay === true;
+  return (id) => {
+    const key = id.slice('adopt:'.length) as ResourceKey;
+    const { parent } = takeApart(key);
+    if (id !== operationId('adopt', key) || parent === undefined) return false;
+    const own = shown.has(operationId('create', key)) || key.endsWith('.public_ipv4');
+    return own && shown.has(operationId('create', parent)) && isOld(parent);
+  };
 }
 
 function idOf({ verb, key }: Pick<Operation, 'verb' | 'key'>): OperationId {

@@ -98,7 +98,7 @@ export function createLedger(emulator: Emulator, projectId: number, serversAreLi
       for (const each of unborn) {
         if (each.id === null) continue;
         unborn.delete(each);
-        const birth = living.get(`${each.kind} ${each.id}`);
+        const birth = living.get(each.kind === 'card' ? serverOf(each) : `${each.kind} ${each.id}`);
         if (birth !== undefined) madeBirths.set(each, birth.number);
       }
     },
@@ -115,7 +115,10 @@ export function createLedger(emulator: Emulator, projectId: number, serversAreLi
     executionsUnder: (name) => executions().filter(({ idempotencyKey }) => idempotencyKey === name),
     isLive(execution) {
       const { kind, id } = execution;
-      if (kind === 'card' || kind === 'backup' || kind === 'image') return isPartLive(project(), execution);
+      // What has the server's id by now may be another one, with a card of the same name.
+      const isOnIt = kind !== 'card' || madeBirths.get(execution) === living.get(serverOf(execution))?.number;
+      if (kind === 'card' || kind === 'backup' || kind === 'image')
+        return isOnIt && isPartLive(project(), execution);
       if (id === null) return isPending(project(), emulator.world.executions.indexOf(execution));
       const birth = living.get(`${kind} ${id}`);
       return birth !== undefined && madeBirths.get(execution) === birth.number;
@@ -165,6 +168,10 @@ export function isSort(kind: string): kind is Sort {
 
 function nameOf({ key, id, boundAt }: Binding): string {
   return `${key} ${id} ${boundAt}`;
+}
+
+function serverOf({ id }: Execution): string {
+  return `server ${id?.split('/')[0]}`;
 }
 
 /** A network that is being created has no id yet. */

@@ -74,8 +74,7 @@ export function createPurchases(deps: PurchasesDeps): Purchases {
     );
     if (first === undefined) return;
     const another = makers.get(first)?.state !== makers.get(execution)?.state;
-    if (intent.kind === 'network' && emulator.readings.pageSize !== null)
-      deps.giveUp('a list that is cut off, of what can only be seen in it');
+    if (isCutOff(first)) deps.giveUp('a list that is cut off, of what can only be seen in it');
     else if (deps.machines() > 1 && haveParted(first, execution, intent))
       deps.giveUp('two states that have parted');
     else if (another && isUnseen(first, behind))
@@ -97,6 +96,20 @@ export function createPurchases(deps: PurchasesDeps): Purchases {
     if (intent.kind === 'ip' && held) return true;
     const oneMachine = makers.get(first)?.controller === makers.get(execution)?.controller;
     return !oneMachine && execution.atMs - first.atMs < unseenMs;
+  }
+
+  /** The list in which alone it can be seen ends before it. @assumption A8 */
+  function isCutOff({ kind, id }: Execution): boolean {
+    const { pageSize } = emulator.readings;
+    if (pageSize === null || (kind !== 'network' && kind !== 'card')) return false;
+    const { networks, servers } = projectNow();
+    const [server, card] = (id ?? '').split('/');
+    const cards = servers.find((each) => String(each.id) === server)?.cards ?? [];
+    const place =
+      kind === 'card'
+        ? cards.findIndex((each) => each.id === card)
+        : networks.findIndex((each) => String(each.id) === id);
+    return place === -1 || place >= pageSize;
   }
 
   /** Of images nothing tells. @source API §4 */

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { settleByHand } from '../support/operator.ts';
-import { rig } from '../support/rig.ts';
+import { load, rig } from '../support/rig.ts';
 
 const head = 'settings: {exclusive: true, unmanaged: ignore}\n';
 const server = (cores: number | string) =>
@@ -15,7 +16,7 @@ async function bought(readings: Partial<Readings>) {
   await played.apply(server(1));
   played.restart(other);
   const bills = () => played.emulator.world.executions.filter(({ kind }) => kind === 'server').length;
-  return { ...played, bills };
+  return { ...played, other, bills };
 }
 
 describe('engine: a key that was used before this state knew it', () => {
@@ -47,6 +48,23 @@ describe('engine: a key that was used before this state knew it', () => {
     await settleByHand(second, server(2));
 
     expect((await played.apply(server(2))).outcome).toBe('converged');
+  });
+
+  test('refused with a 409 that never ends: a person can have it made under another key', async () => {
+    const { apply, emulator, restart, clock, other } = await bought({
+      reusedKeyStatus: 409,
+      reusedKeyCode: 'conflicting_request',
+    });
+    emulator.mutate({ do: 'delete_server', id: 2001 });
+
+    const [refused] = (await apply(server(2))).blocked;
+    await clock.run(
+      restart(other).resolve(load(server(2)), 'servers.web' as ResourceKey, { type: 'absent' }),
+    );
+
+    expect(refused).toMatchObject({ code: 'conflicting_request' });
+    expect(refused?.resolve).toMatch(/^vdcsync apply .*\| vdcsync resolve servers\.web --absent/);
+    expect((await apply(server(2))).outcome).toBe('converged');
   });
 
   test('a body that is refused for its fields waits for the file alone', async () => {

@@ -16,7 +16,14 @@ export type Disposition =
   /** It is certain that it took effect, or is about to. */
   | { readonly do: 'accept'; readonly task: TaskId | null; readonly breach?: string }
   /** No effect, nothing stored: the same key and bytes again, not before `afterMs`. */
-  | { readonly do: 'wait'; readonly afterMs: number; readonly code: string; readonly reason: string }
+  | {
+      readonly do: 'wait';
+      readonly afterMs: number;
+      readonly code: string;
+      readonly reason: string;
+      /** Nothing may ever change about it: the key may have been used for another body. @assumption A4 */
+      readonly doubted?: true;
+    }
   /** No host has the cards; the next preference has its own key. */
   | { readonly do: 'next_preference'; readonly reason: string }
   /** No effect, and the refusal is stored: a new key, once `until` has come. */
@@ -154,7 +161,10 @@ function refusal(result: Conclusive, buys: boolean, { jitter, waits, timeScale }
       if (result.retryAfterMs !== undefined) {
         return wait(Math.min(result.retryAfterMs, 10 * minute) * timeScale * (1 + jitter / 10), code, reason);
       }
-      return wait(backoff(5 * second, 5 * minute, waits, jitter), code, reason);
+      return {
+        ...wait(backoff(5 * second, 5 * minute, waits, jitter), code, reason),
+        ...(stateCodes.has(code) ? {} : { doubted: true }),
+      };
     case 404:
       return { do: 'refuse', code, reason, until: 'replan' };
     default:
@@ -178,6 +188,9 @@ const holds: Readonly<Record<number, HoldScope>> = {
   415: 'everything',
 };
 
+/** What the state of a resource can be refused with. @source API §7 */
+const stateCodes: ReadonlySet<string> = new Set(['ip_in_use', 'server_busy', 'firewall_no_public_iface']);
+
 /** What a body can be refused with, where no field is named. @source API §7 */
 const bodyCodes: ReadonlySet<string> = new Set([
   'image_not_supported',
@@ -189,7 +202,7 @@ const bodyCodes: ReadonlySet<string> = new Set([
   'server_type_not_supported',
 ]);
 
-const doubtedKey =
+export const doubtedKey =
   'its idempotency key may have been used before this state knew it, and what that made may be there, billed';
 
 /** The refusal of a key that was used for another body has no known code. @assumption A4 */
@@ -206,7 +219,7 @@ export function backoff(first: number, most: number, times: number, jitter: numb
   return Math.min(first * 2 ** Math.min(times, 20), most) * (1 + jitter / 10);
 }
 
-function wait(afterMs: number, code: string, reason: string): Disposition {
+function wait(afterMs: number, code: string, reason: string): Disposition & { readonly do: 'wait' } {
   return { do: 'wait', afterMs, code, reason };
 }
 

@@ -4,11 +4,12 @@ import type { Conclusive, WriteResult } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Intent } from '../../core/state.ts';
 import { draftOne, operationsOf } from '../../plan/draft.ts';
+import { waysOut } from '../../plan/open-writes.ts';
 import type { Run } from '../run.ts';
 import { again, block, close, goOn, minutes, type Progress, packageOf, warn } from './endings.ts';
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
 import { givenOnTo, giveOn } from './given-on.ts';
-import { backoff, type Disposition, disposition } from './outcome.ts';
+import { backoff, type Disposition, disposition, doubtedKey } from './outcome.ts';
 import { unbrokenRow } from './past.ts';
 import { secondHalfHeld } from './replacement.ts';
 import { lift, remember } from './standing-holds.ts';
@@ -185,7 +186,7 @@ async function record(run: Run, intent: Intent, result: WriteResult, next: Dispo
       return accept(run, intent, result as Conclusive, next.task, next.breach);
     case 'wait': {
       const phase = intent.ambiguous ? 'unknown' : 'waiting';
-      const { afterMs, reason, code } = next;
+      const { afterMs, reason } = next;
       const progress = await goOn(
         run,
         intent,
@@ -194,7 +195,7 @@ async function record(run: Run, intent: Intent, result: WriteResult, next: Dispo
       );
       const waitedMs = Math.max(0, now - intent.createdAt);
       if (waitedMs > run.kindOf(intent.kind).deadlineMs)
-        return { now: 'blocked', code, reason: `still so after ${minutes(waitedMs)}: ${reason}` };
+        return stillRefused(run, intent, next, `still so after ${minutes(waitedMs)}: ${reason}`);
       run.tell(intent.key, intent.verb, 'waiting', reason, now + afterMs);
       return progress;
     }
@@ -224,6 +225,18 @@ async function record(run: Run, intent: Intent, result: WriteResult, next: Dispo
       );
     }
   }
+}
+
+/** It goes on being asked for; where no state may be what is in the way, a person can have it sent under another key. */
+function stillRefused(
+  run: Run,
+  intent: Intent,
+  { code, doubted }: Disposition & { readonly do: 'wait' },
+  reason: string,
+): Progress {
+  if (doubted !== true) return { now: 'blocked', code, reason };
+  const resolve = ['vdcsync apply (once the cause is gone)', ...waysOut(intent, { world: run.world })];
+  return { now: 'blocked', code, reason: `${reason}; ${doubtedKey}`, resolve: resolve.join(' | ') };
 }
 
 /** Ids only: what is replayed was true once. */
