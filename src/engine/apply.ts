@@ -17,7 +17,7 @@ import { isAbort, isFailedRead } from './interruption.ts';
 import { openRun, planFor, withoutResources } from './look.ts';
 import type { Run } from './run.ts';
 import { refuseStale } from './saved-plan.ts';
-import { withheldOf } from './withheld.ts';
+import { shownBy, unshownResults, withheldOf } from './withheld.ts';
 import type { WriteGate } from './write-gate.ts';
 
 /** Every round but the last has to get something done, so this bounds nothing but a bug. */
@@ -81,11 +81,17 @@ export async function apply(
     };
   }
 
+  let shown: ReadonlySet<OperationId> | undefined;
+  const isUnshown = ({ id, risk }: Operation) =>
+    options.unattended === true && !options.destroy && risk === 'destructive' && shown?.has(id) === false;
   const withholds = (operation: Operation) =>
-    isSuperseded(run, operation) || options.repeating?.withholds?.(operation) === true;
+    isSuperseded(run, operation) ||
+    isUnshown(operation) ||
+    options.repeating?.withholds?.(operation) === true;
 
   function found(last: Plan): readonly OperationResult[] {
-    return [...stillOpen(run, unsettled), ...results, ...supersededOf(run, last)];
+    const unshown = unshownResults(last.operations.filter(isUnshown));
+    return [...stillOpen(run, unsettled), ...results, ...supersededOf(run, last), ...unshown];
   }
 
   async function rounds(): Promise<ApplyReport> {
@@ -99,6 +105,7 @@ export async function apply(
       }
       planned = await nextPlan(run, options, lookSince, before);
       const { plan } = planned;
+      shown ??= shownBy(plan);
       for (const each of plan.cost.left_billed) leftBilled.add(each);
       deps.onEvent?.({ type: 'planned', at: deps.clock.now(), round, plan });
       if (run.stop.aborted) return report('stopped', plan);

@@ -31,8 +31,10 @@ export interface EngineDeps {
 }
 
 export interface ApplyOptions {
-  /** Asked once, with the first plan that has operations; `false` ends the run without a write. */
+  /** Asked with each plan that has operations not asked about before; `false` ends the run. */
   readonly approve: (plan: Plan) => Promise<boolean>;
+  /** Nobody reads the plans of later rounds: what they delete and the first did not show is left to the next run. */
+  readonly unattended?: boolean;
   /** A saved plan: carried out exactly, or `PlanStaleError`. */
   readonly saved?: Plan;
   /** Deletes all that is managed instead. */

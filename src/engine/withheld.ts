@@ -1,4 +1,5 @@
-import type { Operation, OperationId, Plan } from '../core/plan.ts';
+import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
+import type { OperationResult } from '../core/progress.ts';
 import { successorOf } from '../plan/order.ts';
 
 /** What is held back for now, and what cannot be done without it. */
@@ -17,4 +18,26 @@ export function withheldOf(
     for (const operation of plan.operations) if (isWithheld(operation)) withheld.add(operation.id);
   }
   return withheld;
+}
+
+/** What whoever read the plan knows of: what is to be done, a copy that goes for a new one, and what is blocked for now. */
+export function shownBy({ operations, blocked }: Plan): ReadonlySet<OperationId> {
+  const copies = operations.flatMap(({ key, changes }) =>
+    changes.flatMap(({ path, from }) => (path === 'oldest' ? [`delete:${key}.${from}` as OperationId] : [])),
+  );
+  const kept = blocked.map(({ verb, key }) => operationId(verb, key));
+  return new Set([...operations.map(({ id }) => id), ...copies, ...kept]);
+}
+
+/** What would be deleted, and is told instead. */
+export function unshownResults(unshown: readonly Operation[]): readonly OperationResult[] {
+  return unshown.map(({ key, verb, replacement }) => ({
+    key,
+    verb: replacement === undefined ? verb : 'update',
+    outcome: 'blocked',
+    code: 'not_shown',
+    detail: `it would be ${replacement === undefined ? 'deleted' : 'deleted and made again'}, and the plan that this run began with did not show that`,
+    resolve: 'vdcsync apply, which shows it',
+    durationMs: 0,
+  }));
 }

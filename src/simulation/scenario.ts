@@ -152,7 +152,12 @@ async function together(
 }
 
 export function optionsOf(running: Running): ApplyOptions {
-  return { approve: async () => true, stop: running.stop.signal, halt: running.halt.signal };
+  return {
+    approve: async () => true,
+    unattended: true,
+    stop: running.stop.signal,
+    halt: running.halt.signal,
+  };
 }
 
 /** Waits for the report, the failure or the death, whichever comes first. */

@@ -54,6 +54,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
     const report = await session.engine.apply(desired, {
       approve: approval(flags, io, view, signals, destroy),
       destroy,
+      unattended: flags.yes === true,
       stop: signals.stop,
       halt: signals.halt,
       ...(selection === undefined ? {} : { selection }),

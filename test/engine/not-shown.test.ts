@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest';
+import type { Plan } from '../../src/core/plan.ts';
+import { rig } from '../support/rig.ts';
+
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const file = (ips: string, web: string, db: string) =>
+  `settings: {prune: true, max_deletions: 9}
+ips: {${ips}}
+servers:
+  db: {${size}, replace: allowed, public_ipv4: ${db}}
+  web: {${size}, replace: allowed, public_ipv4: ${web}}
+`;
+/** The address that `web` is to have is in use until `db` has been made anew. */
+const before = file('a: {}, b: {}', '{ip: a}', '{ip: b}');
+const after = file('b: {}', '{ip: b}', '{new: true}');
+const shown = ({ operations }: Plan) =>
+  operations.map(({ id }) => id).filter((id) => id.startsWith('delete'));
+
+describe('engine: what the first plan showed as blocked, and the run has made possible', () => {
+  test('is not replaced unasked; the next run shows it, and does it', async () => {
+    const played = rig();
+    await played.apply(before);
+    const [web] = (await played.store.bindings()).filter(({ key }) => key === 'servers.web');
+    expect((await played.plan(after)).blocked).toContainEqual(
+      expect.objectContaining({ key: 'servers.web', verb: 'update', code: 'address_in_use' }),
+    );
+
+    const report = await played.apply(after, { unattended: true });
+
+    expect(report.outcome).toBe('blocked');
+    expect(report.blocked).toContainEqual(
+      expect.objectContaining({ key: 'servers.web', verb: 'update', code: 'not_shown' }),
+    );
+    expect(played.writes().filter(({ path }) => path === `/servers/${web?.id}`)).toEqual([]);
+    expect(shown(await played.plan(after))).toEqual(['delete:servers.web', 'delete:ips.a']);
+    expect((await played.apply(after, { unattended: true })).outcome).toBe('converged');
+    expect((await played.plan(after)).operations).toEqual([]);
+  });
+
+  test('is asked about where somebody reads the plans', async () => {
+    const played = rig();
+    await played.apply(before);
+    const asked: string[][] = [];
+
+    const report = await played.apply(after, {
+      approve: async (plan) => {
+        asked.push(shown(plan));
+        return true;
+      },
+    });
+
+    expect(report.outcome).toBe('converged');
+    expect(asked).toEqual([['delete:servers.db'], ['delete:servers.web', 'delete:ips.a']]);
+  });
+
+  test('goes all the same where everything is to go', async () => {
+    const played = rig();
+    await played.apply(before);
+
+    expect((await played.apply(before, { destroy: true, unattended: true })).outcome).toBe('converged');
+  });
+});
