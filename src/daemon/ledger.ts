@@ -25,6 +25,8 @@ export interface LedgerOptions {
   readonly observing: boolean;
   readonly log: DaemonLogger;
   readonly onNotice: (notice: Notice) => void;
+  /** Completes the commands that a text names. */
+  readonly carry: (text: string) => string;
 }
 
 /** What the passes of a project have come to so far: how it stands, since when, and what is to be told of it. */
@@ -81,7 +83,8 @@ export class Ledger {
   }
 
   /** Differences although the file is the one that was converged on: the world has moved. */
-  #planned(plan: Plan, digest: string | undefined, at: number): void {
+  #planned(made: Plan, digest: string | undefined, at: number): void {
+    const plan = this.#completed(made);
     this.plan = plan;
     this.#news.warn(plan);
     if (plan.operations.length === 0) return;
@@ -106,9 +109,20 @@ export class Ledger {
   }
 
   succeed(plan: Plan | undefined): void {
-    this.plan = plan ?? this.plan;
+    if (plan !== undefined) this.plan = this.#completed(plan);
     this.error = undefined;
     this.failures = 0;
+  }
+
+  #completed(plan: Plan): Plan {
+    const { carry } = this.#options;
+    return {
+      ...plan,
+      blocked: plan.blocked.map((each) => {
+        return { ...each, reason: carry(each.reason), resolve: carry(each.resolve) };
+      }),
+      warnings: plan.warnings.map((each) => ({ ...each, message: carry(each.message) })),
+    };
   }
 
   close(pass: PassRecord, digest: string, holds: readonly ShownHold[]): void {

@@ -81,8 +81,9 @@ export class Project {
     this.#options = options;
     this.#activity = new Activity(deps.log);
     this.#backOff = new KeyBackOff(deps.random);
-    this.#problem = new SpecProblem({ project: id, log: deps.log, onNotice });
-    this.#ledger = new Ledger({ project: id, observing: mode === 'observe', log: deps.log, onNotice });
+    const told = { project: id, log: deps.log, onNotice };
+    this.#problem = new SpecProblem(told);
+    this.#ledger = new Ledger({ ...told, observing: mode === 'observe', carry: deps.carrying(id) });
   }
 
   get condition(): Condition {
@@ -295,13 +296,10 @@ export class Project {
     this.#nextPassAt = undefined;
     if (triggers.includes('token')) holds.clear();
     const done = new AbortController();
-    const watching = untilLookIsDue(
-      this.#activity,
-      this.#wake,
-      clock,
-      this.#options.intervalMs,
-      done.signal,
-    ).then((due) => due && halt.abort(new Error('another look is due')));
+    const { intervalMs } = this.#options;
+    const watching = untilLookIsDue(this.#activity, this.#wake, clock, intervalMs, done.signal).then(
+      (due) => due && halt.abort(new Error('another look is due')),
+    );
     this.#options.onChange();
     let outcome: PassRecord['outcome'] = 'error';
     let results: ApplyReport['results'] = [];

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { oneNetwork, shop } from '../cli/run.ts';
+import { folderWith, inProcess, oneNetwork, shop } from '../cli/run.ts';
 import { emulate, type RunningDaemon, startDaemon, until } from './support.ts';
 
 const lines = (daemon: RunningDaemon, message: string) => daemon.log().filter(({ msg }) => msg === message);
@@ -23,6 +23,21 @@ describe('daemon: what its operator is told', () => {
     const page = await (await fetch(daemon.url)).text();
     expect(page).toMatch(/203\.0\.113\.\d+ is billed and in doubt: it may be <span class="dim">ips\.web/);
     expect(page).not.toContain('idle, billed');
+  });
+
+  test('of many projects, a command as it is told means that project, wherever it is run', async () => {
+    const lost = faultRule({ method: 'POST', path: '/ips', times: 1 }, { do: 'reset', effect: 'done' });
+    const api = await emulate({ faults: [lost] });
+    const folder = folderWith({ 'specs/shop.yaml': oneAddress });
+    const daemon = await startDaemon(api, { folder, args: ['-f', 'specs'] });
+    const { blocked } = await daemon.until(({ condition }) => condition === 'blocked', 'a person is asked');
+    const [command = ''] = blocked[0]?.resolve.split(' (') ?? [];
+    expect(command).toContain('resolve');
+    expect(String(lines(daemon, 'a person is needed')[0]?.resolve)).toContain(command);
+
+    const { code } = await inProcess(command.split(' ').slice(1), { cwd: folderWith() });
+    expect(code).toBe(0);
+    await daemon.until(({ converged }) => converged, 'it is settled');
   });
 
   test('a file that has vanished is a source that cannot be read: not ready, and the last good spec in force', async () => {

@@ -29,7 +29,7 @@ function replica(name: string) {
     ...{ transport: transport as never, clock: virtualClock(), log, onResult: () => {} },
   });
   const ledger = new Ledger({
-    ...{ project: 4711, observing: false, log },
+    ...{ project: 4711, observing: false, log, carry: (text: string) => text },
     onNotice: (notice) => notifier.tell(notice),
   });
   const parts = { ledger, backOff: new KeyBackOff({ next: () => 0 }), holds: new Holds(() => 0) };

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import { controlPath, listenForOrders } from '../../daemon/control.ts';
 import { Daemon, type DaemonOptions } from '../../daemon/daemon.ts';
@@ -15,11 +16,12 @@ import { systemClock } from '../../platform/system-clock.ts';
 import { systemRandom } from '../../platform/system-random.ts';
 import { undiciTransport } from '../../platform/undici-transport.ts';
 import { openSession } from '../compose.ts';
-import { logSettings, stateLocation } from '../config.ts';
+import { type CommonFlags, logSettings, stateLocation } from '../config.ts';
 import { isShared, openFleet, ownState } from '../daemon-fleet.ts';
 import { type DaemonSettings, type RunFlags, readDaemonSettings } from '../daemon-settings.ts';
 import { sourceOf } from '../daemon-source.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
+import { carrying } from '../render/carrying.ts';
 import { isShort, secretOf } from '../secret.ts';
 import { listenForDaemonSignals } from '../signals.ts';
 import type { Io } from '../terminal.ts';
@@ -35,6 +37,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     log,
     environment: io.env,
     open: (project) => openProject(flags, io, settings, log, project),
+    carrying: (projectId) => carrying(flagsOf(projectId, flags, io, settings)),
   };
   const metrics = new Metrics(version);
   const changes = new Changes(systemClock);
@@ -119,6 +122,34 @@ async function serve(
   }
 }
 
+/** What a command run by a person has to be given to mean this project. */
+function flagsOf(
+  projectId: number,
+  flags: RunFlags,
+  io: Io,
+  { projects, git, files }: DaemonSettings,
+): CommonFlags {
+  const { emulator, state, apiProfile, file } = flags;
+  const own = stateLocation(ownFlags(projectId, flags, io, projects), io);
+  return {
+    ...(emulator === undefined ? {} : { emulator }),
+    ...(projects === 'many' || state !== undefined ? { state: own } : {}),
+    ...(apiProfile === undefined ? {} : { apiProfile: resolve(io.cwd, apiProfile) }),
+    ...(projects === 'many' || git !== undefined || file === undefined
+      ? {}
+      : { file: files.map(({ path }) => path) }),
+  };
+}
+
+function ownFlags(
+  projectId: number,
+  flags: RunFlags,
+  io: Io,
+  projects: DaemonSettings['projects'],
+): RunFlags {
+  return projects === 'many' ? { ...flags, state: ownState(stateLocation(flags, io), projectId) } : flags;
+}
+
 async function openProject(
   flags: RunFlags,
   io: Io,
@@ -126,8 +157,7 @@ async function openProject(
   log: DaemonLogger,
   { projectId, token, onEvent, onWait }: OpenProject,
 ): Promise<ProjectSession> {
-  const own =
-    projects === 'many' ? { ...flags, state: ownState(stateLocation(flags, io), projectId) } : flags;
+  const own = ownFlags(projectId, flags, io, projects);
   const session = await openSession(own, io, {
     mode: mode === 'observe' ? 'read' : 'write',
     ...{ projectId, token, onEvent, logger: logOf(projectId, log) },

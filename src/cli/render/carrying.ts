@@ -1,4 +1,4 @@
-import type { CommonFlags } from '../config.ts';
+import { type CommonFlags, isUrl } from '../config.ts';
 
 /** Commands that a hint may name, and that mean the same project only with the same flags. */
 const commands =
@@ -9,7 +9,8 @@ export function carrying(flags: CommonFlags): (text: string) => string {
   const words = [
     ...(flags.emulator === true ? ['--emulator'] : []),
     ...(flags.file ?? []).flatMap((file) => ['-f', quoted(file)]),
-    ...(flags.state === undefined ? [] : ['--state', quoted(flags.state)]),
+    // A URL may hold a password, which no message repeats.
+    ...(flags.state === undefined ? [] : ['--state', isUrl(flags.state) ? 'URL' : quoted(flags.state)]),
     ...(flags.apiProfile === undefined ? [] : ['--api-profile', quoted(flags.apiProfile)]),
   ];
   if (words.length === 0) return (text) => text;
