@@ -240,6 +240,9 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   /** Declared fields that no read shows, of what this state did not make: there the file is believed. */
   unseen?(subject: Subject<Value>, observed: Observed | undefined): readonly string[];
 
+  /** A binding's `applied` once a person has said that those fields are as the file says. */
+  believe?(subject: Subject<Value>, fields: readonly string[]): Json;
+
   /** What holds on to it, and so has to be deleted before it can be. */
   heldBy?(subject: Subject<Value>, world: World): readonly ResourceKey[];
 

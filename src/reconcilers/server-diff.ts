@@ -226,11 +226,11 @@ export function unseen(
   return desired === undefined || live?.shown !== undefined || ours ? [] : madeOf(desired.value);
 }
 
-/** Told when it is adopted, and where the file says something of it that it did not say then. */
+/** Told when it is adopted, and where the file says something of it that nobody has vouched for by adopting it since. */
 export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): Warning[] {
   const fields = unseen(subject, live);
   if (fields.length === 0) return [];
-  const message = `nothing shows whether server ${live.id}, which this state did not make, has ${fields.join(', ')} as the file says; read_server in the API profile shows sizes, and an entry with \`id:\` may leave these out`;
+  const message = `nothing shows whether server ${live.id}, which this state did not make, has ${fields.join(', ')} as the file says. If the client area shows that it has: vdcsync adopt ${subject.key} ${live.id}; else correct the entry, which may leave these out where it has an \`id:\`. read_server in the API profile shows sizes`;
   return [{ code: 'server_unchecked', key: subject.key, message }];
 }
 

@@ -55,6 +55,13 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
 
   unseen,
 
+  believe({ desired, binding }, fields) {
+    const applied = (binding?.applied ?? {}) as { readonly entry?: Readonly<Record<string, Json>> };
+    const value = desired?.value as unknown as Readonly<Record<string, Json>>;
+    const said = Object.fromEntries(fields.map((field) => [field, value[field] ?? null]));
+    return { ...applied, entry: { ...applied.entry, ...said } } as Json;
+  },
+
   priceNow: (subject, observed, world) => (isAlive(observed) ? priceApplied(subject, world) : undefined),
 
   inTheWay: releasedFirst,

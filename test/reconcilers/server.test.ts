@@ -250,6 +250,23 @@ servers:
     ]);
   });
 
+  test('and no more once a person has adopted it with what the file says of it now', async () => {
+    const { apply, plan, emulator, engine, clock } = rig();
+    const { id } = emulator.mutate({ do: 'add_server', name: 'old', public: false }) as { id: number };
+    const entry = (fields: string) => `settings: {unmanaged: ignore}\nservers: {old: {id: ${id}${fields}}}\n`;
+    await apply(entry(''));
+    const [warning] = (await plan(entry(`, ${sliders}`))).warnings;
+    expect(warning?.message).toContain(`vdcsync adopt servers.old ${id};`);
+
+    const adopt = engine.adopt(load(entry(`, ${sliders}`)), 'servers.old' as ResourceKey, String(id));
+    expect(await clock.run(adopt)).toContain('cores, memory_mb, disk_gb as the file says: that is believed');
+
+    expect((await plan(entry(`, ${sliders}`))).warnings).toEqual([]);
+    expect(warningsOf(await plan(entry(`, ${sliders}`.replace('cores: 1', 'cores: 2'))))).toEqual([
+      'server_unchecked',
+    ]);
+  });
+
   test('what no read shows is told at the adoption, and after it in the summary alone', async () => {
     const { apply, plan, emulator, engine, clock } = rig();
     const { id } = emulator.mutate({ do: 'add_server', name: 'old', public: true }) as { id: number };

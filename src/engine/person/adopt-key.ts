@@ -64,14 +64,22 @@ export async function adoptKey(
   ].join('');
 }
 
-/** What looks otherwise now is the same all the same: a person says so. What it was made of is known as before. */
+/**
+ * What looks otherwise now is the same all the same: a person says so. What it was made of is known as
+ * before, or believed where no read shows it.
+ */
 async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<string> {
   const { key, id } = before;
   const { identity, protect } = bindingOf(run, subject, id);
   const { tainted: _trusted, ...binding } = before;
+  const kind = run.kindOf(subject.kind);
+  const seen = run.world.observed.get(key);
+  const fields = kind.unseen?.(subject, seen) ?? [];
+  const applied = fields.length === 0 ? undefined : kind.believe?.(subject, fields);
   const said = subject.desired === undefined ? {} : { protect };
-  await run.change([{ type: 'bind', binding: { ...binding, ...said, identity } }]);
-  return `${key} is ${id}, as it is now.`;
+  const taken = applied === undefined ? {} : { applied };
+  await run.change([{ type: 'bind', binding: { ...binding, ...said, ...taken, identity } }]);
+  return `${key} is ${id}, as it is now.${believed(run, subject, seen)}`;
 }
 
 function doubtsOf(run: Run, subject: Subject, id: string): readonly string[] {
@@ -144,7 +152,9 @@ export function unverified(run: Run, { kind }: Pick<Subject, 'kind'>): string {
 /** What the entry says of it, and no read shows. */
 function believed(run: Run, subject: Subject, live: unknown): string {
   const fields = run.kindOf(subject.kind).unseen?.(subject, live) ?? [];
-  return fields.length === 0 ? '' : ` No read shows whether it has ${fields.join(', ')} as the file says.`;
+  return fields.length === 0
+    ? ''
+    : ` No read shows whether it has ${fields.join(', ')} as the file says: that is believed.`;
 }
 
 /** What a look as if the key were bound to the id already finds; nothing where it is not there. */
