@@ -8,9 +8,7 @@ import {
   StateError,
 } from '../core/errors.ts';
 import { TransportError } from '../core/transport.ts';
-import type { CommonFlags } from './config.ts';
 import { whyUnreached } from './reach.ts';
-import { carrying } from './render/carrying.ts';
 import { type Io, printable } from './terminal.ts';
 
 /** What the process ends with. Public: scripts branch on it. */
@@ -33,15 +31,13 @@ export class Interrupted extends Error {
  * Says what went wrong on standard error, once, and gives the exit code for it. Whoever asked for
  * JSON gets it as one more line on standard output.
  */
-export function report(error: unknown, io: Io, json = false, flags: CommonFlags = {}): ExitCode {
+export function report(error: unknown, io: Io, json = false): ExitCode {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.misuse;
   if (error instanceof Interrupted) return exitCodes.interrupted;
   const misuse = error instanceof ConfigError && error.misuse;
   const code = misuse ? exitCodes.misuse : exitCodes.failed;
   // `file:line:col: message` with nothing around it: editors and CI read these lines.
-  io.stderr.write(
-    error instanceof SpecError ? `${error.message}\n` : `vdcsync: ${carrying(flags)(explain(error))}\n`,
-  );
+  io.stderr.write(error instanceof SpecError ? `${error.message}\n` : `vdcsync: ${explain(error)}\n`);
   if (!isExpected(error) && error instanceof Error && /^(debug|trace)$/.test(io.env.LOG_LEVEL ?? '')) {
     io.stderr.write(`${error.stack}\n`);
   }

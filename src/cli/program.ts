@@ -11,31 +11,32 @@ import type { RehearseFlags } from './commands/rehearse.ts';
 import type { AdoptFlags, ResolveFlags } from './commands/settle.ts';
 import type { StatusFlags } from './commands/status.ts';
 import type { ValidateFlags } from './commands/validate.ts';
-import type { CommonFlags } from './config.ts';
 import type { RunFlags } from './daemon-settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
 import { exampleText, programHelp } from './help.ts';
 import { planFormats } from './plan-formats.ts';
+import { type Call, carryingIo } from './render/carrying.ts';
 import type { Io } from './terminal.ts';
 import { version } from './version.ts';
 
 // A command's own modules are loaded when it runs: most calls need a small part of the whole.
 
 /** Runs one call of the command line. Never rejects: whatever happens is told, and has its exit code. */
-export async function main(args: readonly string[], io: Io): Promise<ExitCode> {
+export async function main(args: readonly string[], own: Io): Promise<ExitCode> {
   let code: ExitCode = exitCodes.done;
+  let call: Call = { command: '', flags: {} };
+  const io = carryingIo(own, () => call);
   const program = createProgram(io, (result) => {
     code = result;
   });
-  let flags: CommonFlags = {};
   program.hook('preAction', (_program, command) => {
-    flags = command.opts();
+    call = { command: command.name(), flags: command.opts() };
   });
   try {
     await program.parseAsync(withCommand(known(args, program)), { from: 'user' });
     return code;
   } catch (error) {
-    return report(error, io, asksForJson(args), flags);
+    return report(error, io, asksForJson(args));
   }
 }
 

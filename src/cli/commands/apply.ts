@@ -7,7 +7,6 @@ import { openSession, type Session } from '../compose.ts';
 import type { CommonFlags } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { readPlan } from '../plan-file.ts';
-import { carrying } from '../render/carrying.ts';
 import { nothingManaged } from '../render/plan-groups.ts';
 import { planText } from '../render/plan-text.ts';
 import type { ProgressView } from '../render/progress.ts';
@@ -94,8 +93,7 @@ function approval(flags: ApplyFlags, io: Io, view: ProgressView, signals: Signal
   return async (plan: Plan): Promise<boolean> => {
     const stream = flags.format === 'json' ? io.stderr : io.stdout;
     // With --yes and JSON nobody looks: the plan is in the stream already.
-    if (flags.format !== 'json' || flags.yes !== true)
-      stream.write(carrying(flags)(planText(plan, paintFor(stream))));
+    if (flags.format !== 'json' || flags.yes !== true) stream.write(planText(plan, paintFor(stream)));
     if (flags.yes === true) return true;
     view.pause();
     const yes = destroy
@@ -135,7 +133,7 @@ function conclude(
   }
   const paint = paintFor(io.stdout);
   const text = idle ? planText(report.plan, paint) : reportText(report, paint, timeScale);
-  io.stdout.write(carrying(flags)(text));
+  io.stdout.write(text);
   return code;
 }
 

@@ -6,7 +6,6 @@ import { checkProfile, checkSpec, checkState, type StateFacts } from '../doctor/
 import { probeOperations } from '../doctor/probes.ts';
 import { checkBudgets, checkClock, checkFence, checkLevel, checkReach } from '../doctor/remote.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { carrying } from '../render/carrying.ts';
 import { counted } from '../render/values.ts';
 import { type Io, paintFor, printable, type Style } from '../terminal.ts';
 
@@ -34,9 +33,7 @@ export async function doctor(flags: DoctorFlags, io: Io): Promise<ExitCode> {
   const healthy = !findings.some(({ level }) => level === 'error');
   const diagnosis: Diagnosis = { format_version: 1, healthy, project: remote.project, findings };
   io.stdout.write(
-    flags.format === 'json'
-      ? `${JSON.stringify(diagnosis, null, 2)}\n`
-      : carrying(flags)(diagnosisText(diagnosis, io)),
+    flags.format === 'json' ? `${JSON.stringify(diagnosis, null, 2)}\n` : diagnosisText(diagnosis, io),
   );
   return healthy ? exitCodes.done : exitCodes.failed;
 }

@@ -15,15 +15,15 @@ interface OutputFlags extends CommonFlags {
   readonly out?: string;
 }
 
-/** The plan in one of its forms; commands in those for people carry the call's flags. */
-export function formatPlan(plan: Plan, format: PlanFormat, paint: Paint, flags: CommonFlags = {}): string {
+/** The plan in one of its forms. */
+export function formatPlan(plan: Plan, format: PlanFormat, paint: Paint): string {
   switch (format) {
     case 'text':
-      return carrying(flags)(planText(plan, paint));
+      return planText(plan, paint);
     case 'json':
       return `${JSON.stringify(plan, null, 2)}\n`;
     case 'markdown':
-      return carrying(flags)(planMarkdown(plan));
+      return planMarkdown(plan);
     case 'svg':
       return planSvg(plan);
     case 'mermaid':
@@ -38,11 +38,12 @@ export function formatPlan(plan: Plan, format: PlanFormat, paint: Paint, flags: 
 export function putPlan(plan: Plan, flags: OutputFlags, io: Io): void {
   const { format, out } = flags;
   if (out === undefined) {
-    io.stdout.write(formatPlan(plan, format ?? 'text', paintFor(io.stdout), flags));
+    io.stdout.write(formatPlan(plan, format ?? 'text', paintFor(io.stdout)));
     return;
   }
-  writeOut(out, formatPlan(plan, format ?? 'json', plainPaint, flags), io);
-  if (format === undefined) io.stdout.write(formatPlan(plan, 'text', paintFor(io.stdout), flags));
+  const text = formatPlan(plan, format ?? 'json', plainPaint);
+  writeOut(out, format === 'text' || format === 'markdown' ? carrying(flags)(text) : text, io);
+  if (format === undefined) io.stdout.write(formatPlan(plan, 'text', paintFor(io.stdout)));
   io.stderr.write(`vdcsync: the plan is in ${out}\n`);
 }
 

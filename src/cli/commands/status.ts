@@ -12,7 +12,6 @@ import { shownLocation } from '../../state/open.ts';
 import { openSession, openStore } from '../compose.ts';
 import { type CommonFlags, isUrl, stateLocation } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { carrying } from '../render/carrying.ts';
 import { statusText } from '../render/status-text.ts';
 import { readSpec } from '../spec-source.ts';
 import { type StatusFacts, type StatusView, statusOf } from '../status.ts';
@@ -53,7 +52,7 @@ export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
   io.stdout.write(
     flags.format === 'json'
       ? `${JSON.stringify(view, null, 2)}\n`
-      : carrying(flags)(statusText(view, paintFor(io.stdout), clock)),
+      : statusText(view, paintFor(io.stdout), clock),
   );
   return flags.detailedExitcode === true ? detailed(view) : exitCodes.done;
 }

@@ -1,20 +1,64 @@
 import { type CommonFlags, isUrl } from '../config.ts';
+import type { Io } from '../terminal.ts';
 
-/** Commands that a hint may name, and that mean the same project only with the same flags. */
+/** Commands that a hint may name, and that mean the same project only with the same flags, with those it names itself. */
 const commands =
-  /vdcsync (plan|apply|destroy|export|adopt|forget|ignore|resolve|status|doctor|history|run)\b/g;
+  /vdcsync (?:plan|apply|destroy|export|adopt|forget|ignore|resolve|status|doctor|history|run|validate|rehearse)\b((?: --emulator| (?:-f|--state|--api-profile|--prices) (?:'[^']*'|[^\s;,|`')]+))*)/g;
+
+/** Results for a program: nothing in them is changed. */
+const programs = new Set(['schema', 'completion', 'export', 'emulator']);
+const programFormats = new Set(['json', 'yaml', 'svg', 'mermaid']);
+
+/** A call, as far as it says which project is meant. */
+export interface Call {
+  readonly command: string;
+  readonly flags: CommonFlags & { readonly format?: string };
+}
 
 /** Gives the commands that a text for a person names the flags of the call that it answers. */
 export function carrying(flags: CommonFlags): (text: string) => string {
-  const words = [
-    ...(flags.emulator === true ? ['--emulator'] : []),
-    ...(flags.file ?? []).flatMap((file) => ['-f', quoted(file)]),
+  const groups = [
+    flags.emulator === true ? ' --emulator' : '',
+    (flags.file ?? []).map((file) => ` -f ${quoted(file)}`).join(''),
     // A URL may hold a password, which no message repeats.
-    ...(flags.state === undefined ? [] : ['--state', isUrl(flags.state) ? 'URL' : quoted(flags.state)]),
-    ...(flags.apiProfile === undefined ? [] : ['--api-profile', quoted(flags.apiProfile)]),
-  ];
-  if (words.length === 0) return (text) => text;
-  return (text) => text.replace(commands, (command) => `${command} ${words.join(' ')}`);
+    flags.state === undefined ? '' : ` --state ${isUrl(flags.state) ? 'URL' : quoted(flags.state)}`,
+    flags.apiProfile === undefined ? '' : ` --api-profile ${quoted(flags.apiProfile)}`,
+    flags.prices === undefined ? '' : ` --prices ${quoted(flags.prices)}`,
+  ].filter((words) => words !== '');
+  if (groups.length === 0) return (text) => text;
+  return (text) =>
+    text.replace(commands, (command, named: string) => {
+      const missing = groups.filter((words) => !named.includes(words.split(' ', 2).join(' ')));
+      return `${command}${missing.join('')}`;
+    });
+}
+
+/**
+ * The streams of a call whose flags are known once it is under way: whatever is told there, be it a plan, a
+ * warning while it is carried out or an error, names commands that mean the same project.
+ */
+export function carryingIo(io: Io, call: () => Call): Io {
+  const person = (text: string) => (text.startsWith('{') ? text : carrying(call().flags)(text));
+  const result = (text: string) => {
+    const { command, flags } = call();
+    return programs.has(command) || programFormats.has(flags.format ?? '') ? text : person(text);
+  };
+  return { ...io, stdout: writingThrough(io.stdout, result), stderr: writingThrough(io.stderr, person) };
+}
+
+function writingThrough(stream: NodeJS.WriteStream, change: (text: string) => string): NodeJS.WriteStream {
+  const write = (text: string | Uint8Array, ...rest: unknown[]) =>
+    (stream.write as (...args: unknown[]) => boolean)(
+      typeof text === 'string' ? change(text) : text,
+      ...rest,
+    );
+  return new Proxy(stream, {
+    get(target, name) {
+      if (name === 'write') return write;
+      const value = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
 }
 
 /** As a shell takes it. */
