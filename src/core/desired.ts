@@ -29,6 +29,11 @@ export interface DesiredResource<Value = unknown> {
   readonly doubts?: readonly { readonly position: Position; readonly message: string }[];
 }
 
+/** An address that comes with its server is no resource of the file beside it. */
+export function isEntry({ kind, parent }: DesiredResource): boolean {
+  return kind !== 'ip' || parent === undefined;
+}
+
 export interface Settings {
   readonly prune: boolean;
   readonly max_deletions: number;

@@ -1,6 +1,7 @@
 import type { Operation, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
 import type { Intent } from '../core/state.ts';
+import { withBlocked } from '../plan/build.ts';
 import { unresolvedBeside } from './intents/replacement.ts';
 import { writingToken } from './intents/standing-holds.ts';
 import type { Run } from './run.ts';
@@ -27,7 +28,7 @@ export function withFindings(
   });
   const told = new Set(further.map(({ key }) => key));
   const blocked = [...plan.blocked.filter(({ key }) => !told.has(key)), ...further];
-  return { ...plan, blocked, summary: { ...plan.summary, blocked: blocked.length } };
+  return withBlocked(plan, blocked);
 }
 
 /** What has to be done before it can be tried again, where that is known. */

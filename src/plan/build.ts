@@ -1,4 +1,5 @@
 import { money, sumDecimals } from '../core/decimal.ts';
+import { isEntry } from '../core/desired.ts';
 import { digestOf } from '../core/json.ts';
 import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { ResourceKind, Subject, World } from '../core/kind.ts';
@@ -304,8 +305,15 @@ function byKey<Each extends { readonly key: ResourceKey }>(list: readonly Each[]
   return [...list].sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
 }
 
+/** The plan with this as what is blocked: a resource is counted once, so what is held back is not to be done as well. */
+export function withBlocked(plan: Plan, blocked: readonly Blocked[]): Plan {
+  const keys = new Set(blocked.map(({ key }) => key));
+  const left = plan.operations.filter(({ key }) => !keys.has(key));
+  return { ...plan, blocked, summary: { ...plan.summary, ...counts(left), blocked: keys.size } };
+}
+
 /** Both halves of a replacement are one. */
-export function counts(operations: readonly Operation[]) {
+function counts(operations: readonly Operation[]) {
   const plain = (verb: string) =>
     operations.filter((each) => each.verb === verb && each.replacement === undefined).length;
   return {
@@ -326,13 +334,9 @@ function summarise({ operations, blocked, drafts, concerned }: Parts, { observed
   return {
     ...(unseen === 0 ? {} : { unseen }),
     ...counts(operations),
-    blocked: blocked.length,
-    // An address that comes with its server is no step of its own, and not there before that.
+    blocked: new Set(blocked.map(({ key }) => key)).size,
     unchanged: drafts.filter(
-      ({ subject: { key, kind, parent, desired, binding } }) =>
-        desired !== undefined &&
-        !concerned.has(key) &&
-        (binding !== undefined || kind !== 'ip' || parent === undefined),
+      ({ subject: { key, desired } }) => desired !== undefined && isEntry(desired) && !concerned.has(key),
     ).length,
   };
 }

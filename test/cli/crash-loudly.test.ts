@@ -47,7 +47,7 @@ describe('cli: an error that nobody caught', () => {
     expect(stdout + stderr).toContain('nobody caught it');
     const next = start(daemon, { cwd, env });
     const end = ended(next);
-    await tells(next, '"phase":"converged"');
+    await tells(next, '"condition":"converged"');
     next.kill('SIGTERM');
     expect((await end).code).toBe(0);
     expect(networksIn(cwd)).toBe(1);

@@ -32,8 +32,9 @@ describe('engine: what one refusal holds', () => {
     const played = rig();
     played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
 
-    await played.apply(things);
+    const { plan } = await played.apply(things);
 
+    expect(plan.summary, 'each is counted once').toMatchObject({ create: 0, blocked: 2, unchanged: 1 });
     expect(
       played
         .writes()

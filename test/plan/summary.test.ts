@@ -1,16 +1,27 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { folderWith, inProcess } from '../cli/run.ts';
 import { sliders } from '../reconcilers/support.ts';
 import { rig } from '../support/rig.ts';
 
 const web = `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`;
 
 describe('plan: what is counted and told', () => {
-  test('an address that comes with its server is unchanged only once it is there', async () => {
+  test('an address that comes with its server is never counted beside it', async () => {
     const { apply, plan } = rig();
 
     expect((await plan(web)).summary).toMatchObject({ create: 1, unchanged: 0 });
     await apply(web);
-    expect((await plan(web)).summary).toMatchObject({ create: 0, unchanged: 2 });
+    expect((await plan(web)).summary).toMatchObject({ create: 0, unchanged: 1 });
+  });
+
+  test('a plan counts as many resources as the file has', async () => {
+    const { plan } = rig();
+    const text = readFileSync('examples/full.yaml', 'utf8');
+    const { create, unchanged, blocked } = (await plan(text.slice(text.indexOf('\nsettings:')))).summary;
+    const cwd = folderWith({ 'vdcsync.yaml': text });
+    const { stdout } = await inProcess(['validate'], { cwd });
+    expect(stdout).toContain(`, ${create + unchanged + blocked} resources.`);
   });
 
   test('drift that is only reported says what is and what should be', async () => {

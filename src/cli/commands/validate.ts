@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Desired } from '../../core/desired.ts';
+import { type Desired, isEntry } from '../../core/desired.ts';
 import { ConfigError, type Diagnostic, formatDiagnostic, SpecError } from '../../core/errors.ts';
 import { specNames } from '../../spec/folder.ts';
 import type { CommonFlags } from '../config.ts';
@@ -24,7 +24,7 @@ export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> 
   const doubts = specs.flatMap(({ resources }) => resources.flatMap((each) => each.doubts ?? []));
   if (flags.format === 'json') {
     const [only] = projects.length === 1 ? specs : [];
-    const resources = specs.reduce((sum, each) => sum + each.resources.length, 0);
+    const resources = specs.reduce((sum, each) => sum + entries(each), 0);
     const found = { errors: errors.map(flat), warnings: doubts.map(flat) };
     putJson({ valid: errors.length === 0, project_id: only?.projectId ?? null, resources, ...found }, io);
     return errors.length === 0 ? exitCodes.done : exitCodes.failed;
@@ -36,12 +36,15 @@ export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> 
     const what =
       projects.length === 1 && projects[0] === flags ? 'The spec' : printable(projects[at]?.file?.[0] ?? '');
     if (spec === undefined) continue;
-    io.stdout.write(
-      `${what} is valid: project ${spec.projectId}, ${counted(spec.resources.length, 'resource')}.\n`,
-    );
+    io.stdout.write(`${what} is valid: project ${spec.projectId}, ${counted(entries(spec), 'resource')}.\n`);
   }
   if (errors.length > 0) throw new SpecError(errors);
   return exitCodes.done;
+}
+
+/** As many as a plan counts. */
+function entries({ resources }: Desired): number {
+  return resources.filter(isEntry).length;
 }
 
 async function readOne(

@@ -1,5 +1,5 @@
 import { type KindName, parseKey } from '../../core/keys.ts';
-import { type Operation, operationId, type Plan, type Summary, tellsDifference } from '../../core/plan.ts';
+import { type Operation, type Plan, type Summary, tellsDifference } from '../../core/plan.ts';
 import { counted, span } from './values.ts';
 
 /** What a line of a plan stands for: `±` is a replacement, both halves of it. */
@@ -24,9 +24,9 @@ const signs = { create: '+', update: '~', delete: '-', adopt: '=' } as const;
 export function groupsOf(plan: Plan): PlanGroup[] {
   const groups = new Map<string, PlanLine[]>();
   // What is held back although it may be tried again stands with what is blocked.
-  const held = new Set(plan.blocked.map(({ verb, key }) => operationId(verb, key)));
+  const held = new Set(plan.blocked.map(({ key }) => key));
   for (const operation of plan.operations) {
-    if (held.has(operation.id)) continue;
+    if (held.has(operation.key)) continue;
     // A replacement is told once, where the new one is made.
     if (operation.replacement !== undefined && operation.verb === 'delete') continue;
     const { title, name } = placeOf(operation.key);
@@ -52,9 +52,9 @@ export function summaryLine(plan: Plan): string {
   const nothing = plan.operations.length === 0 && plan.blocked.length === 0;
   if (nothing) {
     const managed = counted(summary.unchanged, 'resource');
-    const differing = plan.warnings.filter(tellsDifference).length;
-    if (differing > 0) {
-      return `Nothing to do, but project ${project.id} is not as the file says: ${counted(differing, 'warning')} above.`;
+    const differing = [...new Set(plan.warnings.filter(tellsDifference).map(({ key }) => key ?? 'it'))];
+    if (differing.length > 0) {
+      return `Nothing to do, but project ${project.id} is not as the file says: see the ${differing.length === 1 ? 'warning' : 'warnings'} of ${firstOf(differing)}.`;
     }
     if (plan.warnings.some(({ code }) => code === 'left_out'))
       return `Nothing to do in the part of project ${project.id} that was asked for.`;
@@ -75,6 +75,13 @@ export function summaryLine(plan: Plan): string {
     summary[count] === 0 ? [] : [`${summary[count]} ${words}${count === 'delete' ? alongside(plan) : ''}`],
   );
   return `Plan: ${parts.join(', ')}.`;
+}
+
+/** The rest is counted. */
+function firstOf(keys: readonly string[]): string {
+  const most = 3;
+  const further = keys.length > most ? ` and ${keys.length - most} more` : '';
+  return `${keys.slice(0, most).join(', ')}${further}`;
 }
 
 /** Addresses that go with their servers are steps of their own, and no deletions that `max_deletions` counts. */

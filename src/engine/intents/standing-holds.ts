@@ -3,7 +3,7 @@ import type { ResourceKey } from '../../core/keys.ts';
 import { moment } from '../../core/moment.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
-import { counts } from '../../plan/build.ts';
+import { withBlocked } from '../../plan/build.ts';
 import { successorOf } from '../../plan/order.ts';
 import type { EngineDeps } from '../deps.ts';
 import { withheldOf } from '../withheld.ts';
@@ -95,9 +95,8 @@ export async function withHolds(deps: EngineDeps, plan: Plan): Promise<Plan> {
   const keys = new Set(held.map(({ key }) => key));
   const withheld = withheldOf(plan, ({ id }) => held.some(({ verb, key }) => operationId(verb, key) === id));
   const waiting = plan.operations.filter(({ id, key }) => withheld.has(id) && !keys.has(key));
-  const left = plan.operations.filter(({ id }) => !withheld.has(id));
   const blocked = [...plan.blocked, ...held, ...waiting.map((each) => waitsFor(each, plan, withheld))];
-  return { ...plan, blocked, summary: { ...plan.summary, ...counts(left), blocked: blocked.length } };
+  return withBlocked(plan, blocked);
 }
 
 function waitsFor(operation: Operation, plan: Plan, withheld: ReadonlySet<OperationId>): Blocked {
