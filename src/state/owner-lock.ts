@@ -4,6 +4,7 @@ import { pid } from 'node:process';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../core/clock.ts';
 import { StateError } from '../core/errors.ts';
+import { moment } from '../core/moment.ts';
 import { codeOf, sqliteCode, stateFailure } from './sqlite-failure.ts';
 
 /** Who holds a state, as they wrote it down. */
@@ -120,7 +121,7 @@ export function heldBy(label: string, holder: Holder | undefined): string {
   const who =
     holder === undefined
       ? 'another process'
-      : `process ${holder.pid} on ${holder.host} since ${new Date(holder.since).toISOString()}`;
+      : `process ${holder.pid} on ${holder.host} since ${moment(holder.since)}`;
   return (
     `The state ${label} is in use by ${who}. Wait until it has ended, or stop it; ` +
     'the lock is freed when it ends. Reading (`vdcsync plan`, `vdcsync status`) is possible meanwhile.'

@@ -198,6 +198,10 @@ describe('cli: status and history', () => {
       task_id: expect.stringMatching(/\S/),
       idempotency_key: expect.stringMatching(/\S{8,}/),
     });
+    expect(
+      writes.filter(({ resource_id: id }) => id === null),
+      'all are told by their id, also a network, whose creation answers none',
+    ).toEqual([]);
     const times = writes.map(({ begun_at: at }) => String(at));
     expect(times).toEqual(times.toSorted().reverse());
     expect(code).toBe(0);

@@ -29,7 +29,7 @@ function blocksOf(page: string): Block[] {
 }
 
 /** Files of a page are put in place, and its commands run, in the order in which they stand. */
-async function follow(page: string): Promise<number> {
+async function follow(page: string): Promise<{ readonly commands: number; readonly cwd: string }> {
   const cwd = folderWith();
   let commands = 0;
   for (const { language, lines } of blocksOf(page)) {
@@ -48,7 +48,7 @@ async function follow(page: string): Promise<number> {
       commands += 1;
     }
   }
-  return commands;
+  return { commands, cwd };
 }
 
 async function run(args: readonly string[], cwd: string) {
@@ -58,8 +58,15 @@ async function run(args: readonly string[], cwd: string) {
 
 describe('the documentation', () => {
   test.each(pages)('%s: every command does what it says', { timeout: 120_000 }, async (page) => {
-    const commands = await follow(page);
+    const { commands } = await follow(page);
     expect(commands > 0 || !readFileSync(join(root, page), 'utf8').includes('```console')).toBe(true);
+  });
+
+  test('the trial of taking over has something to take over', async () => {
+    const { cwd } = await follow('docs/how-to/take-over.md');
+    const { stdout } = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
+    const keys = (JSON.parse(stdout) as { resources: { key: string }[] }).resources.map(({ key }) => key);
+    expect(keys).toEqual(expect.arrayContaining(['servers.server-2001', 'networks.backend']));
   });
 
   test.each([...pages, 'README.md', 'CONTRIBUTING.md'])('%s links to what exists', (page) => {

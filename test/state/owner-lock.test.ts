@@ -29,7 +29,7 @@ describe('state/owner-lock', () => {
     const opened = openSqliteState(path, options);
     await expect(opened).rejects.toThrow(StateError);
     await expect(opened).rejects.toThrow(
-      new RegExp(`in use by process ${owner.pid} on .+ since 2023-11-14T22:13:20.000Z\\. Wait until`),
+      new RegExp(`in use by process ${owner.pid} on .+ since 2023-11-14 22:13:20 UTC\\. Wait until`),
     );
   });
 

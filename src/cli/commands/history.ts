@@ -1,7 +1,7 @@
 import { ConfigError } from '../../core/errors.ts';
 import { parseKey } from '../../core/keys.ts';
 import { moment } from '../../core/moment.ts';
-import type { Intent } from '../../core/state.ts';
+import type { Binding, Intent, StateStore } from '../../core/state.ts';
 import { refuseOtherState } from '../../engine/survey.ts';
 import { openStore } from '../compose.ts';
 import type { CommonFlags } from '../config.ts';
@@ -32,7 +32,11 @@ export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
   try {
     if (desired !== undefined) refuseOtherState(desired, await store.info());
     const limit = flags.limit ?? defaultLimit;
-    const intents = await store.intents({ limit, ...(key === undefined ? {} : { key }) });
+    const intents = await Promise.all(
+      (await store.intents({ limit, ...(key === undefined ? {} : { key }) })).map((each) =>
+        withId(each, store),
+      ),
+    );
     if (flags.format === 'json') {
       io.stdout.write(`${JSON.stringify({ format_version: 1, writes: intents.map(intentJson) }, null, 2)}\n`);
     } else {
@@ -46,6 +50,16 @@ export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
   } finally {
     await store.close();
   }
+}
+
+/** Where no answer named what was made, the journal tells what it was bound to once it was seen. @source API §3.5 */
+async function withId(intent: Intent, store: StateStore): Promise<Intent> {
+  const { id, key, verb, outcome, resourceId } = intent;
+  if (verb !== 'create' || outcome !== 'done' || resourceId !== undefined) return intent;
+  const lines = await store.journal({ key, limit: 1_000 });
+  const bound = lines.findLast(({ intentId, event }) => intentId === id && event === 'bound');
+  const { binding } = (bound?.data ?? {}) as unknown as { readonly binding?: Binding };
+  return binding === undefined ? intent : { ...intent, resourceId: binding.id };
 }
 
 /** A write in the names of the public JSON. */
