@@ -60,6 +60,8 @@ export interface ProjectSession {
 export interface OpenProject {
   readonly projectId: number;
   readonly token: TokenPlace | undefined;
+  /** Of the client. */
+  readonly log: DaemonLogger;
   readonly onEvent: (event: ProgressEvent) => void;
   /** Called once, where another process owns the state; opening goes on waiting for it. */
   readonly onWait: (holder: string) => void;

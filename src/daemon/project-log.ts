@@ -8,3 +8,8 @@ export function logOf(project: number, log: DaemonLogger): DaemonLogger {
       log[level]({ project, ...fields }, message);
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
+
+/** With warnings as details for as long as what they are about has been told. */
+export function detailsWhile(isTold: () => boolean, log: DaemonLogger): DaemonLogger {
+  return { ...log, warn: (fields, message) => log[isTold() ? 'debug' : 'warn'](fields, message) };
+}

@@ -16,6 +16,7 @@ import type { Notice } from './notice.ts';
 import { obey, type PendingOrder } from './obey.ts';
 import { countsOf, logPass } from './pass-line.ts';
 import type { DaemonDeps, Mode, ProjectSession, Trigger } from './ports.ts';
+import { detailsWhile } from './project-log.ts';
 import { untilLookIsDue } from './quiet.ts';
 import { Refresh } from './refresh.ts';
 import { restMs } from './rest.ts';
@@ -197,6 +198,7 @@ export class Project {
     const opening = deps.open({
       projectId: this.id,
       token,
+      log: detailsWhile(() => this.#ledger.error !== undefined, deps.log),
       onEvent: (event) => this.#follow(event),
       onWait: (holder) => {
         this.#waitingFor = holder;

@@ -125,6 +125,31 @@ describe('daemon: what its operator is told', () => {
     expect(lines(watching, 'operation started')).toEqual([]);
   });
 
+  test('an outage is told once, as it begins and as it ends', async () => {
+    const api = await emulate();
+    const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--interval', '1m'] });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    const before = daemon.log().length;
+    api.emulator.setFaults([faultRule({ method: 'GET' }, { do: 'refuse' })]);
+    const { passes } = await daemon.until(
+      ({ condition }) => condition === 'unreachable',
+      'it is out of reach',
+    );
+    await daemon.until((project) => project.passes > passes + 2, 'three more passes');
+    const loud = daemon
+      .log()
+      .slice(before)
+      .filter(({ level }) => level !== 'info');
+    expect(loud.at(-1)).toMatchObject({ msg: 'the condition changed', condition: 'unreachable' });
+    expect(loud.filter(({ msg }) => msg === 'the pass failed')).toHaveLength(1);
+
+    api.emulator.setFaults([]);
+    await daemon.until(({ converged }) => converged, 'it is back');
+    expect(lines(daemon, 'the condition changed').at(-1)).toMatchObject({
+      ...{ level: 'info', condition: 'converged', before: 'unreachable' },
+    });
+  });
+
   test('a short webhook secret is taken, and warned of', async () => {
     const api = await emulate();
     const env = { VDCSYNC_WEBHOOK_SECRET: 'a-secret-that-is-long,short', VDCSYNC_HTTP_TOKEN: 'x'.repeat(16) };

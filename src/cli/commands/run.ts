@@ -10,7 +10,6 @@ import { Metrics } from '../../daemon/http/metrics.ts';
 import { startServer } from '../../daemon/http/server.ts';
 import { Notifier } from '../../daemon/notifier.ts';
 import type { DaemonDeps, DaemonLogger, OpenProject, ProjectSession } from '../../daemon/ports.ts';
-import { logOf } from '../../daemon/project-log.ts';
 import { createLogger } from '../../platform/logger.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { systemRandom } from '../../platform/system-random.ts';
@@ -36,7 +35,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     random: systemRandom,
     log,
     environment: io.env,
-    open: (project) => openProject(flags, io, settings, log, project),
+    open: (project) => openProject(flags, io, settings, project),
     carrying: (projectId) => carrying(flagsOf(projectId, flags, io, settings)),
   };
   const metrics = new Metrics(version);
@@ -154,13 +153,12 @@ async function openProject(
   flags: RunFlags,
   io: Io,
   { mode, projects }: DaemonSettings,
-  log: DaemonLogger,
-  { projectId, token, onEvent, onWait }: OpenProject,
+  { projectId, token, log, onEvent, onWait }: OpenProject,
 ): Promise<ProjectSession> {
   const own = ownFlags(projectId, flags, io, projects);
   const session = await openSession(own, io, {
     mode: mode === 'observe' ? 'read' : 'write',
-    ...{ projectId, token, onEvent, logger: logOf(projectId, log) },
+    ...{ projectId, token, onEvent, logger: log },
     ...(mode === 'observe' ? {} : { onWait }),
   });
   const { engine, store, readsAs: reads, clock, counts, profile, tokenMark } = session;
