@@ -202,7 +202,7 @@ export function judgeEnd(stage: Stage, end: End, faulty: boolean): void {
   stage.fail(known ? 'I12' : 'error', `a run ended with ${told}`);
 }
 
-/** Held back because the file says so, or asks for what cannot be: that is no needless block. */
+/** Held back because the file says so, asks for what cannot be, or has to be shown first: that is no needless block. */
 const meant = new Set([
   'prune_disabled',
   'protected',
@@ -216,6 +216,7 @@ const meant = new Set([
   'iso_in_use',
   'server_type_not_supported',
   'dependency_blocked',
+  'not_shown',
 ]);
 
 function describeBlocked(blocked: readonly Blocked[]): string {

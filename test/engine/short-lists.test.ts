@@ -35,6 +35,24 @@ describe('engine: a list that ends early proves nothing', () => {
     expect(bought(played, kind)).toBe(most);
   });
 
+  test.each([
+    0, 1, 2, 3,
+  ])('where the state is lost, and look %i shows an empty project, nothing is bought again', async (nth) => {
+    const played = rig();
+    const spec = `ips:\n  a: {}\nservers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
+    await played.apply(spec);
+    await played.clock.advance(25 * 3_600_000);
+    const fault = faultRule({ path: 'list_ips', nth: nth + 1 }, { do: 'truncate_list', keep: 0 });
+    played.emulator.setFaults([fault]);
+    played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'new' }));
+
+    const report = await played.apply(spec);
+
+    expect([bought(played, 'ip'), bought(played, 'server')]).toEqual([1, 1]);
+    expect(report.blocked.map(({ code }) => code)).toEqual(['unmanaged_resources', 'unmanaged_resources']);
+    expect((await played.apply(spec)).outcome).toBe('blocked');
+  });
+
   test('nor does one of networks that lacks a bound one', async () => {
     const played = rig();
     const networks = (...names: string[]) =>

@@ -81,12 +81,28 @@ export async function rememberStrangers(run: Run, planned: Judged): Promise<void
   const ignored = desired.settings.unmanaged === 'ignore';
   const asks = planned.plan.blocked.some(({ code }) => code === 'image_taken_before');
   const unsure = !isNone(strangers) || strangers.unlisted !== undefined || asks;
-  const settles = strangers.since !== 'new' || ignored || !unsure;
+  const settles = strangers.since !== 'new' || ignored || (!unsure && (await isEmptyStill(run)));
   const leaves = leftBy(run, planned);
   const theirs = ignored || strangers.since === 'unknown' ? strangers : { servers: [], addresses: [] };
   const servers = [...leaves.servers, ...theirs.servers];
   const addresses = [...leaves.addresses, ...theirs.addresses];
   await vouchFor(run, { servers, addresses }, settles);
+}
+
+/**
+ * A list may end early, and where the state is new nothing else tells that: what nobody knows of
+ * has to be missing from a second look as well. What that shows, the last look before a purchase
+ * sees. The two are moments apart: a minute would be one of every first apply. @assumption A8
+ */
+async function isEmptyStill({ deps, halt, cache, world }: Run): Promise<boolean> {
+  const read = deps.reads('operation', halt);
+  const lists = [
+    { was: world.ips, is: await read.ips() },
+    { was: world.servers ?? [], is: (await read.servers?.()) ?? [] },
+  ];
+  const isWhole = lists.every(({ was, is }) => is.every(({ id }) => was.some((each) => each.id === id)));
+  if (!isWhole) cache.forgetLists();
+  return isWhole;
 }
 
 /**
