@@ -16,6 +16,8 @@ describe('commands that a text names', () => {
       'next: vdcsync plan -f new.yaml --emulator --prices p.yaml',
     );
     expect(carrying({})('vdcsync apply')).toBe('vdcsync apply');
+    const url = { state: 'postgres://me:canary@db/x' };
+    expect(carrying(url)('vdcsync apply')).toBe('vdcsync apply --state URL');
   });
 
   test('do so wherever they are told, and in no result that is for a program', () => {
@@ -24,10 +26,12 @@ describe('commands that a text names', () => {
       const io = carryingIo({ stdout, stderr } as unknown as Io, () => call);
       io.stdout.write('vdcsync apply');
       io.stderr.write('vdcsync apply\n');
+      io.stderr.write('2026-01-01T00:00:00.000Z WARN vdcsync apply\n');
       io.stderr.write('{"resolve":"vdcsync apply"}');
       return [stdout, stderr].map((each) => String(each.read()));
     };
-    const logs = 'vdcsync apply --emulator\n{"resolve":"vdcsync apply"}';
+    const logs =
+      'vdcsync apply --emulator\n2026-01-01T00:00:00.000Z WARN vdcsync apply\n{"resolve":"vdcsync apply"}';
     expect(say({ command: 'plan', flags: { emulator: true } })).toEqual(['vdcsync apply --emulator', logs]);
     expect(say({ command: 'plan', flags: { emulator: true, format: 'json' } })).toEqual([
       'vdcsync apply',

@@ -1,7 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { carrying } from '../../src/cli/render/carrying.ts';
 import { planMermaid, planSvg } from '../../src/cli/render/plan-graph.ts';
 import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { markdownLimit, planMarkdown } from '../../src/cli/render/plan-markdown.ts';
@@ -336,17 +335,6 @@ describe('what a plan and a run say of live things', () => {
     ended({ durationMs: 2 });
     ended({ code: 'ip_in_use' });
     expect(written).toHaveLength(2);
-  });
-});
-
-describe('a command that a text names', () => {
-  test('carries the flags of the call, and no URL that may hold a password', () => {
-    expect(carrying({ state: 'a b.db', emulator: true })('→ vdcsync resolve ips.web --absent')).toBe(
-      "→ vdcsync resolve --emulator --state 'a b.db' ips.web --absent",
-    );
-    expect(carrying({ state: 'postgres://me:canary@db/x' })('vdcsync apply')).toBe(
-      'vdcsync apply --state URL',
-    );
   });
 });
 

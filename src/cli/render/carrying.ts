@@ -9,6 +9,9 @@ const commands =
 const programs = new Set(['schema', 'completion', 'export', 'emulator']);
 const programFormats = new Set(['json', 'yaml', 'svg', 'mermaid']);
 
+/** A line of a log, as JSON or with its time. */
+const isLog = /^(?:\{|\d{4}-\d\d-\d\dT)/;
+
 /** A call, as far as it says which project is meant. */
 export interface Call {
   readonly command: string;
@@ -38,7 +41,8 @@ export function carrying(flags: CommonFlags): (text: string) => string {
  * warning while it is carried out or an error, names commands that mean the same project.
  */
 export function carryingIo(io: Io, call: () => Call): Io {
-  const person = (text: string) => (text.startsWith('{') ? text : carrying(call().flags)(text));
+  // Of a daemon with several projects each line of the log is about one of them, and has what means that one.
+  const person = (text: string) => (isLog.test(text) ? text : carrying(call().flags)(text));
   const result = (text: string) => {
     const { command, flags } = call();
     return programs.has(command) || programFormats.has(flags.format ?? '') ? text : person(text);
