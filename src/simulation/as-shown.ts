@@ -39,7 +39,7 @@ export function checkAsShown(stage: Stage, controller: Controller, shown: Plan, 
   const { done } = controller;
   stage.coverage.count('runs compared with their dry run');
   const ids = new Set(shown.operations.map(({ id }) => id));
-  const lifted = new Set(shown.blocked.filter(({ code }) => liftable.has(code)).map(idOf));
+  const lifted = new Set(shown.blocked.filter(({ code }) => liftable.has(code)).flatMap(halvesOf));
   // A backup that is taken says which one goes for it.
   const rotated = new Set(
     shown.operations.flatMap(({ key, changes }) =>
@@ -50,7 +50,11 @@ export function checkAsShown(stage: Stage, controller: Controller, shown: Plan, 
   const more = [...done].filter((id) => !ids.has(id) && !lifted.has(id) && !rotated.has(id) && !found(id));
   if (more.length > 0) stage.fail('I14', `no dry run showed ${more.join(', ')}`);
   const told = new Set([...report.plan.operations, ...report.blocked, ...report.results].map(idOf));
-  const less = [...ids].filter((id) => !done.has(id) && !told.has(id));
+  // What keeps the first half of a replacement keeps the second.
+  const held = new Set(report.blocked.map(idOf));
+  const less = shown.operations
+    .filter(({ id, replacement }) => !done.has(id) && !told.has(id) && !held.has(replacement as OperationId))
+    .map(({ id }) => id);
   if (less.length > 0)
     stage.fail('I14', `shown by the dry run, and neither done nor told: ${less.join(', ')}`);
 }
@@ -61,11 +65,17 @@ function foundAgain({ endings }: Controller, shown: ReadonlySet<OperationId>): (
     (endings.get(`${server} create`)?.facts as { readonly replay?: boolean } | undefined)?.replay === true;
   return (id) => {
     const key = id.slice('adopt:'.length) as ResourceKey;
-    const { parent } = takeApart(key);
-    if (id !== operationId('adopt', key) || parent === undefined) return false;
+    const parent = id === operationId('adopt', key) ? takeApart(key).parent : undefined;
+    if (parent === undefined) return false;
     const own = shown.has(operationId('create', key)) || key.endsWith('.public_ipv4');
     return own && shown.has(operationId('create', parent)) && isOld(parent);
   };
+}
+
+/** A replacement that is blocked is told as one. */
+function halvesOf({ verb, key }: Pick<Operation, 'verb' | 'key'>): OperationId[] {
+  const halves = verb === 'update' ? [operationId('delete', key), operationId('create', key)] : [];
+  return [operationId(verb, key), ...halves];
 }
 
 function idOf({ verb, key }: Pick<Operation, 'verb' | 'key'>): OperationId {

@@ -182,6 +182,20 @@ describe("engine: a person's word and what is under way", () => {
     expect(await ids(played)).toEqual({ 'servers.b': '2001', 'servers.web': '2002' });
   });
 
+  test('what a failed creation left in doubt can be adopted for another key', async () => {
+    const played = rig({ emulator: { readings: { failedTaskLeaves: 'everything' } } });
+    played.emulator.mutate({ do: 'fail_next_task' });
+    const bare = `${head}servers:\n  web: {${size}}\n`;
+    expect((await played.apply(bare)).blocked).toMatchObject([{ key: 'servers.web', code: 'tainted' }]);
+    const both = `${bare}  b: {${size}}\n`;
+
+    await played.clock.run(played.engine.adopt(load(both), 'servers.b' as ResourceKey, '2001'));
+
+    const { blocked, outcome } = await played.apply(both);
+    expect({ blocked, outcome }).toEqual({ blocked: [], outcome: 'converged' });
+    expect(await ids(played)).toEqual({ 'servers.b': '2001', 'servers.web': '2002' });
+  });
+
   test('`adopt` of what is bound already takes no edit as applied', async () => {
     const played = rig();
     await played.apply(web);

@@ -50,6 +50,17 @@ describe('engine: a key that was used before this state knew it', () => {
     expect((await played.apply(server(2))).outcome).toBe('converged');
   });
 
+  test('refused with a 409 of unknown code: not bought again when the entry is edited', async () => {
+    const { apply, bills } = await bought({ reusedKeyStatus: 409, reusedKeyCode: 'conflicting_request' });
+    await apply(server(2));
+
+    const [edited] = (await apply(server(4))).blocked;
+
+    expect(edited?.code).toBe('outcome_unknown');
+    expect(edited?.resolve).toContain('vdcsync resolve servers.web --adopt');
+    expect(bills()).toBe(1);
+  });
+
   test('refused with a 409 that never ends: a person can have it made under another key', async () => {
     const { apply, emulator, restart, clock, other } = await bought({
       reusedKeyStatus: 409,

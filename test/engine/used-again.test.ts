@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { type Rig, rig } from '../support/rig.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { memoryState } from '../../src/state/memory.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const web = `settings: {exclusive: true}\nservers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
@@ -33,6 +35,20 @@ describe('engine: an id that is given out again', () => {
     expect(report.outcome).toBe('converged');
     const [own] = (await played.store.bindings()).filter(({ key }) => key === 'ips.fix');
     expect(own?.id).toBe('5001');
+  });
+
+  test('a deletion that is answered by old answers alone goes on to a key that none knows', async () => {
+    const played = rig({ emulator: { readings: { reuseIds: true } } });
+    const none = 'settings: {prune: true}\n';
+    const iso = `${none}isos:\n  rescue: {url: "https://mirror.example.com/rescue.iso"}\n`;
+    for (const spec of [iso, none, iso, none, iso, none, iso, none, iso]) await played.apply(spec);
+    const engine = played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'other' }));
+    await played.clock.run(engine.adopt(load(iso), 'isos.rescue' as ResourceKey, 'uiso-1'));
+
+    const report = await played.apply(none);
+
+    expect(report.outcome).toBe('converged');
+    expect(played.emulator.world.projects[0]?.isos).toEqual([]);
   });
 
   test('a released address is gone, though another has its id at once', async () => {

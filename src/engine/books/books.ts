@@ -3,7 +3,8 @@ import type { Plan } from '../../core/plan.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import { isOvertaken, type Release } from '../../plan/build.ts';
 import { isSelected } from '../../plan/selection.ts';
-import { block, close } from '../intents/endings.ts';
+import { block, close, mayHaveBought } from '../intents/endings.ts';
+import { doubtedKey } from '../intents/outcome.ts';
 import { letGo, released } from '../intents/release.ts';
 import { planFor } from '../look.ts';
 import type { Run } from '../run.ts';
@@ -49,9 +50,10 @@ async function closeWaiting(run: Run, intent: Intent): Promise<void> {
 }
 
 /** Sent again under its key a purchase would be found, even where no list shows it. @assumption A8 */
-function doubtOf(run: Run, { why, ambiguous, verb, kind }: Intent): string | undefined {
-  if (why === 'unreadable') return 'it was accepted once';
-  const mayBeThere = ambiguous && verb === 'create' && run.kindOf(kind).billed !== false;
+function doubtOf(run: Run, intent: Intent): string | undefined {
+  if (intent.why === 'unreadable') return 'it was accepted once';
+  if (mayHaveBought(run, intent)) return `${intent.detail}; ${doubtedKey}`;
+  const mayBeThere = intent.ambiguous && intent.verb === 'create' && run.kindOf(intent.kind).billed !== false;
   return mayBeThere ? 'its answer was lost, and a list that ends early would not show it' : undefined;
 }
 

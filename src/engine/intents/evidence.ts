@@ -33,8 +33,8 @@ const mostSends = 10;
 /** Attempts of an operation that ended in server errors, or in a failed task. */
 const mostServerErrors = 3;
 const mostFailedTasks = 1;
-/** Creations in a row whose answer is an old one and that no read shows. */
-const mostReplayed = 3;
+/** Writes in a row whose answer is an old one and that no read shows; a deletion buys nothing. */
+const mostReplayed = { create: 3, delete: 10 };
 
 type Found = Extract<Evidence, { verdict: 'done' }>;
 
@@ -187,11 +187,8 @@ export async function finish(run: Run, intent: Intent): Promise<Progress> {
 async function notThere(run: Run, intent: Intent): Promise<Progress> {
   if (isReplay(intent)) {
     const before = await unbrokenRow(run, intent, (each) => each.outcome === 'absent' && isReplay(each));
-    if (before.length + 1 >= mostReplayed) {
-      const ids = [intent, ...before].flatMap(({ resourceId }) => resourceId ?? []);
-      const reason = `${ids.join(', ')} were answered as made, one after the other, and no read shows them: they may be there, billed`;
-      return block(run, intent, 'not_there', reason);
-    }
+    if (before.length + 1 >= mostReplayed[intent.verb === 'delete' ? 'delete' : 'create'])
+      return block(run, intent, 'not_there', replayedOnly(intent, before));
     const gone: StateChange = { type: 'next_incarnation', key: intent.key };
     const detail = 'its key was used before this state knew it, and what it did then is gone';
     return close(run, intent, 'absent', detail, { changes: [gone], retryAfterMs: 0 });
@@ -200,6 +197,13 @@ async function notThere(run: Run, intent: Intent): Promise<Progress> {
   if (run.kindOf(intent.kind).freshKeys)
     return closeAndRetry(run, intent, 'absent', 'not_there', reason, mostServerErrors);
   return block(run, intent, 'not_there', reason);
+}
+
+function replayedOnly(intent: Intent, before: readonly Intent[]): string {
+  if (intent.verb === 'delete')
+    return `its deletion was answered as done ${before.length + 1} times, each by an old answer, and reads show it`;
+  const ids = [intent, ...before].flatMap(({ resourceId }) => resourceId ?? []);
+  return `${ids.join(', ')} were answered as made, one after the other, and no read shows them: they may be there, billed`;
 }
 
 /** The answer to a send that this state never knew. */

@@ -6,7 +6,17 @@ import type { Intent } from '../../core/state.ts';
 import { draftOne, operationsOf } from '../../plan/draft.ts';
 import { waysOut } from '../../plan/open-writes.ts';
 import type { Run } from '../run.ts';
-import { again, block, close, goOn, minutes, type Progress, packageOf, warn } from './endings.ts';
+import {
+  again,
+  block,
+  close,
+  goOn,
+  mayHaveBought,
+  minutes,
+  type Progress,
+  packageOf,
+  warn,
+} from './endings.ts';
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
 import { givenOnTo, giveOn } from './given-on.ts';
 import { backoff, type Disposition, disposition, doubtedKey } from './outcome.ts';
@@ -163,7 +173,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
 
 /** Its key cannot be used again; another one can, where nothing may have come of this one. */
 function newKey(run: Run, intent: Intent, code: string, reason: string): Promise<Progress> {
-  if (intent.ambiguous) return block(run, intent, code, reason);
+  if (intent.ambiguous || mayHaveBought(run, intent)) return block(run, intent, code, reason);
   return close(run, intent, 'refused', `${reason}; ${intent.detail ?? ''}`, { retryAfterMs: 0 });
 }
 
@@ -190,7 +200,13 @@ async function record(run: Run, intent: Intent, result: WriteResult, next: Dispo
       const progress = await goOn(
         run,
         intent,
-        { phase, dueAt: now + afterMs, detail: reason, ...requestId },
+        {
+          phase,
+          dueAt: now + afterMs,
+          detail: reason,
+          ...(next.doubted === true ? { why: 'conflict' } : {}),
+          ...requestId,
+        },
         afterMs,
       );
       const waitedMs = Math.max(0, now - intent.createdAt);

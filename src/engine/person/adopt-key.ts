@@ -123,7 +123,7 @@ function said(entry: object): string {
 
 /**
  * A resource has one key. Another one that is bound to its id either is the same resource,
- * and keeps it, or was one that is gone and whose id was used again. @assumption A17
+ * and keeps it, or was one that is gone and whose id was used again, or is in doubt. @assumption A17
  */
 export function takenFrom(
   run: Run,
@@ -139,7 +139,9 @@ export function takenFrom(
     );
   const owner = ownerOf(run, binding, rebound);
   if (owner === undefined) return [];
-  if (!isAnother(owner, binding)) throw new ConfigError(`${id} is bound to ${owner.key} already.`);
+  // What a failed write left may be what another one made under an id that was free again.
+  if (owner.tainted === undefined && !isAnother(owner, binding))
+    throw new ConfigError(`${id} is bound to ${owner.key} already.`);
   return released(run, owner.key, `its id ${id} is another resource's now`);
 }
 
