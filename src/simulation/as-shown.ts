@@ -39,7 +39,7 @@ export function checkAsShown(stage: Stage, controller: Controller, shown: Plan, 
   const { done } = controller;
   stage.coverage.count('runs compared with their dry run');
   const ids = new Set(shown.operations.map(({ id }) => id));
-  const lifted = new Set(shown.blocked.filter(({ code }) => liftable.has(code)).flatMap(halvesOf));
+  const lifted = new Set(shown.blocked.filter(({ code }) => liftable.has(code)).map(idOf));
   // A backup that is taken says which one goes for it.
   const rotated = new Set(
     shown.operations.flatMap(({ key, changes }) =>
@@ -70,12 +70,6 @@ function foundAgain({ endings }: Controller, shown: ReadonlySet<OperationId>): (
     const own = shown.has(operationId('create', key)) || key.endsWith('.public_ipv4');
     return own && shown.has(operationId('create', parent)) && isOld(parent);
   };
-}
-
-/** A replacement that is blocked is told as one. */
-function halvesOf({ verb, key }: Pick<Operation, 'verb' | 'key'>): OperationId[] {
-  const halves = verb === 'update' ? [operationId('delete', key), operationId('create', key)] : [];
-  return [operationId(verb, key), ...halves];
 }
 
 function idOf({ verb, key }: Pick<Operation, 'verb' | 'key'>): OperationId {
