@@ -249,6 +249,7 @@ function unmanaged(
   // A state that has seen the project before has no server that shows by nothing but a free address.
   if (strangers.since === 'settled' && kind === 'server' && strangers.servers.length === 0) return undefined;
   const id = matches.get(key);
+  const address = kind === 'ip' ? world.ip(id ?? '')?.address : undefined;
   const what = described(strangers);
   return {
     verb: 'create',
@@ -258,7 +259,7 @@ function unmanaged(
         ? `the local state is new, and the project already has ${what}, which may be what this file describes${unseen(subject, world)}`
         : `${what} came without this state's doing: if another copy of it bought that, this would be bought twice`,
     resolve: [
-      `vdcsync adopt ${key} ${id ?? 'ID'} (if it is this)`,
+      `vdcsync adopt ${key} ${id ?? 'ID'} (if it is ${address ?? 'this'})`,
       `${ignoring(strangers)} (if nothing of it is this file's)`,
       'write `settings: {unmanaged: ignore}`',
     ].join(' | '),

@@ -174,7 +174,7 @@ describe('cli: status and history', () => {
 
   test('status of nothing is no failure', async () => {
     const { code, stdout } = await inProcess(['status'], { cwd: folderWith() });
-    expect(stdout).toContain('nothing is managed yet');
+    expect(stdout).toContain('nothing is managed');
     expect(code).toBe(0);
   });
 

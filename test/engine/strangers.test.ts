@@ -554,6 +554,7 @@ describe('engine: a lost state', () => {
       ['servers.a', `vdcsync adopt servers.a ${server?.id}`],
       ['servers.b', 'vdcsync adopt servers.b ID'],
     ]);
+    expect(blocked[0]?.resolve).toContain(`(if it is ${project(played).ips[0]?.address})`);
     expect(blocked[2]?.reason).toContain('without a public address is not to be seen');
   });
 

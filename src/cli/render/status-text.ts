@@ -45,7 +45,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
       const word = standing === 'unknown' ? `${look} ${at(since)}${age(since, now)}` : look;
       return `  ${key.padEnd(width)}  ${printable(id).padEnd(idWidth)}  ${paint(style, word)}${protect ? paint('dim', ', protected') : ''}`;
     }),
-    ...(resources.length === 0 ? ['  nothing is managed yet'] : []),
+    ...(resources.length === 0 ? ['  nothing is managed'] : []),
     '',
     ...section(
       paint('bold', 'In flight'),
