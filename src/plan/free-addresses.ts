@@ -17,18 +17,18 @@ export function freeBeside(
     return verb === 'create' && subject !== undefined && buysAddress(subject) ? [subject] : [];
   });
   const isOpen = underWay(openIntents);
-  const left = world
+  const free = world
     .freeIps()
     .filter((ip) => !isIgnored(ip, vouched) && !isOpen('ip', String(ip.id)))
     .filter((ip) => world.isNobodys(ip) || idleEntry(ip, world) !== undefined);
-  // `{reuse: true}` takes whichever is free.
-  const anyWillDo = world.freeIps().every((ip) => left.includes(ip) && world.isNobodys(ip));
+  const left = [...free];
   const told = buyers.flatMap((buyer) => {
-    const at = left.findIndex((ip) => instead(buyer, ip, world, anyWillDo) !== undefined);
+    const at = left.findIndex((ip) => instead(buyer, ip, world, free) !== undefined);
     const [ip] = at < 0 ? [] : left.splice(at, 1);
     if (ip === undefined) return [];
-    const way = instead(buyer, ip, world, anyWillDo);
-    return [`${ip.address} is free and billed, and ${buyer.key} buys another: ${way}`];
+    const theirs = world.isNobodys(ip) ? `, or vdcsync ignore ${ip.address} if it is somebody else's` : '';
+    const way = instead(buyer, ip, world, free);
+    return [`${ip.address} is free and billed, and ${buyer.key} buys another: ${way}${theirs}`];
   });
   if (told.length === 0) return [];
   return [{ code: 'address_free', key: null, message: told.join('; ') }];
@@ -38,15 +38,15 @@ function buysAddress({ kind, parent, desired }: Subject): boolean {
   return kind === 'server' ? 'new' in wanted(desired?.value) : kind === 'ip' && parent === undefined;
 }
 
-function instead(buyer: Subject, ip: Ip, world: World, anyWillDo: boolean): string | undefined {
+/** `{ip: NAME}` can be had where it is the only free one, and `{reuse: true}` takes whichever is free. @assumption A49 */
+function instead(buyer: Subject, ip: Ip, world: World, free: readonly Ip[]): string | undefined {
   const entry = idleEntry(ip, world);
-  if (buyer.kind === 'ip') {
-    const theirs = `, or vdcsync ignore ${ip.address} if it is somebody else's`;
-    return entry === undefined ? `vdcsync adopt ${buyer.key} ${ip.id} takes it instead${theirs}` : undefined;
-  }
-  if (entry === undefined && !anyWillDo) return undefined;
-  const address = entry === undefined ? '{reuse: true}' : `{ip: ${entry}}`;
-  return `write \`public_ipv4: ${address}\` in ${buyer.key} to have it instead`;
+  if (buyer.kind === 'ip')
+    return entry === undefined ? `vdcsync adopt ${buyer.key} ${ip.id} takes it instead` : undefined;
+  const isNameable = world.freeIps().length === 1 || world.profile.operations.named_address !== undefined;
+  const byName = entry !== undefined && isNameable;
+  if (!byName && free.length < world.freeIps().length) return undefined;
+  return `write \`public_ipv4: ${byName ? `{ip: ${entry}}` : '{reuse: true}'}\` in ${buyer.key} to have it instead`;
 }
 
 /** The name under `ips` of an address that no server of the file asks for. */

@@ -49,6 +49,17 @@ describe('engine: an address that is free while another is bought', () => {
     ]);
     expect(await told(played, one + web('{ip: one}'))).toEqual([]);
     expect(await told(played, `${one}  two: {}\n`)).toEqual([]);
+
+    const two = `${one}  two: {}\n`;
+    await played.apply(two);
+    expect(await told(played, two + web('{new: true}')), 'none of several can be named').toEqual([
+      expect.stringContaining('write `public_ipv4: {reuse: true}` in servers.web'),
+    ]);
+    const asked = web('{new: true}').replace(
+      'servers:\n',
+      `servers:\n  b: {${size}, public_ipv4: {ip: two}}\n`,
+    );
+    expect(await told(played, two + asked), 'another server waits for one of them').toEqual([]);
   });
 
   test('and not where it is known to be somebody else’s', async () => {
