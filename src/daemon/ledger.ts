@@ -46,8 +46,10 @@ export class Ledger {
   conditionSince: number | undefined;
   readonly #options: LedgerOptions;
   readonly #news: PlanNews;
-  /** Of the spec that the project was last seen to equal. */
-  #convergedDigest: string | undefined;
+  /** Of the spec that the project was last seen to equal, but for what waits. */
+  #settledDigest: string | undefined;
+  /** What was blocked then: to be done at last, it is no drift. */
+  #waiting: ReadonlySet<string> = new Set();
   /** What was told to differ and is left so. */
   #drift = '';
   /** Keys that wait for a graphics card. */
@@ -82,7 +84,7 @@ export class Ledger {
     this.plan = { ...this.plan, operations };
   }
 
-  /** Differences although the file is the one that was converged on: the world has moved. */
+  /** Differences although nothing was left to do for this very file: the world has moved. */
   #planned(made: Plan, digest: string | undefined, at: number): void {
     const plan = this.#completed(made);
     this.plan = plan;
@@ -92,12 +94,14 @@ export class Ledger {
       this.condition = 'converging';
       this.conditionSince = at;
     }
-    if (digest === undefined || digest !== this.#convergedDigest) return;
-    this.#convergedDigest = undefined;
+    if (digest === undefined || digest !== this.#settledDigest) return;
+    this.#settledDigest = undefined;
     const { project, log, onNotice } = this.#options;
-    const moved = plan.operations.map(({ verb, key, changes }) =>
-      [`${verb} ${key}`, ...changes.map(({ path }) => path)].join(' '),
-    );
+    // A backup is due by its age, and no sign of anybody's hand.
+    const moved = plan.operations
+      .filter(({ key, kind }) => kind !== 'backup' && !this.#waiting.has(key))
+      .map(({ verb, key, changes }) => [`${verb} ${key}`, ...changes.map(({ path }) => path)].join(' '));
+    if (moved.length === 0) return;
     log.warn({ drift: moved }, 'drift found');
     const detail = moved.join('\n');
     onNotice({ project, event: 'drift', detail });
@@ -132,7 +136,10 @@ export class Ledger {
     if (pass.outcome !== 'stopped' && pass.outcome !== 'error' && plan !== undefined) {
       const differs = plan.operations.length + plan.blocked.length > 0 || plan.warnings.some(isLeft);
       this.differsSince = differs ? (this.differsSince ?? pass.endedAt) : undefined;
-      if (!differs) this.#convergedDigest = digest;
+      if (plan.operations.length === 0) {
+        this.#settledDigest = digest;
+        this.#waiting = new Set(plan.blocked.map(({ key }) => key));
+      }
     }
     // A pass that was cut short says nothing yet.
     if (pass.outcome !== 'stopped') this.judge(holds, pass.endedAt);
@@ -143,8 +150,8 @@ export class Ledger {
     return {
       ...{ condition, conditionSince, passes, failures, blocked: plan?.blocked.length ?? 0 },
       ...{ outcome: lastPass?.outcome ?? 'stopped', endedAt: lastPass?.endedAt ?? 0 },
-      ...{ convergedDigest: this.#convergedDigest ?? null, differsSince: differsSince ?? null },
-      scarce: [...this.#scarce],
+      ...{ settledDigest: this.#settledDigest ?? null, differsSince: differsSince ?? null },
+      ...{ scarce: [...this.#scarce], waiting: [...this.#waiting] },
     };
   }
 
@@ -155,7 +162,8 @@ export class Ledger {
     this.passes = memory.passes;
     this.failures = memory.failures;
     this.differsSince = memory.differsSince ?? undefined;
-    this.#convergedDigest = memory.convergedDigest ?? undefined;
+    this.#settledDigest = memory.settledDigest ?? undefined;
+    this.#waiting = new Set(memory.waiting);
     this.#scarce.clear();
     for (const key of memory.scarce) this.#scarce.add(key as ResourceKey);
   }

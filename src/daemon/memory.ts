@@ -24,7 +24,8 @@ const ledger = z.object({
   outcome: z.string(),
   endedAt: z.number(),
   blocked: z.number(),
-  convergedDigest: z.string().nullable(),
+  settledDigest: z.string().nullable(),
+  waiting: z.array(z.string()),
   differsSince: z.number().nullable(),
   scarce: z.array(z.string()),
 });

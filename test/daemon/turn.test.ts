@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Operation, Plan } from '../../src/core/plan.ts';
@@ -101,6 +102,27 @@ describe('daemon: turns at a shared project', () => {
     expect(b.sent.map((body) => JSON.parse(body))).toMatchObject([
       { event: 'drift', detail: 'create networks.backend cidr' },
     ]);
+  });
+
+  test('drift is told while something else waits for a person, but not what waited, nor a backup that is due', async () => {
+    const { ledger, sent } = replica('a');
+    const found = async (...keys: readonly string[]) => {
+      const operations = keys.map((each) => ({
+        ...{ key: each, verb: 'update', changes: [] },
+        kind: each.endsWith('.backup') ? 'backup' : 'firewall',
+      }));
+      const plan = { ...blocked, operations } as unknown as Plan;
+      ledger.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:1');
+      await pause(0);
+      return sent.flatMap((body) => {
+        const { event, detail } = JSON.parse(body) as { event: string; detail: string };
+        return event === 'drift' ? [detail] : [];
+      });
+    };
+    passed(ledger, blocked, 'sha256:1');
+    expect(await found(key, 'servers.a.backup')).toEqual([]);
+    passed(ledger, blocked, 'sha256:1');
+    expect(await found('servers.a.firewall', key)).toEqual(['update servers.a.firewall']);
   });
 
   test('a note of another release is as good as none', async () => {
