@@ -95,6 +95,8 @@ describe('cli: apply', () => {
     expect(stdout).toContain('Plan: 3 to delete.');
     const status = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
     expect(JSON.parse(status.stdout)).toMatchObject({ resources: [], billed: [], idle: [] });
+    const history = await inProcess(['history', '--key', 'networks.backend'], { cwd });
+    expect(history.stdout.match(/\bid 32\b/g), 'made and deleted').toHaveLength(2);
   });
 
   test('a resource that is there already can be adopted instead of made', async () => {

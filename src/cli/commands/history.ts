@@ -52,10 +52,15 @@ export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
   }
 }
 
-/** Where no answer named what was made, the journal tells what it was bound to once it was seen. @source API §3.5 */
+/**
+ * Where no answer named what was made, the journal tells what it was bound to once it was seen; what was
+ * deleted stands in the request. @source API §3.5
+ */
 async function withId(intent: Intent, store: StateStore): Promise<Intent> {
-  const { id, key, verb, outcome, resourceId } = intent;
-  if (verb !== 'create' || outcome !== 'done' || resourceId !== undefined) return intent;
+  const { id, key, verb, outcome, resourceId, request } = intent;
+  if (resourceId !== undefined) return intent;
+  if (verb === 'delete') return { ...intent, resourceId: String(request.path.id) };
+  if (verb !== 'create' || outcome !== 'done') return intent;
   const lines = await store.journal({ key, limit: 1_000 });
   const bound = lines.findLast(({ intentId, event }) => intentId === id && event === 'bound');
   const { binding } = (bound?.data ?? {}) as unknown as { readonly binding?: Binding };
