@@ -168,6 +168,8 @@ export interface StateInfo {
  */
 export interface StateStore {
   info(): Promise<StateInfo>;
+  /** Whether this process is still its owner, as far as it has heard; left out where that ends with the process alone. */
+  isOwned?(): boolean;
   /** Ties the state to a project; rejects if it is tied to another. */
   claimProject(projectId: number): Promise<void>;
 

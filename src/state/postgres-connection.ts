@@ -97,6 +97,11 @@ export class PostgresConnection {
     }
   }
 
+  /** Whether nothing has been heard of its end, and the lock's with it. */
+  isOpen(): boolean {
+    return this.broken === undefined;
+  }
+
   /** Waits for what was asked for before. */
   async close(): Promise<void> {
     if (this.ended) return;

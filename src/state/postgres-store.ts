@@ -61,6 +61,10 @@ export class PostgresStore implements StateStore {
     this.deps = deps;
   }
 
+  isOwned(): boolean {
+    return !this.closed && this.deps.connection.isOpen();
+  }
+
   async info(): Promise<StateInfo> {
     return this.reading(() => this.head());
   }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { StateError } from '../../src/core/errors.ts';
 import type { StateStore } from '../../src/core/state.ts';
+import { TransportError } from '../../src/core/transport.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
@@ -20,6 +21,30 @@ function sleeper(pause: (played: Rig) => Promise<void>): Rig {
   return played;
 }
 
+/** A state as whoever has lost its lock sees it: once `isLost`, not a change is recorded. */
+function owned(inner: StateStore, isLost: () => boolean): StateStore {
+  const changes = [
+    'claimProject',
+    'change',
+    'beginIntent',
+    'updateIntent',
+    'closeIntent',
+    'recordUse',
+    'putNote',
+  ];
+  return new Proxy(inner, {
+    get(target, name) {
+      if (name === 'isOwned') return () => !isLost();
+      const member = target[name as keyof StateStore] as (...given: unknown[]) => Promise<unknown>;
+      if (!changes.includes(String(name))) return member.bind(target);
+      return async (...given: unknown[]) => {
+        if (isLost()) throw new StateError('the lock is gone');
+        return member.apply(target, given);
+      };
+    },
+  });
+}
+
 describe('engine: a machine that stands still right before it sends', () => {
   test('looks again, and sends nothing that was decided before', async () => {
     const played = sleeper(async ({ clock, emulator }) => {
@@ -31,6 +56,29 @@ describe('engine: a machine that stands still right before it sends', () => {
 
     expect(played.writes()).toEqual([]);
     expect(report.blocked.map(({ code }) => code)).toContain('name_exists');
+  });
+
+  test("sends nothing once it has heard that its state is somebody else's", async () => {
+    let lost = false;
+    const store = owned(memoryState({ createdAt: 1, lineage: 'test' }), () => lost);
+    const asked: (boolean | undefined)[] = [];
+    const played = rig({
+      store,
+      wrap: (inner) => ({
+        close: () => inner.close(),
+        async send(request, options) {
+          if (request.method === 'GET') return inner.send(request, options);
+          // As long as the write waits for a connection.
+          lost = true;
+          asked.push(options.mayGo?.());
+          throw new TransportError('not asked for any more', 'none', 'TOO_OLD');
+        },
+      }),
+    });
+
+    await expect(played.apply(wanted)).rejects.toThrow(StateError);
+
+    expect(asked).toEqual([false]);
   });
 
   test('whichever of its clocks went on', async () => {
@@ -49,29 +97,6 @@ describe('engine: a machine that stands still right before it sends', () => {
     expect(intent?.sends).toBe(2);
   });
 });
-
-/** A state as whoever has lost its lock sees it: once `isLost`, not a change is recorded. */
-function owned(inner: StateStore, isLost: () => boolean): StateStore {
-  const changes = [
-    'claimProject',
-    'change',
-    'beginIntent',
-    'updateIntent',
-    'closeIntent',
-    'recordUse',
-    'putNote',
-  ];
-  return new Proxy(inner, {
-    get(target, name) {
-      const member = target[name as keyof StateStore] as (...given: unknown[]) => Promise<unknown>;
-      if (!changes.includes(String(name))) return member.bind(target);
-      return async (...given: unknown[]) => {
-        if (isLost()) throw new StateError('the lock is gone');
-        return member.apply(target, given);
-      };
-    },
-  });
-}
 
 describe('engine: an owner that stands still with a write in hand, while another takes its state over', () => {
   const web = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';

@@ -52,7 +52,7 @@ export function mortal(): Mortal {
       new Proxy(inner, {
         get(target, name) {
           const member = target[name as keyof StateStore] as (...given: unknown[]) => Promise<unknown>;
-          if (!changes.has(String(name))) return member.bind(target);
+          if (!changes.has(String(name))) return member?.bind(target);
           return (...given: unknown[]) => live(() => member.apply(target, given));
         },
       }),

@@ -96,11 +96,11 @@ export async function send(
   const chosen = [intent.request.name, intent.idempotencyKey, packageOf(intent)];
   run.tell(intent.key, intent.verb, 'sent', chosen.filter((each) => each !== '').join(' '));
   run.stopwatch.mark(intent.id, 'sent');
-  const result = await deps.writes.send(intent.request, intent.idempotencyKey, token, () =>
-    holds(sendHoldsMs),
-  );
+  // Up to its first byte it may wait long for a connection.
+  const mayGo = () => holds(sendHoldsMs) && deps.store.isOwned?.() !== false;
+  const result = await deps.writes.send(intent.request, intent.idempotencyKey, token, mayGo);
   run.cache.forget(intent.request);
-  if (result.type === 'unsent' && !holds(sendHoldsMs)) {
+  if (result.type === 'unsent' && !mayGo()) {
     const phase = intent.ambiguous ? 'unknown' : 'waiting';
     return goOn(run, intent, { phase, dueAt: deps.clock.now(), detail: result.reason });
   }
