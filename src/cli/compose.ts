@@ -19,8 +19,15 @@ import { systemRandom } from '../platform/system-random.ts';
 import { kinds } from '../reconcilers/registry.ts';
 import { openState } from '../state/open.ts';
 import type { Holder } from '../state/owner-lock.ts';
-import { baseUrlOf, type CommonFlags, logSettings, profileOf, stateLocation, tokenSource } from './config.ts';
 import { span } from './render/values.ts';
+import {
+  baseUrlOf,
+  type CommonFlags,
+  logSettings,
+  profileOf,
+  stateLocation,
+  tokenSource,
+} from './settings/config.ts';
 import type { Io } from './terminal.ts';
 import { version } from './version.ts';
 

@@ -1,16 +1,16 @@
 import type { TokenPlace } from '../core/desired.ts';
 import type { Diagnostic } from '../core/errors.ts';
 import type { ProgressEvent } from '../core/progress.ts';
-import type { Offer, PassRecord } from './facts.ts';
 import type { Fleet } from './fleet/fleet.ts';
-import type { Taken } from './intake.ts';
-import type { Notice } from './notice.ts';
+import type { Notice } from './notices/notice.ts';
+import { logOf } from './notices/project-log.ts';
 import type { DaemonDeps, Mode, Trigger } from './ports.ts';
-import { Project } from './project.ts';
-import { logOf } from './project-log.ts';
+import type { Offer, PassRecord } from './project/facts.ts';
+import { Project } from './project/project.ts';
+import type { Taken } from './sources/intake.ts';
 import type { SpecSource } from './sources/source.ts';
-import { SpecDesk } from './spec-desk.ts';
-import { SpecProblem } from './spec-problem.ts';
+import { SpecDesk } from './sources/spec-desk.ts';
+import { SpecProblem } from './sources/spec-problem.ts';
 
 /** How long the exchange in flight may take to end after the daemon was told to, in real ms. */
 const graceMs = 8_000;

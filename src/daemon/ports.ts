@@ -6,7 +6,7 @@ import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { Random } from '../core/random.ts';
 import type { StateStore } from '../core/state.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Answer, Order } from './control.ts';
+import type { Answer, Order } from './orders/control.ts';
 
 /**
  * What the daemon's words mean.

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { profileSchema } from '../../src/cli/profile.ts';
 import { codes } from '../../src/cli/reference/codes.ts';
+import { profileSchema } from '../../src/cli/settings/profile.ts';
 import { undocumentedOperations } from '../../src/core/profile.ts';
 import { folderWith, inProcess } from './run.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { generatedFiles } from '../../src/cli/json-schemas.ts';
+import { generatedFiles } from '../../src/cli/reference/json-schemas.ts';
 import { manPage } from '../../src/cli/reference/man.ts';
 import { cliPage } from '../../src/cli/reference/pages.ts';
 

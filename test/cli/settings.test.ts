@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { loadProfile } from '../../src/cli/profile.ts';
+import { loadProfile } from '../../src/cli/settings/profile.ts';
 import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
 import { contentsOf, folderWith, inProcess, oneNetwork } from './run.ts';
 

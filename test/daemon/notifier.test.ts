@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { HttpRequest } from '../../src/core/transport.ts';
 import { TransportError } from '../../src/core/transport.ts';
-import type { Notice } from '../../src/daemon/notice.ts';
-import { Notifier } from '../../src/daemon/notifier.ts';
+import type { Notice } from '../../src/daemon/notices/notice.ts';
+import { Notifier } from '../../src/daemon/notices/notifier.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

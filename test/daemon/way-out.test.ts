@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
-import { conditionOf } from '../../src/daemon/condition.ts';
 import { wayOut } from '../../src/daemon/http/way-out.ts';
-import { told } from '../../src/daemon/notice.ts';
+import { told } from '../../src/daemon/notices/notice.ts';
+import { conditionOf } from '../../src/daemon/project/condition.ts';
 
 const blocked = [
   {

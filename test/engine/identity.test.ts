@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../src/cli/profile.ts';
+import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { loadProfile as emulatorProfile } from '../../src/emulator/profile.ts';
 import { memoryState } from '../../src/state/memory.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../src/cli/profile.ts';
+import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { OperationTemplate } from '../../src/core/profile.ts';
 import type { HttpRequest, HttpResponse, Transport } from '../../src/core/transport.ts';
 import { faultRule } from '../../src/emulator/faults.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../src/cli/profile.ts';
+import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import type { Ip } from '../../src/core/resources.ts';

@@ -1,12 +1,12 @@
 import { ConfigError, StateError } from '../../core/errors.ts';
 import { openSession, type Session } from '../compose.ts';
-import type { CommonFlags } from '../config.ts';
 import { type Diagnosis, type Finding, finding } from '../doctor/findings.ts';
 import { checkProfile, checkSpec, checkState, type StateFacts } from '../doctor/local.ts';
 import { probeOperations } from '../doctor/probes.ts';
 import { checkBudgets, checkClock, checkFence, checkLevel, checkReach } from '../doctor/remote.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { counted } from '../render/values.ts';
+import type { CommonFlags } from '../settings/config.ts';
 import { type Io, paintFor, printable, type Style } from '../terminal.ts';
 
 export interface DoctorFlags extends CommonFlags {

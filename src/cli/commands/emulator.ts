@@ -5,8 +5,8 @@ import { loadFaults } from '../../emulator/faults-file.ts';
 import { type RunningEmulator, type ServeOptions, startEmulator } from '../../emulator/http-server.ts';
 import { loadProfile } from '../../emulator/profile.ts';
 import { EmulatorInputError } from '../../emulator/readings.ts';
-import { readText } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
+import { readText } from '../settings/config.ts';
 import { untilSignal } from '../signals.ts';
 import { type Io, paintFor } from '../terminal.ts';
 

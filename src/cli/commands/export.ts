@@ -4,7 +4,6 @@ import { ConfigError } from '../../core/errors.ts';
 import { readWorldFile } from '../../emulator/persistence.ts';
 import { refuseOtherProject } from '../../engine/survey.ts';
 import { openSession } from '../compose.ts';
-import { type CommonFlags, stateLocation } from '../config.ts';
 import { worldFile } from '../embedded.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { createNames } from '../export/names.ts';
@@ -12,7 +11,8 @@ import { specOf } from '../export/spec.ts';
 import { readInventory } from '../export/survey.ts';
 import { exportedValue, exportedYaml } from '../export/yaml.ts';
 import { counted } from '../render/values.ts';
-import { readSpec } from '../spec-source.ts';
+import { type CommonFlags, stateLocation } from '../settings/config.ts';
+import { readSpec } from '../settings/spec-source.ts';
 import type { Io } from '../terminal.ts';
 import { writeOut } from './output.ts';
 

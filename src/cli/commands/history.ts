@@ -4,9 +4,9 @@ import { moment } from '../../core/moment.ts';
 import type { Binding, Intent, StateStore } from '../../core/state.ts';
 import { refuseOtherState } from '../../engine/survey.ts';
 import { openStore } from '../compose.ts';
-import type { CommonFlags } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { readSpec } from '../spec-source.ts';
+import type { CommonFlags } from '../settings/config.ts';
+import { readSpec } from '../settings/spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 
 export interface HistoryFlags extends CommonFlags {

@@ -4,9 +4,9 @@ import { ConfigError } from '../../core/errors.ts';
 import type { Project } from '../../core/resources.ts';
 import { loadSpec } from '../../spec/load.ts';
 import { openSession } from '../compose.ts';
-import type { CommonFlags } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { type Ask, interview, type Offer } from '../init/questions.ts';
+import type { CommonFlags } from '../settings/config.ts';
 import { type Io, openDialogue } from '../terminal.ts';
 import { writeOut } from './output.ts';
 

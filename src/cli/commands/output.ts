@@ -2,12 +2,12 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
-import { type CommonFlags, reasonOf } from '../config.ts';
-import type { PlanFormat } from '../plan-formats.ts';
+import type { PlanFormat } from '../plan/formats.ts';
 import { carrying } from '../render/carrying.ts';
 import { planMermaid, planSvg } from '../render/plan-graph.ts';
 import { planMarkdown } from '../render/plan-markdown.ts';
 import { planText } from '../render/plan-text.ts';
+import { type CommonFlags, reasonOf } from '../settings/config.ts';
 import { type Io, type Paint, paintFor, plainPaint } from '../terminal.ts';
 
 interface OutputFlags extends CommonFlags {

@@ -1,12 +1,12 @@
 import type { Plan } from '../../core/plan.ts';
 import { openSession } from '../compose.ts';
-import type { CommonFlags } from '../config.ts';
 import { type ExitCode, exitCodes, Interrupted } from '../exit.ts';
-import type { PlanFormat } from '../plan-formats.ts';
+import type { PlanFormat } from '../plan/formats.ts';
 import { nothingManaged } from '../render/plan-groups.ts';
-import { type SelectionFlags, selectionOf } from '../selection.ts';
+import type { CommonFlags } from '../settings/config.ts';
+import { type SelectionFlags, selectionOf } from '../settings/selection.ts';
+import { capped, readSpec } from '../settings/spec-source.ts';
 import { untilSignal } from '../signals.ts';
-import { capped, readSpec } from '../spec-source.ts';
 import type { Io } from '../terminal.ts';
 import { putPlan } from './output.ts';
 

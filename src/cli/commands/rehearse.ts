@@ -1,6 +1,5 @@
 import type { Plan } from '../../core/plan.ts';
 import { loadSpec } from '../../spec/load.ts';
-import { type CommonFlags, profileOf } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { type Adapted, adapt } from '../rehearse/adapt.ts';
 import { type CalmRun, calmRun } from '../rehearse/calm-run.ts';
@@ -8,7 +7,8 @@ import { barsSvg, barsText } from '../rehearse/picture.ts';
 import { isDuplicate, runTrial, settledByExclusive, type TrialEnd, trialsFor } from '../rehearse/trials.ts';
 import { blockedLines } from '../render/plan-text.ts';
 import { counted, span } from '../render/values.ts';
-import { readSources } from '../spec-source.ts';
+import { type CommonFlags, profileOf } from '../settings/config.ts';
+import { readSources } from '../settings/spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 import { writeOut } from './output.ts';
 

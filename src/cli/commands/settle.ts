@@ -1,13 +1,13 @@
 import { isIPv4 } from 'node:net';
 import { ConfigError } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
-import { controlPath, giveOrder, type Order } from '../../daemon/control.ts';
-import { carryOut } from '../../daemon/obey.ts';
+import { controlPath, giveOrder, type Order } from '../../daemon/orders/control.ts';
+import { carryOut } from '../../daemon/orders/obey.ts';
 import type { Resolution } from '../../engine/deps.ts';
 import { openSession } from '../compose.ts';
-import { type CommonFlags, stateLocation } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { readSpec } from '../spec-source.ts';
+import { type CommonFlags, stateLocation } from '../settings/config.ts';
+import { readSpec } from '../settings/spec-source.ts';
 import { type Io, printable } from '../terminal.ts';
 
 export interface AdoptFlags extends CommonFlags {

@@ -10,10 +10,10 @@ import { vouchedBy } from '../../engine/books/strangers.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { shownLocation } from '../../state/open.ts';
 import { openSession, openStore } from '../compose.ts';
-import { type CommonFlags, isUrl, stateLocation } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { statusText } from '../render/status-text.ts';
-import { readSpec } from '../spec-source.ts';
+import { type CommonFlags, isUrl, stateLocation } from '../settings/config.ts';
+import { readSpec } from '../settings/spec-source.ts';
 import { type StatusFacts, type StatusView, statusOf } from '../status.ts';
 import { type Io, paintFor } from '../terminal.ts';
 

@@ -3,10 +3,10 @@ import { join, resolve } from 'node:path';
 import { type Desired, isEntry } from '../../core/desired.ts';
 import { ConfigError, type Diagnostic, formatDiagnostic, SpecError } from '../../core/errors.ts';
 import { specNames } from '../../spec/folder.ts';
-import type { CommonFlags } from '../config.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { counted } from '../render/values.ts';
-import { readSpec } from '../spec-source.ts';
+import type { CommonFlags } from '../settings/config.ts';
+import { readSpec } from '../settings/spec-source.ts';
 import { type Io, printable } from '../terminal.ts';
 
 export interface ValidateFlags extends CommonFlags {

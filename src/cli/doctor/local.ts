@@ -8,9 +8,16 @@ import { whyEphemeral } from '../../daemon/ephemeral.ts';
 import { heldSpending } from '../../engine/intents/standing-holds.ts';
 import { shownLocation } from '../../state/open.ts';
 import { openStore } from '../compose.ts';
-import { type CommonFlags, isUrl, profileOf, reasonOf, specFiles, stateLocation } from '../config.ts';
 import { counted } from '../render/values.ts';
-import { readSpec } from '../spec-source.ts';
+import {
+  type CommonFlags,
+  isUrl,
+  profileOf,
+  reasonOf,
+  specFiles,
+  stateLocation,
+} from '../settings/config.ts';
+import { readSpec } from '../settings/spec-source.ts';
 import type { Io } from '../terminal.ts';
 import { type Finding, finding, ok } from './findings.ts';
 

@@ -1,4 +1,4 @@
-import { type CommonFlags, isUrl } from '../config.ts';
+import { type CommonFlags, isUrl } from '../settings/config.ts';
 import type { Io } from '../terminal.ts';
 
 /** Commands that a hint may name, and that mean the same project only with the same flags, with those it names itself. */

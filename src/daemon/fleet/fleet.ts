@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
-import type { Turn } from '../turn.ts';
+import type { Turn } from '../project/turn.ts';
 import type { Board } from './board.ts';
 import type { PassQueue } from './pass-queue.ts';
 

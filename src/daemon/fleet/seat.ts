@@ -1,4 +1,4 @@
-import type { PassMemory } from '../memory.ts';
+import type { PassMemory } from '../project/memory.ts';
 
 /** Where a project of the fleet is worked on, and how its last pass left it. */
 export interface Seat {

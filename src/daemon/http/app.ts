@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
-import { knownCondition } from '../condition.ts';
 import type { Daemon } from '../daemon.ts';
 import { knower } from '../fleet/seat.ts';
 import type { DaemonDeps } from '../ports.ts';
-import { statusOf } from '../status.ts';
+import { knownCondition } from '../project/condition.ts';
 import type { Changes } from './changes.ts';
 import type { Metrics } from './metrics.ts';
 import { type PageInput, renderBody, renderPage } from './page.ts';
 import { isSame } from './secrets.ts';
+import { statusOf } from './status.ts';
 import { webhooks } from './webhooks.ts';
 
 export interface AppOptions {

@@ -1,11 +1,11 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { parseKey } from '../../core/keys.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
-import { conditions } from '../condition.ts';
 import type { Daemon } from '../daemon.ts';
-import type { PassRecord, ProjectFacts } from '../facts.ts';
 import { knower } from '../fleet/seat.ts';
-import { freeAddresses } from '../status.ts';
+import { conditions } from '../project/condition.ts';
+import type { PassRecord, ProjectFacts } from '../project/facts.ts';
+import { freeAddresses } from './status.ts';
 import type { Delivery } from './webhooks.ts';
 
 const prefix = 'vdcsync_';

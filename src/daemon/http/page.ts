@@ -1,15 +1,15 @@
 import { html, raw } from 'hono/html';
 import { takeApart } from '../../core/keys.ts';
 import { isLeft } from '../../core/plan.ts';
-import type { Condition } from '../condition.ts';
-import type { ProjectFacts } from '../facts.ts';
-import type { SourceState } from '../spec-desk.ts';
-import { freeAddresses } from '../status.ts';
-import { keysOf, pictureOf, standingOf } from '../view.ts';
+import type { Condition } from '../project/condition.ts';
+import type { ProjectFacts } from '../project/facts.ts';
+import type { SourceState } from '../sources/spec-desk.ts';
 import { drawPicture } from './picture.ts';
 import { script } from './script.ts';
 import { ago, ahead, span } from './spans.ts';
+import { freeAddresses } from './status.ts';
 import { style } from './style.ts';
+import { keysOf, pictureOf, standingOf } from './view.ts';
 import { marked, wayOut } from './way-out.ts';
 
 export interface PageInput {

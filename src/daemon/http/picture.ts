@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import type { Box, Picture } from '../view.ts';
+import type { Box, Picture } from './view.ts';
 
 const size = { width: 760, box: 200, height: 46, gap: 14, top: 30 } as const;
 const columns = { networks: 0, servers: 280, addresses: 560 } as const;

@@ -1,0 +1,83 @@
+import { hostname } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Board } from '../../daemon/fleet/board.ts';
+import { Fleet } from '../../daemon/fleet/fleet.ts';
+import type { Seat } from '../../daemon/fleet/seat.ts';
+import type { Notifier } from '../../daemon/notices/notifier.ts';
+import type { DaemonLogger } from '../../daemon/ports.ts';
+import { memoryNote, readMemory } from '../../daemon/project/memory.ts';
+import { systemClock } from '../../platform/system-clock.ts';
+import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
+import { openStore } from '../compose.ts';
+import { stateLocation } from '../settings/config.ts';
+import type { Io } from '../terminal.ts';
+import type { DaemonSettings, RunFlags } from './settings.ts';
+
+/** Many projects whose states are in PostgreSQL may be worked on by many processes. */
+export function isShared({ projects, mode }: DaemonSettings, flags: RunFlags, io: Io): boolean {
+  return projects === 'many' && mode === 'correct' && isPostgresUrl(stateLocation(flags, io));
+}
+
+/**
+ * This process as one of a fleet. The replicas find each other by the state they were given.
+ *
+ * @throws StateError where the server cannot be reached or used.
+ */
+export async function openFleet(
+  { intervalMs, timeScale, parallel }: DaemonSettings,
+  flags: RunFlags,
+  io: Io,
+  log: DaemonLogger,
+  told: Notifier,
+): Promise<{ readonly fleet: Fleet; readonly queue: ConstructorParameters<typeof Fleet>[0]['queue'] }> {
+  const location = stateLocation(flags, io);
+  const own = { ...flags, state: ownState(location, 'fleet') };
+  const open = (mode: 'read' | 'write') => openStore(own, io, mode);
+  // Says in words what is wrong with the server, before the queue does in its own.
+  await (await open('read')).close();
+  const board = new Board({ open, seats: () => seatsOf(location), clock: systemClock });
+  // Loaded only here: nobody else needs it.
+  const { openBossQueue } = await import('../../daemon/fleet/boss-queue.ts');
+  const { connectionString, state: name } = parsePostgresUrl(location);
+  const queue = await openBossQueue({ connectionString, name, clock: systemClock, log });
+  const fleet = new Fleet({
+    ...{ board, queue, told, log, clock: systemClock, atOnce: parallel },
+    replica: replicaName(hostname(), process.pid),
+    intervalMs: intervalMs / timeScale,
+  });
+  return { fleet, queue };
+}
+
+/** One state a project. In files: one folder each, in which state, lock and an emulator's world stand beside each other there. */
+export function ownState(location: string, id: number | 'fleet'): string {
+  if (location === ':memory:') return location;
+  if (/^\w+:\/\//.test(location)) {
+    const url = URL.parse(location);
+    if (url === null) return location;
+    url.searchParams.set('state', nameOf(url.searchParams.get('state'), id));
+    return url.href;
+  }
+  return join(dirname(location), String(id), 'state.db');
+}
+
+function nameOf(fleet: string | null, id: number | 'fleet'): string {
+  return fleet === null ? String(id) : `${fleet}-${id}`;
+}
+
+async function seatsOf(location: string): Promise<readonly Seat[]> {
+  const { surveyPostgres } = await import('../../state/postgres-survey.ts');
+  const fleet = URL.parse(location)?.searchParams.get('state') ?? null;
+  const states = await surveyPostgres(location, memoryNote);
+  return states
+    .filter(({ name, projectId }) => name === nameOf(fleet, projectId))
+    .map(({ projectId: project, owner, note }) => ({
+      project,
+      worker: owner && replicaName(owner.host, owner.pid),
+      since: owner?.since,
+      memory: readMemory(note),
+    }));
+}
+
+function replicaName(host: string, pid: number): string {
+  return `${host}:${pid}`;
+}

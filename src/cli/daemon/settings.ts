@@ -1,0 +1,157 @@
+import { statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { parseDuration } from '../../core/duration.ts';
+import { ConfigError } from '../../core/errors.ts';
+import { type Listen, parseListen } from '../../daemon/http/listen.ts';
+import type { Receiver } from '../../daemon/notices/notifier.ts';
+import type { Mode } from '../../daemon/ports.ts';
+import type { GitAccess } from '../../daemon/sources/git-program.ts';
+import { checkGitNames } from '../../daemon/sources/git-source.ts';
+import { parseGitUrl } from '../../daemon/sources/git-url.ts';
+import { SourceError } from '../../daemon/sources/source.ts';
+import { isLoopbackHost } from '../../platform/undici-transport.ts';
+import { baseUrlOf, type CommonFlags, profileOf, specFiles, stateLocation } from '../settings/config.ts';
+import { refuseEphemeral } from '../settings/ephemeral-state.ts';
+import { secretOf } from '../settings/secret.ts';
+import type { Io } from '../terminal.ts';
+
+export interface RunFlags extends CommonFlags {
+  readonly interval?: string;
+  readonly listen?: string;
+  readonly mode?: Mode;
+  readonly gitUrl?: string;
+  readonly gitRef?: string;
+  readonly gitPath?: string;
+  readonly gitInterval?: string;
+  readonly gitAllowInsecure?: boolean;
+  readonly gitAllowRewind?: boolean;
+  readonly parallel?: number;
+}
+
+/** The branch that a spec comes from. */
+export interface GitSettings {
+  readonly access: GitAccess;
+  readonly ref: string;
+  readonly path: string;
+  readonly folder: string;
+  /** Of the API's pace. */
+  readonly intervalMs: number;
+  readonly allowRewind: boolean;
+}
+
+export interface DaemonSettings {
+  readonly intervalMs: number;
+  readonly mode: Mode;
+  readonly listen: Listen | undefined;
+  /** `many`: each file is a project of its own, with a state of its own. */
+  readonly projects: 'one' | 'many';
+  readonly files: readonly { readonly path: string; readonly name: string }[];
+  readonly git: GitSettings | undefined;
+  readonly receivers: readonly Receiver[];
+  readonly timeScale: number;
+  /** At most so many projects at a time, where they are shared with other processes. */
+  readonly parallel: number;
+}
+
+/** Flags and environment of the daemon. What can be wrong with them is said before anything is opened. */
+export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
+  const mode = flags.mode ?? 'correct';
+  const intervalMs = durationOf('--interval', flags.interval ?? '5m');
+  const listen = listenOf(flags.listen ?? '127.0.0.1:9464');
+  if (flags.emulator !== true) baseUrlOf(io);
+  const { timeScale } = profileOf(flags, io).profile;
+  const git = flags.gitUrl === undefined ? undefined : gitSettings(flags.gitUrl, flags, io);
+  const files = git === undefined ? filesOf(flags, io) : [];
+  const many = git === undefined ? files.some(({ path }) => isFolder(path)) : git.path.endsWith('/');
+  if (mode !== 'observe') refuseEphemeral(flags, io);
+  const receivers = receiversOf(io);
+  const projects = many ? 'many' : 'one';
+  const parallel = flags.parallel ?? 10;
+  return { intervalMs, mode, listen, projects, files, git, receivers, timeScale, parallel };
+}
+
+function durationOf(flag: string, text: string): number {
+  const ms = parseDuration(text);
+  if (ms !== undefined && ms >= 1_000) return ms;
+  throw new ConfigError(
+    `${flag} ${JSON.stringify(text)} is no duration of a second or more, such as 5m`,
+    true,
+  );
+}
+
+function listenOf(text: string): Listen | undefined {
+  if (text === 'off') return undefined;
+  const listen = parseListen(text);
+  if (listen !== undefined) return listen;
+  throw new ConfigError(
+    `--listen ${JSON.stringify(text)} is no HOST:PORT, such as 127.0.0.1:9464, nor off`,
+    true,
+  );
+}
+
+function filesOf(flags: RunFlags, io: Io): DaemonSettings['files'] {
+  const files = specFiles(flags, io).map((name) => ({ name, path: resolve(io.cwd, name) }));
+  if (files.some(({ name }) => name === '-')) {
+    throw new ConfigError('run watches its file, so it cannot be standard input', true);
+  }
+  if (files.length > 1 && files.some(({ path }) => isFolder(path))) {
+    throw new ConfigError('-f takes one folder of projects, or the files of one project, not both', true);
+  }
+  return files;
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function gitSettings(url: string, flags: RunFlags, io: Io): GitSettings {
+  if (flags.file !== undefined) throw new ConfigError('-f and --git-url are two sources: give one', true);
+  const { env } = io;
+  const ref = flags.gitRef ?? 'main';
+  const path = flags.gitPath ?? 'vdcsync.yaml';
+  const location = stateLocation(flags, io);
+  const isFile = location !== ':memory:' && !/^\w+:\/\//.test(location);
+  const pathOf = (name: string) => (env[name] ? resolve(io.cwd, env[name]) : undefined);
+  asConfigured(() => checkGitNames(ref, path), { misuse: true });
+  return {
+    access: {
+      url: asConfigured(() => parseGitUrl(url, flags.gitAllowInsecure === true), { misuse: false }),
+      token: secretOf('VDCSYNC_GIT_TOKEN', io),
+      user: env.VDCSYNC_GIT_USER || 'x-access-token',
+      sshKeyFile: pathOf('VDCSYNC_GIT_SSH_KEY_FILE'),
+      sshKnownHostsFile: pathOf('VDCSYNC_GIT_KNOWN_HOSTS_FILE'),
+      allowedSignersFile: pathOf('VDCSYNC_GIT_ALLOWED_SIGNERS_FILE'),
+      environment: env,
+    },
+    ...{ ref, path, allowRewind: flags.gitAllowRewind === true },
+    folder: join(isFile ? dirname(location) : resolve(io.cwd, '.vdcsync'), 'git'),
+    intervalMs: durationOf('--git-interval', flags.gitInterval ?? '1m'),
+  };
+}
+
+function asConfigured<T>(check: () => T, { misuse }: { readonly misuse: boolean }): T {
+  try {
+    return check();
+  } catch (error) {
+    if (error instanceof SourceError) throw new ConfigError(error.message, misuse);
+    throw error;
+  }
+}
+
+function receiversOf(io: Io): Receiver[] {
+  const [json, slack] = [secretOf('VDCSYNC_NOTIFY_URL', io), secretOf('VDCSYNC_SLACK_URL', io)];
+  for (const [name, url] of [
+    ['VDCSYNC_NOTIFY_URL', json],
+    ['VDCSYNC_SLACK_URL', slack],
+  ] as const) {
+    if (url === undefined) continue;
+    const parsed = URL.parse(url());
+    const isSafe = parsed?.protocol === 'https:' || (parsed !== null && isLoopbackHost(parsed.hostname));
+    // The URL is a secret in itself, so that the message does not repeat it.
+    if (!isSafe) throw new ConfigError(`${name} holds no https URL`);
+  }
+  return [
+    ...(json === undefined ? [] : [{ form: 'json' as const, url: json }]),
+    ...(slack === undefined ? [] : [{ form: 'slack' as const, url: slack }]),
+  ];
+}

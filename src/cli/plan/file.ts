@@ -1,0 +1,44 @@
+import { ConfigError } from '../../core/errors.ts';
+import type { Plan } from '../../core/plan.ts';
+import { readText } from '../settings/config.ts';
+import type { Io } from '../terminal.ts';
+import { planSchema } from './schema.ts';
+
+/**
+ * Reads a saved plan, strictly: it is a permission, so nothing in it may be guessed.
+ *
+ * @throws ConfigError that says what is wrong with the file.
+ */
+export function readPlan(path: string, projectId: number, io: Io): Plan {
+  const document = parsed(readText(path, 'the plan', io), path);
+  const version = (document as { format_version?: unknown } | null)?.format_version;
+  if (version === undefined) {
+    throw new ConfigError(`${path} is no plan of vdcsync: make one with \`vdcsync plan --out ${path}\``);
+  }
+  if (version !== 1) {
+    throw new ConfigError(
+      `${path} has the plan format ${JSON.stringify(version)}; this version reads format 1`,
+    );
+  }
+  const result = planSchema.safeParse(document);
+  if (!result.success) {
+    const [issue] = result.error.issues;
+    const at = issue?.path.join('.') || 'the plan';
+    throw new ConfigError(`${path} is not as it was written: ${at}: ${issue?.message ?? 'cannot be read'}`);
+  }
+  const plan = result.data as unknown as Plan;
+  if (plan.project.id !== projectId) {
+    throw new ConfigError(
+      `${path} is a plan for project ${plan.project.id}, and the file is for ${projectId}`,
+    );
+  }
+  return plan;
+}
+
+function parsed(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ConfigError(`${path} is not JSON: make a plan with \`vdcsync plan --out ${path}\``);
+  }
+}

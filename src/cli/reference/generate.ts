@@ -1,0 +1,28 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { generatedFiles } from './json-schemas.ts';
+
+// `npm run generate` writes the generated files; with --check it only tells whether they are fresh.
+const checkOnly = process.argv.includes('--check');
+
+for (const [name, text] of generatedFiles()) {
+  const path = fileURLToPath(new URL(`../../../${name}`, import.meta.url));
+  if (read(path) === text) continue;
+  if (checkOnly) {
+    process.stderr.write(`${name} is not what the code says: run \`npm run generate\`\n`);
+    process.exitCode = 1;
+    continue;
+  }
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+  process.stdout.write(`${name}\n`);
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,73 @@
+import * as z from 'zod';
+import { projectSchemaText, schemaPath } from '../../spec/generate-schema.ts';
+import { planSchema } from '../plan/schema.ts';
+import { pricesSchema, profileSchema } from '../settings/profile.ts';
+import { daemonStatusSchema } from './daemon-status-schema.ts';
+import { manPage } from './man.ts';
+import { cliPage, codesPage, metricsPage, specPage } from './pages.ts';
+import {
+  doctorSchema,
+  errorSchema,
+  historySchema,
+  rehearsalSchema,
+  settledSchema,
+  statusSchema,
+  validationSchema,
+} from './result-schemas.ts';
+
+const results = {
+  status: statusSchema,
+  history: historySchema,
+  doctor: doctorSchema,
+  rehearse: rehearsalSchema,
+  validate: validationSchema,
+  settled: settledSchema,
+  error: errorSchema,
+  'daemon-status': daemonStatusSchema,
+};
+
+/** Every generated file: its path from the repository's root, and its text. */
+export function generatedFiles(): ReadonlyMap<string, string> {
+  return new Map([
+    [schemaPath, projectSchemaText()],
+    ['schemas/plan.schema.json', planJsonSchema()],
+    ['schemas/profile.schema.json', profileJsonSchema()],
+    ['schemas/prices.schema.json', pricesJsonSchema()],
+    ['docs/reference/cli.md', cliPage()],
+    ['man/vdcsync.1', manPage()],
+    ['docs/reference/file.md', specPage()],
+    ['docs/reference/codes.md', codesPage()],
+    ['docs/reference/metrics.md', metricsPage()],
+    ...Object.entries(results).map(
+      ([name, schema]) =>
+        [
+          `schemas/${name}.schema.json`,
+          rendered(
+            name,
+            name === 'daemon-status' ? 'GET /status of vdcsync run' : `Result of vdcsync ${name}`,
+            z.toJSONSchema(schema, { io: 'output' }),
+          ),
+        ] as const,
+    ),
+  ]);
+}
+
+/** JSON Schema of a plan. */
+function planJsonSchema(): string {
+  return rendered('plan', 'Plan of vdcsync', z.toJSONSchema(planSchema, { io: 'output' }));
+}
+
+/** JSON Schema of an API profile. */
+function profileJsonSchema(): string {
+  return rendered('profile', 'API profile of vdcsync', z.toJSONSchema(profileSchema, { io: 'input' }));
+}
+
+/** JSON Schema of a price list. */
+function pricesJsonSchema(): string {
+  return rendered('prices', 'Price list of vdcsync', z.toJSONSchema(pricesSchema, { io: 'input' }));
+}
+
+function rendered(name: string, title: string, schema: object): string {
+  const { $schema, ...rest } = schema as { $schema?: string };
+  return `${JSON.stringify({ $schema, $id: `urn:vdcsync:${name}`, title, ...rest }, null, 2)}\n`;
+}

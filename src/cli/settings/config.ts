@@ -1,0 +1,159 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { TokenPlace } from '../../core/desired.ts';
+import { ConfigError } from '../../core/errors.ts';
+import { type ApiProfile, documentedProfile } from '../../core/profile.ts';
+import { type LogFormat, type LogLevel, logFormats, logLevels } from '../../platform/log-levels.ts';
+import type { Io } from '../terminal.ts';
+import { loadPrices, loadProfile } from './profile.ts';
+
+/** Options that every command with a file, a state or the API takes. */
+export interface CommonFlags {
+  readonly file?: readonly string[];
+  readonly state?: string;
+  readonly apiProfile?: string;
+  readonly emulator?: boolean;
+  readonly prices?: string;
+}
+
+/** Looked for in the working folder, in this order, where no file is named. */
+const defaultFiles = ['vdcsync.yaml', 'vdcsync.yml', 'vdc.yaml', 'vdc.yml'];
+
+/** The spec files that a call means. */
+export function specFiles(flags: CommonFlags, io: Io): readonly string[] {
+  if (flags.file !== undefined && flags.file.length > 0) return flags.file;
+  const found = defaultFiles.find((name) => existsSync(join(io.cwd, name)));
+  if (found !== undefined) return [found];
+  throw new ConfigError(
+    `no spec: name it with -f FILE, or put a vdcsync.yaml into ${io.cwd}; \`vdcsync init\` writes a first one, \`vdcsync export\` that of a project that is there`,
+    true,
+  );
+}
+
+/** Where the state is; flags over environment. */
+export function stateLocation(flags: CommonFlags, io: Io): string {
+  const named = flags.state ?? io.env.VDCSYNC_STATE;
+  if (named === '') throw new ConfigError('the state needs a path: --state or VDCSYNC_STATE is empty', true);
+  const location = named ?? join('.vdcsync', 'state.db');
+  return location === ':memory:' || isUrl(location) ? location : resolve(io.cwd, location);
+}
+
+/** Does a state's location name a database and not a file? */
+export function isUrl(location: string): boolean {
+  return /^\w+:\/\//.test(location);
+}
+
+/** The profile that applies, and its text for the emulator, which reads it by itself. */
+export function profileOf(flags: CommonFlags, io: Io): { profile: ApiProfile; text: string } {
+  const file = flags.apiProfile ?? io.env.VDCSYNC_API_PROFILE;
+  const text = file === undefined || file === '' ? '' : readText(file, 'the API profile', io);
+  const profile = text === '' ? documentedProfile : loadProfile(text, file ?? '');
+  const prices = flags.prices ?? io.env.VDCSYNC_PRICES;
+  if (prices === undefined || prices === '') return { profile, text };
+  return {
+    profile: { ...profile, prices: loadPrices(readText(prices, 'the price list', io), prices) },
+    text,
+  };
+}
+
+/** Where the API is. */
+export function baseUrlOf(io: Io): string {
+  const url = io.env.VDC_BASE_URL;
+  if (url !== undefined && url.trim() !== '') return url;
+  if (io.env.npm_config_emulator !== undefined) {
+    throw new ConfigError('npm took --emulator for itself: npm run -s vdcsync -- … --emulator', true);
+  }
+  throw new ConfigError(
+    'no API: set VDC_BASE_URL (it ends in its version, such as https://api.example.com/v1), or try --emulator',
+    true,
+  );
+}
+
+/**
+ * The token's source: the variable, or the file, which is read again each time, so that a new
+ * token is used without a restart. The token itself is never a flag: arguments are world-readable.
+ */
+export function tokenSource(io: Io, place?: TokenPlace): () => string {
+  const { value, file } = place === undefined ? usualPlace(io) : namedPlace(place, io);
+  if (value && file) throw new ConfigError('VDC_TOKEN and VDC_TOKEN_FILE are both set: unset one', true);
+  if (value) {
+    const token = checkedToken(value, 'VDC_TOKEN');
+    return () => token;
+  }
+  if (!file) throw new ConfigError('no token: set VDC_TOKEN or VDC_TOKEN_FILE, or try --emulator', true);
+  const path = resolve(io.cwd, file);
+  let last = checkedToken(readText(path, 'the token file', io), file);
+  return () => {
+    try {
+      last = checkedToken(readFileSync(path, 'utf8'), file);
+    } catch {
+      // While a secret is being exchanged its file may be away for a moment: the last one goes on.
+    }
+    return last;
+  };
+}
+
+function usualPlace({ env }: Io) {
+  return { value: env.VDC_TOKEN, file: env.VDC_TOKEN_FILE };
+}
+
+/** What the spec names comes before the environment: it is this project's alone. */
+function namedPlace({ env: name, file }: TokenPlace, { env }: Io) {
+  if (name === undefined) return { value: undefined, file };
+  const value = env[name];
+  if (value) return { value, file: undefined };
+  throw new ConfigError(`no token: the file names the variable ${name}, and it is not set`, true);
+}
+
+function checkedToken(text: string, source: string): string {
+  const token = text.trim();
+  if (token === '') throw new ConfigError(`${source} holds no token`);
+  // The message must not repeat what may be most of a secret.
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    throw new ConfigError(`${source} holds spaces or characters that no token has: is it the right value?`);
+  }
+  return token;
+}
+
+/** `LOG_LEVEL` and `LOG_FORMAT`. */
+export function logSettings(io: Io): { level: LogLevel; format: LogFormat } {
+  return {
+    level: oneOf('LOG_LEVEL', io.env.LOG_LEVEL, logLevels, 'info'),
+    format: oneOf('LOG_FORMAT', io.env.LOG_FORMAT, logFormats, 'text'),
+  };
+}
+
+function oneOf<T extends string>(
+  name: string,
+  given: string | undefined,
+  known: readonly T[],
+  otherwise: T,
+): T {
+  if (given === undefined || given === '') return otherwise;
+  const found = known.find((each) => each === given);
+  if (found !== undefined) return found;
+  throw new ConfigError(`${name} is ${JSON.stringify(given)}; known: ${known.join(', ')}`, true);
+}
+
+/** A file's text. @throws ConfigError that says which file, and what it was to be. */
+export function readText(path: string, what: string, io: Io): string {
+  try {
+    return readFileSync(resolve(io.cwd, path), 'utf8');
+  } catch (error) {
+    throw new ConfigError(`${what} ${path} cannot be read: ${reasonOf(error)}`);
+  }
+}
+
+/** Why a file could not be read or written, in words. */
+export function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const known: Readonly<Record<string, string>> = {
+    ENOENT: 'there is no such file',
+    EACCES: 'permission denied',
+    EISDIR: 'it is a folder',
+    ENOTDIR: 'a part of its path is no folder',
+    EROFS: 'the file system is read-only',
+    ENOSPC: 'the disk is full',
+  };
+  return known[code] ?? (error instanceof Error ? error.message : String(error));
+}

@@ -1,0 +1,200 @@
+import * as z from 'zod';
+import { parseDuration } from '../../core/duration.ts';
+import { ConfigError, type Diagnostic, formatDiagnostic } from '../../core/errors.ts';
+import {
+  type ApiProfile,
+  documentedProfile,
+  type PriceList,
+  type UndocumentedOperation,
+  undocumentedOperations,
+} from '../../core/profile.ts';
+import { find, type Located, type Report } from '../../spec/located.ts';
+import { checkSchema } from '../../spec/messages.ts';
+import { readYaml } from '../../spec/yaml-tree.ts';
+import { printable } from '../terminal.ts';
+
+const duration = z.string().refine((text) => (parseDuration(text) ?? 0) > 0, {
+  error: 'must be a duration over zero such as 60s or 1m',
+});
+const count = z.int().min(1);
+
+const writes = ['POST', 'PUT', 'PATCH', 'DELETE'] as const;
+const anyMethod: readonly string[] = ['GET', ...writes];
+
+const template = z
+  .strictObject({
+    method: z.enum(['GET', ...writes]).optional(),
+    path: z
+      .string()
+      .regex(/^\/[^?#\s]*$/, { error: 'must start with / and hold no query' })
+      .optional()
+      .describe('Below the base URL; {id}, {server_id} and the like stand for values.'),
+    body: z.unknown().optional().describe('Sent as it is; "{name}" as a whole value stands for that value.'),
+  })
+  .describe('How the operation is called, where it is not called as the name suggests.');
+
+/** A number of the file is the decimal that stands there, as far as it can be one exactly. */
+const price = z
+  .union([
+    z.string().regex(/^\d+(\.\d+)?$/, { error: 'must be an amount such as 3.50' }),
+    z.number().min(0).max(1e9),
+  ])
+  .transform((amount) => String(amount))
+  .describe('Monthly.');
+
+/** What a price list holds. Every key is optional; what it does not name stays unknown. */
+export const pricesSchema = z
+  .strictObject({
+    currency: z.string().min(1).optional().describe('Shown beside amounts.'),
+    address: price.optional(),
+    network_interface: price.optional(),
+    servers: z
+      .record(
+        z.string(),
+        z.strictObject({
+          base: price.optional(),
+          core: price.optional(),
+          memory_gb: price.optional(),
+          disk_gb: price.optional(),
+          plans: z.record(z.string(), price).optional().describe('By plan id.'),
+        }),
+      )
+      .optional()
+      .describe('By name or id of the server type.'),
+  })
+  .describe('What the catalogue of the API does not price. Packages with graphics cards are in that.');
+
+/** What an API profile file holds. Every key is optional. */
+export const profileSchema = z
+  .strictObject({
+    limits: z
+      .strictObject({
+        window: duration.optional().describe('Length of the window. Default 60s.'),
+        reads: count.optional().describe('Reads allowed in one window. Default 60.'),
+        writes: count.optional().describe('Writes allowed in one window. Default 20.'),
+      })
+      .optional()
+      .describe('The request limits of this deployment.'),
+    time_scale: z
+      .number()
+      .positive()
+      .max(100_000)
+      .optional()
+      .describe(
+        'How many times faster than real time the API runs, such as `emulator --speed N`. Default 1.',
+      ),
+    operations: z
+      .partialRecord(z.enum(undocumentedOperations), template)
+      .optional()
+      .describe('Undocumented operations that the operator has confirmed. All others are never sent.'),
+    prices: pricesSchema.optional(),
+  })
+  .describe(
+    'What belongs to one deployment of the API: limits, time scale, confirmed undocumented operations.',
+  );
+
+/**
+ * Reads an API profile.
+ *
+ * @throws ConfigError with one `file:line:col: message` a line, for every error at once.
+ */
+export function loadProfile(text: string, file: string): ApiProfile {
+  return profileFrom(readDocument(text, file, 'the API profile', profileSchema, checkOperations));
+}
+
+/** Reads a price list, as strictly. @throws ConfigError */
+export function loadPrices(text: string, file: string): PriceList {
+  return readDocument(text, file, 'the price list', pricesSchema);
+}
+
+function readDocument<Schema extends z.ZodType>(
+  text: string,
+  file: string,
+  what: string,
+  schema: Schema,
+  check?: (root: Located, report: Report) => void,
+): z.output<Schema> {
+  const told: Diagnostic[] = [];
+  const report: Report = (position, message) => told.push({ position, message: printable(message) });
+  const root = readYaml(file, isEmpty(text) ? '{}' : text, {}, report);
+  const checked = root && checkSchema(schema, root, what, report);
+  if (root !== undefined) check?.(root, report);
+  if (checked?.ok && told.length === 0) return checked.value;
+  told.sort(({ position: a }, { position: b }) => a.line - b.line || a.column - b.column);
+  throw new ConfigError(`${what} cannot be used:\n${told.map(formatDiagnostic).join('\n')}`);
+}
+
+/** Every key is optional, so a file may hold none: comments and blank lines alone. */
+function isEmpty(text: string): boolean {
+  return text.split('\n').every((line) => /^\s*(#.*|---)?$/.test(line));
+}
+
+interface Call {
+  readonly methods: readonly string[];
+  /** Ids that have to stand in path or body, in order. */
+  readonly ids: readonly string[];
+}
+
+const calls: Readonly<Record<Exclude<UndocumentedOperation, 'named_address'>, Call>> = {
+  list_servers: { methods: ['GET'], ids: [] },
+  read_server: { methods: ['GET'], ids: ['id'] },
+  remove_network_interface: { methods: writes, ids: ['server_id', 'id'] },
+  update_backup_policy: { methods: writes, ids: ['server_id'] },
+  insert_iso: { methods: writes, ids: ['server_id'] },
+  eject_iso: { methods: writes, ids: ['server_id'] },
+  take_server_image: { methods: writes, ids: ['server_id'] },
+  delete_backup: { methods: writes, ids: ['server_id', 'id'] },
+  resize_server: { methods: writes, ids: ['server_id'] },
+};
+
+/** What would be sent to the wrong place, or as something else than it is meant. */
+function checkOperations(root: Located, report: Report): void {
+  for (const [name, here] of find(root, ['operations'])?.fields ?? []) {
+    const body = placeholders(JSON.stringify(find(here, ['body'])?.value ?? null));
+    if (name === 'named_address' && !body.includes('ip_id')) {
+      report(here.position, '`body` has to say where the address stands: `body: {ip_id: "{ip_id}"}`');
+    }
+    if (Object.hasOwn(calls, name)) checkCall(calls[name as keyof typeof calls], name, here, body, report);
+  }
+}
+
+function checkCall({ methods, ids }: Call, name: string, here: Located, inBody: string[], report: Report) {
+  const [method, path] = [find(here, ['method']), find(here, ['path'])];
+  if (
+    typeof method?.value === 'string' &&
+    anyMethod.includes(method.value) &&
+    !methods.includes(method.value)
+  ) {
+    report(method.position, `\`${name}\` is called with ${methods.join(', ')}, not ${method.value}`);
+  }
+  if (typeof path?.value !== 'string') return;
+  // Ids in the path may have names of their own, and are taken in order; elsewhere they go by name.
+  const inPath = placeholders(path.value);
+  const given = [...inPath, ...inBody];
+  if (inPath.length === ids.length) return;
+  if (inPath.length < ids.length && ids.every((id) => given.includes(id))) return;
+  const needed = ids.length === 0 ? 'no id' : ids.map((id) => `{${id}}`).join(' and ');
+  report(path.position, `the path of \`${name}\` takes ${needed}, and ${path.shown} does not`);
+}
+
+function placeholders(text: string): string[] {
+  return [...text.matchAll(/\{([a-z_][a-z0-9_]*)\}/gi)].map(([, name = '']) => name);
+}
+
+function profileFrom({
+  limits = {},
+  time_scale,
+  operations = {},
+  prices,
+}: z.output<typeof profileSchema>): ApiProfile {
+  return {
+    limits: {
+      windowMs: parseDuration(limits.window ?? '') ?? documentedProfile.limits.windowMs,
+      reads: limits.reads ?? documentedProfile.limits.reads,
+      writes: limits.writes ?? documentedProfile.limits.writes,
+    },
+    timeScale: time_scale ?? documentedProfile.timeScale,
+    operations,
+    ...(prices === undefined ? {} : { prices }),
+  };
+}

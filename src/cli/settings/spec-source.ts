@@ -1,0 +1,65 @@
+import { readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { text as readAll } from 'node:stream/consumers';
+import type { Desired } from '../../core/desired.ts';
+import { ConfigError, SpecError } from '../../core/errors.ts';
+import { loadSpec, type Source } from '../../spec/load.ts';
+import type { Io } from '../terminal.ts';
+import { type CommonFlags, reasonOf, specFiles } from './config.ts';
+
+/** The spec's own limit; a larger file is not even read. */
+const mostBytes = 1024 * 1024;
+
+/**
+ * Reads the spec that a call means, from files and, for `-`, standard input.
+ *
+ * @throws SpecError with every error of every file.
+ */
+export async function readSpec(flags: CommonFlags, io: Io): Promise<Desired> {
+  return loadSpec(await readSources(flags, io), io.env);
+}
+
+/** With another cap on deletions than the file's, where the call names one. */
+export function capped(desired: Desired, most: number | undefined): Desired {
+  if (most === undefined) return desired;
+  return { ...desired, settings: { ...desired.settings, max_deletions: most } };
+}
+
+/** The texts of those files, unread yet. */
+export async function readSources(flags: CommonFlags, io: Io): Promise<readonly Source[]> {
+  const files = specFiles(flags, io);
+  const twice = files.find((file, index) => files.indexOf(file) !== index);
+  if (twice !== undefined) throw new ConfigError(`-f ${twice} is given twice`, true);
+  const sources: Source[] = [];
+  for (const file of files) sources.push(await readSource(file, io));
+  return sources;
+}
+
+async function readSource(file: string, io: Io): Promise<Source> {
+  if (file === '-') return { file: '<stdin>', text: await readAll(io.stdin) };
+  const path = resolve(io.cwd, file);
+  try {
+    const stats = statSync(path);
+    if (stats.isDirectory())
+      return unreadable(file, 'it is a folder, which run and validate take; name one file of it');
+    if (stats.size > mostBytes) return unreadable(file, 'it is longer than 1 MiB');
+    return { file, text: decode(readFileSync(path), file) };
+  } catch (error) {
+    if (error instanceof SpecError) throw error;
+    return unreadable(file, reasonOf(error));
+  }
+}
+
+function decode(bytes: Buffer, file: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return unreadable(file, 'it is not UTF-8');
+  }
+}
+
+function unreadable(file: string, why: string): never {
+  throw new SpecError([
+    { position: { file, line: 1, column: 1 }, message: `the file cannot be read: ${why}` },
+  ]);
+}

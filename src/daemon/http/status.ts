@@ -1,0 +1,161 @@
+import { type BilledAddress, billedAddress } from '../../engine/books/billed-address.ts';
+import { idleAddresses } from '../../engine/books/strangers.ts';
+import type { Daemon } from '../daemon.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { ProjectFacts } from '../project/facts.ts';
+import type { Commit } from '../sources/source.ts';
+
+/** The public JSON of `GET /status`. Names only get added. */
+export async function statusOf(
+  daemon: Daemon,
+  version: string,
+  now: number,
+): Promise<Record<string, unknown>> {
+  const source = daemon.desk.state();
+  const facts = await Promise.all(daemon.projects().map((project) => project.facts()));
+  const notReady = daemon.notReady();
+  return {
+    format_version: 1,
+    version,
+    at: time(now),
+    ready: notReady.length === 0,
+    not_ready: notReady,
+    source: {
+      name: source.name,
+      read_at: time(source.readAt),
+      error: source.error ?? null,
+      commit: commitJson(source.commit),
+      broken: source.orphans.flatMap(({ problem }) => problem.map(diagnosticJson)),
+    },
+    ...(daemon.fleet === undefined ? {} : { fleet: await fleetJson(daemon.fleet) }),
+    projects: facts.map(projectJson),
+  };
+}
+
+/** Where each project of a fleet is worked on. What the parts below say is what this replica has seen itself. */
+async function fleetJson(fleet: Fleet): Promise<Record<string, unknown>> {
+  const { replica } = fleet;
+  const seats = await fleet.board.seats().catch((error: Error) => error.message);
+  if (typeof seats === 'string') return { replica, leads: fleet.leads(), error: seats, projects: [] };
+  return {
+    ...{ replica, leads: fleet.leads(), error: null },
+    projects: seats.map(({ project, worker, since, memory }) => ({
+      ...{ id: project, worker: worker ?? null, since: time(since) },
+      condition: memory?.ledger.condition ?? null,
+      condition_since: time(memory?.ledger.conditionSince),
+      blocked: memory?.ledger.blocked ?? 0,
+      last_pass:
+        memory === undefined
+          ? null
+          : {
+              replica: memory.replica,
+              ended_at: time(memory.ledger.endedAt),
+              outcome: memory.ledger.outcome,
+            },
+    })),
+  };
+}
+
+/** One project, in the words of the plan and of `vdcsync status`. */
+export function projectJson(facts: ProjectFacts): Record<string, unknown> {
+  const { known, plan, offer, lastPass } = facts;
+  return {
+    id: facts.id,
+    name: plan?.project.name ?? null,
+    status: plan?.project.status ?? null,
+    mode: facts.mode,
+    condition: facts.condition,
+    condition_since: time(facts.conditionSince),
+    converged: facts.condition === 'converged',
+    error: facts.error === undefined ? null : String((facts.error as Error).message ?? facts.error),
+    waiting_for: facts.waitingFor ?? null,
+    spec: {
+      files: offer?.files ?? [],
+      digest: offer?.desired.digest ?? null,
+      commit: commitJson(offer?.commit),
+      broken: facts.problem.map(diagnosticJson),
+      suspend: offer?.desired.settings.suspend ?? null,
+      drift: offer?.desired.settings.drift ?? null,
+    },
+    passing: facts.passing,
+    passes: facts.passes,
+    last_pass:
+      lastPass === undefined
+        ? null
+        : {
+            triggers: lastPass.triggers,
+            started_at: time(lastPass.startedAt),
+            ended_at: time(lastPass.endedAt),
+            outcome: lastPass.outcome,
+            operations: lastPass.operations,
+            commit: lastPass.commit ?? null,
+          },
+    next_pass_at: time(facts.nextPassAt),
+    differs_since: time(facts.differsSince),
+    observed_at: time(facts.lookedAt),
+    oldest_read_seconds: Math.round((known?.oldestReadMs ?? 0) / 1000),
+    summary: plan?.summary ?? null,
+    operations: (plan?.operations ?? []).map(({ id, key, verb }) => ({ id, key, verb })),
+    blocked: plan?.blocked ?? [],
+    drift: (plan?.warnings ?? []).filter(({ code }) => code === 'drift'),
+    warnings: (plan?.warnings ?? []).filter(({ code }) => code !== 'drift'),
+    in_flight: facts.inFlight.map(({ since, at, until, ...rest }) => ({
+      ...rest,
+      since: time(since),
+      at: time(at),
+      until: time(until),
+    })),
+    open_writes: (known?.intents ?? []).map(({ key, verb, phase, createdAt, taskId, requestId }) => ({
+      ...{ key, verb, phase, since: time(createdAt) },
+      ...{ task_id: taskId ?? null, request_id: requestId ?? null },
+    })),
+    holds: facts.holds.map(({ scope, code, reason, since, probeAt }) => ({
+      ...{ scope, code, reason, since: time(since), probe_at: time(probeAt ?? undefined) },
+    })),
+    back_off: (known?.backOff ?? []).map(({ until, ...rest }) => ({ ...rest, until: time(until) })),
+    resources: (known?.bindings ?? []).map(({ key, kind, id, identity, protect, tainted }) => ({
+      ...{ key, kind, id, identity, protect, tainted: tainted ?? null },
+    })),
+    idle: freeAddresses(facts).map(({ ip, key, inDoubt }) => ({
+      ...{ id: String(ip.id), address: ip.address, key, in_doubt: inDoubt },
+    })),
+    left_billed: plan?.cost.left_billed ?? [],
+    left_backups: (known?.leftBackups ?? []).map(({ server, key, backups, at }) => ({
+      ...{ server_id: server, key, backups, since: new Date(at).toISOString() },
+    })),
+    requests:
+      known === undefined
+        ? null
+        : {
+            window_seconds: known.limits.windowMs / 1000,
+            reads: { used: known.used.reads, limit: known.limits.reads },
+            writes: { used: known.used.writes, limit: known.limits.writes },
+            polls: known.counts.polls,
+            throttled: known.counts.throttled,
+          },
+  };
+}
+
+/** Addresses that are billed, attached to nothing and not told to be ignored, those in doubt among them; none before the first look. */
+export function freeAddresses({ world, known }: ProjectFacts): readonly BilledAddress[] {
+  const { bindings = [], intents = [] } = known ?? {};
+  return idleAddresses(world?.ips ?? [], known?.vouched).map((ip) => {
+    const found = billedAddress(ip, { bindings, intents });
+    // An entry that names its id stands for it before it is bound.
+    return { ...found, key: found.key ?? world?.keyOf('ip', String(ip.id)) ?? null };
+  });
+}
+
+function commitJson(commit: Commit | undefined) {
+  return commit === undefined
+    ? null
+    : { id: commit.id, ref: commit.ref, subject: commit.subject, committed_at: time(commit.at) };
+}
+
+function diagnosticJson({ position, message }: ProjectFacts['problem'][number]) {
+  return { ...position, message };
+}
+
+export function time(ms: number | undefined): string | null {
+  return ms === undefined || !Number.isFinite(ms) ? null : new Date(ms).toISOString();
+}

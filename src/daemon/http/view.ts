@@ -1,0 +1,167 @@
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import type { SeenServer } from '../../core/kind.ts';
+import { isLeft } from '../../core/plan.ts';
+import type { ProjectFacts } from '../project/facts.ts';
+import { freeAddresses } from './status.ts';
+
+/** How one resource stands; a server's is the worst of what is in it. */
+export type Standing = 'converged' | 'differs' | 'in_flight' | 'blocked' | 'unknown';
+
+const severity: readonly Standing[] = ['converged', 'unknown', 'differs', 'in_flight', 'blocked'];
+
+/** One box of the picture. */
+export interface Box {
+  readonly id: string;
+  readonly title: string;
+  readonly note: string;
+  readonly standing: Standing;
+  /** Billed, and of no use. */
+  readonly idle: boolean;
+}
+
+/** The project as a picture: what hangs together with what. */
+export interface Picture {
+  readonly networks: readonly Box[];
+  readonly servers: readonly Box[];
+  readonly addresses: readonly Box[];
+  /** Ids of two boxes each. */
+  readonly links: readonly (readonly [string, string])[];
+}
+
+/** How the resource with this key stands, by the last plan and what goes on now. */
+export function standingOf(facts: ProjectFacts, key: ResourceKey): Standing {
+  const { plan, inFlight, known } = facts;
+  if (inFlight.some((each) => each.key === key)) return 'in_flight';
+  if (plan === undefined) return 'unknown';
+  if (plan.blocked.some((each) => each.key === key)) return 'blocked';
+  if (known?.intents.some((each) => each.key === key)) return 'in_flight';
+  if (plan.operations.some((each) => each.key === key)) return 'differs';
+  if (plan.warnings.some((each) => each.key === key && isLeft(each))) return 'differs';
+  // A server's own address comes with its server and is no operation of its own.
+  const isMissing = takeApart(key).kind === 'ip' && idOf(facts, key) === undefined;
+  return isMissing ? 'unknown' : 'converged';
+}
+
+/** Every key that the file or the state names, in order. */
+export function keysOf(facts: ProjectFacts): readonly ResourceKey[] {
+  const wanted = facts.offer?.desired.resources.map(({ key }) => key) ?? [];
+  const bound = facts.known?.bindings.map(({ key }) => key) ?? [];
+  return [...new Set([...wanted, ...bound])].sort();
+}
+
+export function pictureOf(facts: ProjectFacts): Picture {
+  const keys = keysOf(facts).map((key) => takeApart(key));
+  const servers = keys.filter(({ kind }) => kind === 'server').map(({ key }) => serverBox(facts, key));
+  const networks = keys.filter(({ kind }) => kind === 'network').map(({ key }) => networkBox(facts, key));
+  const { boxes: addresses, links: held } = addressBoxes(facts);
+  const known = new Set([...servers, ...networks, ...addresses].map(({ id }) => id));
+  const links = [...networkLinks(facts), ...held, ...wantedAddresses(facts)].filter(
+    ([a, b]) => known.has(a) && known.has(b),
+  );
+  return { networks, servers, addresses, links: distinct(links) };
+}
+
+function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
+  const own = [key, ...keysOf(facts).filter((each) => each.startsWith(`${key}.`))];
+  const standings = own.map((each) => standingOf(facts, each));
+  const standing = severity.findLast((each) => standings.includes(each)) ?? 'unknown';
+  const wanted = facts.offer?.desired.resources.find((each) => each.key === key)?.value as
+    | { readonly server_type?: unknown; readonly gpu_package?: unknown }
+    | undefined;
+  const type = wanted?.server_type === undefined ? '' : String(wanted.server_type);
+  const id = idOf(facts, key);
+  const note = [type, id === undefined ? 'not there yet' : `id ${id}`]
+    .filter((each) => each !== '')
+    .join(' · ');
+  return { id: key, title: nameOf(key), note, standing, idle: false };
+}
+
+function networkBox(facts: ProjectFacts, key: ResourceKey): Box {
+  const id = idOf(facts, key);
+  const seen = facts.world?.networks.find((each) => String(each.id) === id);
+  const wanted = facts.offer?.desired.resources.find((each) => each.key === key);
+  const cidr = seen?.cidr ?? String((wanted?.value as { readonly cidr?: unknown } | undefined)?.cidr ?? '');
+  const unmanaged = wanted?.managed === false ? ' · not managed' : '';
+  return {
+    id: key,
+    title: nameOf(key),
+    note: `${cidr}${unmanaged}`,
+    standing: standingOf(facts, key),
+    idle: false,
+  };
+}
+
+/** Addresses that are there, whoever's they are, and those that are only wanted so far. */
+function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [string, string])[] } {
+  const { world } = facts;
+  const free = new Map(freeAddresses(facts).map((each) => [each.ip.id, each]));
+  const boxes: Box[] = [];
+  const links: (readonly [string, string])[] = [];
+  const shown = new Set<string>();
+  for (const ip of world?.ips ?? []) {
+    const key = world?.keyOf('ip', String(ip.id));
+    const server = ip.server_id === null ? undefined : world?.keyOf('server', String(ip.server_id));
+    const id = key ?? `ip ${ip.id}`;
+    shown.add(id);
+    const own = free.get(ip.id);
+    const idle = own !== undefined && !own.inDoubt;
+    const whose =
+      key === undefined ? (server === undefined ? 'not of this file' : 'comes with its server') : nameOf(key);
+    const note = own?.inDoubt ? `in doubt: ${own.key}` : idle ? `${whose} · idle, billed` : whose;
+    const standing = key === undefined ? 'unknown' : standingOf(facts, key);
+    boxes.push({ id, title: ip.address, note, standing, idle });
+    if (server !== undefined) links.push([server, id]);
+  }
+  for (const key of keysOf(facts)) {
+    const { kind, parent } = takeApart(key);
+    if (kind !== 'ip' || shown.has(key)) continue;
+    const live = idOf(facts, key);
+    const note = live === undefined ? 'not there yet' : `id ${live}`;
+    boxes.push({ id: key, title: nameOf(key), note, standing: standingOf(facts, key), idle: false });
+    if (parent !== undefined) links.push([parent, key]);
+  }
+  return { boxes, links };
+}
+
+/** By the cards that were seen, and by those that are wanted. */
+function networkLinks(facts: ProjectFacts): (readonly [string, string])[] {
+  const { world } = facts;
+  const wanted = keysOf(facts).flatMap((key) => {
+    const { kind, parent, name } = takeApart(key);
+    return kind === 'network_interface' && parent !== undefined
+      ? [[`networks.${name}`, parent] as const]
+      : [];
+  });
+  const seen = keysOf(facts).flatMap((key) =>
+    takeApart(key).kind === 'server'
+      ? ((world?.observed.get(key) as SeenServer | undefined)?.cards ?? []).flatMap((card) => {
+          const network =
+            card.network_id === null ? undefined : world?.keyOf('network', String(card.network_id));
+          return network === undefined ? [] : [[network, key] as const];
+        })
+      : [],
+  );
+  return [...wanted, ...seen];
+}
+
+/** Addresses that a server's entry names, before they are attached. */
+function wantedAddresses({ offer }: ProjectFacts): (readonly [string, string])[] {
+  return (offer?.desired.resources ?? []).flatMap(({ key, value }) => {
+    const named = (value as { readonly public_ipv4?: { readonly ip?: string } } | null)?.public_ipv4?.ip;
+    return named === undefined ? [] : [[key, `ips.${named}`] as const];
+  });
+}
+
+function idOf(facts: ProjectFacts, key: ResourceKey): string | undefined {
+  return facts.world?.idOf(key) ?? facts.known?.bindings.find((each) => each.key === key)?.id;
+}
+
+/** A server's own address has no name but its server's. */
+function nameOf(key: ResourceKey): string {
+  const { name, parent, kind } = takeApart(key);
+  return kind === 'ip' && parent !== undefined ? `${takeApart(parent).name}'s own` : name;
+}
+
+function distinct(links: readonly (readonly [string, string])[]): (readonly [string, string])[] {
+  return [...new Map(links.map((link) => [link.join('\n'), link])).values()];
+}

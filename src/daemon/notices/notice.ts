@@ -1,0 +1,63 @@
+import { isLeft, type Plan } from '../../core/plan.ts';
+import type { Condition } from '../project/condition.ts';
+
+/** Something that a person may want to be told of, once. */
+export type Notice =
+  | {
+      readonly project: number;
+      readonly event: 'condition';
+      readonly condition: Condition;
+      readonly detail: string;
+      /** The commands or edits that settle it. */
+      readonly resolve: readonly string[];
+    }
+  | {
+      /** 0 where nobody knows yet whose spec it is. */
+      readonly project: number;
+      readonly event: 'drift' | 'capacity_found' | 'spec_broken' | 'spec_valid' | 'source';
+      readonly detail: string;
+    };
+
+/** What belongs into a notice beside the condition's own word. */
+export function told(
+  condition: Condition,
+  plan: Plan | undefined,
+  error: unknown,
+): { readonly detail: string; readonly resolve: readonly string[] } {
+  const blocked = plan?.blocked ?? [];
+  const planned = (plan?.operations ?? []).map(({ verb, key }) => `${verb} ${key}`);
+  switch (condition) {
+    case 'blocked':
+    case 'held':
+    case 'suspended':
+      return {
+        detail: blocked.map(({ key, reason }) => `${key}: ${reason}`).join('\n'),
+        resolve: [...new Set(blocked.flatMap(({ resolve }) => resolve.split(' | ')))],
+      };
+    case 'drifting': {
+      const moved = (plan?.warnings ?? []).filter(isLeft);
+      return {
+        detail: [...moved.map(({ key, message }) => `${key}: ${message}`), ...planned].join('\n'),
+        resolve: [],
+      };
+    }
+    case 'converging':
+      return { detail: planned.join('\n'), resolve: [] };
+    case 'converged':
+    case 'starting':
+      return { detail: '', resolve: [] };
+    case 'unauthorized':
+      return { detail: textOf(error), resolve: [newToken] };
+    case 'fenced':
+    case 'unreachable':
+    case 'failing':
+      return { detail: textOf(error), resolve: [] };
+  }
+}
+
+const newToken =
+  'put a token that is good into the file that VDC_TOKEN_FILE or the spec names, which is taken up at once; one in VDC_TOKEN needs a restart';
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

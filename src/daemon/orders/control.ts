@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import { chmodSync, rmSync } from 'node:fs';
+import { createServer, request as httpRequest } from 'node:http';
+import { posix } from 'node:path';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { Resolution } from '../../engine/deps.ts';
+
+/** What a person settles while the daemon owns the state. */
+export type Order =
+  | { readonly order: 'adopt'; readonly key: ResourceKey; readonly id: string }
+  | { readonly order: 'resolve'; readonly key: ResourceKey; readonly resolution: Resolution }
+  | { readonly order: 'forget'; readonly key: ResourceKey }
+  | { readonly order: 'ignore'; readonly names: readonly string[] };
+
+/** How an order came out, in a sentence. */
+export type Answer = { readonly done: string } | { readonly refused: string; readonly misuse: boolean };
+
+/** The longest name that a socket can have on Linux is 107 bytes, elsewhere less. */
+const longestPath = 100;
+const mostOrderBytes = 64 * 1024;
+
+/**
+ * Where the daemon takes orders: a socket beside its state, for whoever may write that
+ * folder and nobody else. `undefined` where its name would be too long for a socket.
+ */
+export function controlPath(state: string): string | undefined {
+  if (state === ':memory:' || /^\w+:\/\//.test(state)) return undefined;
+  const path = posix.join(posix.dirname(state), 'control.sock');
+  return Buffer.byteLength(path) > longestPath ? undefined : path;
+}
+
+/** Listens at the socket until `close`. The state's lock is held, so a socket that is there is a dead one's. */
+export async function listenForOrders(
+  path: string,
+  take: (order: Order) => Promise<Answer>,
+): Promise<{ close(): Promise<void> }> {
+  rmSync(path, { force: true });
+  const server = createServer((incoming, outgoing) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    incoming.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > mostOrderBytes) incoming.destroy();
+      else chunks.push(chunk);
+    });
+    incoming.on('end', () => {
+      void take(JSON.parse(Buffer.concat(chunks).toString('utf8')) as Order)
+        .catch((error: unknown): Answer => ({ refused: messageOf(error), misuse: false }))
+        .then((answer) => {
+          outgoing.setHeader('content-type', 'application/json');
+          outgoing.end(JSON.stringify(answer));
+        });
+    });
+  });
+  server.listen(path);
+  await once(server, 'listening');
+  chmodSync(path, 0o600);
+  return {
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** Hands an order to the daemon that listens there; `undefined` where none does. */
+export function giveOrder(path: string, order: Order): Promise<Answer | undefined> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ socketPath: path, method: 'POST', path: '/' }, (incoming) => {
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.on('end', () => resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')) as Answer));
+      incoming.on('error', reject);
+    });
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') resolve(undefined);
+      else reject(error);
+    });
+    request.end(JSON.stringify(order));
+  });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

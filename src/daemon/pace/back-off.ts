@@ -1,0 +1,97 @@
+import type { Desired } from '../../core/desired.ts';
+import { digestOf } from '../../core/json.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { Operation } from '../../core/plan.ts';
+import type { OperationResult } from '../../core/progress.ts';
+import type { Random } from '../../core/random.ts';
+import type { PassMemory } from '../project/memory.ts';
+
+const firstMs = 60_000;
+const longestMs = 6 * 3_600_000;
+
+/** A key that is left alone for a while, and why. */
+export interface BackOff {
+  readonly key: ResourceKey;
+  readonly failures: number;
+  /** Wall time in ms of the project's clock. */
+  readonly until: number;
+  readonly code: string;
+  readonly reason: string;
+}
+
+interface Entry extends BackOff {
+  /** Of what the file said then: a key whose entry changes is tried at once. */
+  readonly basis: string;
+}
+
+/**
+ * Back-off by key: what failed is tried again after 1, 2, 4, … minutes, at most six hours,
+ * while everything else goes on. Without it a server whose creation fails for good would be
+ * tried, and perhaps billed for a moment, at every interval.
+ */
+export class KeyBackOff {
+  readonly #entries = new Map<ResourceKey, Entry>();
+  readonly #random: Random;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** Takes in how a pass ended. Results of writes that a hold keeps back are no failures of their key. */
+  learn(
+    results: readonly OperationResult[],
+    desired: Desired,
+    isHeld: (code: string) => boolean,
+    now: number,
+  ): void {
+    for (const { key, outcome, code = outcome, detail = '' } of results) {
+      if (outcome === 'done') this.#entries.delete(key);
+      if (outcome !== 'failed' && outcome !== 'blocked') continue;
+      if (code === 'overtaken' || isHeld(code)) continue;
+      const failures = (this.#entries.get(key)?.failures ?? 0) + 1;
+      const span = Math.min(firstMs * 2 ** Math.min(failures - 1, 20), longestMs);
+      const until = now + span * (1 + this.#random.next() / 10);
+      this.#entries.set(key, { key, failures, until, code, reason: detail, basis: basisOf(desired, key) });
+    }
+  }
+
+  /** Forgets keys whose entry has changed, so that a correction is tried at once. */
+  follow(desired: Desired): void {
+    for (const [key, { basis }] of this.#entries) {
+      if (basisOf(desired, key) !== basis) this.#entries.delete(key);
+    }
+  }
+
+  withholds(operation: Operation, now: number): boolean {
+    return (this.#entries.get(operation.key)?.until ?? 0) > now;
+  }
+
+  /** When the next key may be tried again. */
+  next(now: number): number | undefined {
+    const later = [...this.#entries.values()].map(({ until }) => until).filter((until) => until > now);
+    return later.length === 0 ? undefined : Math.min(...later);
+  }
+
+  list(now: number): readonly BackOff[] {
+    return [...this.#entries.values()]
+      .filter(({ until }) => until > now)
+      .map(({ basis: _, ...shown }) => shown);
+  }
+
+  remember(): PassMemory['backOff'] {
+    return [...this.#entries.values()];
+  }
+
+  /** Takes the place of what it knew. */
+  recall(entries: PassMemory['backOff']): void {
+    this.#entries.clear();
+    for (const entry of entries) {
+      const key = entry.key as ResourceKey;
+      this.#entries.set(key, { ...entry, key });
+    }
+  }
+}
+
+function basisOf(desired: Desired, key: ResourceKey): string {
+  return digestOf(desired.resources.find((each) => each.key === key)?.value ?? null);
+}

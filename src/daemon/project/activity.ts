@@ -1,0 +1,118 @@
+import type { ResourceKey } from '../../core/keys.ts';
+import type { Verb } from '../../core/plan.ts';
+import type { OperationResult, ProgressEvent, Step } from '../../core/progress.ts';
+import type { DaemonLogger } from '../ports.ts';
+
+/** An operation that is being carried out, and what it is at. */
+export interface InFlight {
+  readonly key: ResourceKey;
+  readonly verb: Verb;
+  readonly step: Step;
+  readonly detail: string;
+  /** Wall times in ms of the project's clock. */
+  readonly since: number;
+  readonly at: number;
+  readonly until?: number;
+}
+
+/** Follows what passes tell: what is in flight, and how long nothing has moved. */
+export class Activity {
+  readonly #log: DaemonLogger;
+  readonly #inFlight = new Map<ResourceKey, InFlight>();
+  /** How a key was blocked when that was last told: each pass finds it so again. */
+  readonly #told = new Map<ResourceKey, string>();
+  #movedAt = 0;
+
+  constructor(log: DaemonLogger) {
+    this.#log = log;
+  }
+
+  /** A pass has ended: what it left open shows in the state, not here. */
+  settle(): void {
+    this.#inFlight.clear();
+  }
+
+  list(): readonly InFlight[] {
+    return [...this.#inFlight.values()];
+  }
+
+  /** Whether all that is in flight has only waited since `time`: cutting the pass short then loses nothing. */
+  isQuietSince(time: number): boolean {
+    if (this.#movedAt > time) return false;
+    return [...this.#inFlight.values()].every(({ step }) => step !== 'sent' && step !== 'queued');
+  }
+
+  /** Gives whether it is news, and not what an earlier pass said in the same words. */
+  take(event: ProgressEvent): boolean {
+    if (event.type === 'ended' && this.#isOld(event.result)) {
+      this.#inFlight.delete(event.result.key);
+      return false;
+    }
+    this.#follow(event);
+    return true;
+  }
+
+  #isOld({ key, outcome, verb, code }: OperationResult): boolean {
+    const how = `${verb} ${code ?? ''}`;
+    if (outcome !== 'blocked') this.#told.delete(key);
+    else if (this.#told.get(key) === how) return true;
+    else this.#told.set(key, how);
+    return false;
+  }
+
+  #follow(event: ProgressEvent): void {
+    switch (event.type) {
+      case 'planned':
+        this.#movedAt = event.at;
+        return;
+      case 'started': {
+        const { key, verb, id } = event.operation;
+        this.#movedAt = event.at;
+        this.#inFlight.set(key, { key, verb, step: 'queued', detail: '', since: event.at, at: event.at });
+        // What was blocked when it was last tried is tried again at each pass.
+        this.#log[this.#told.has(key) ? 'debug' : 'info'](
+          { key, verb, operationId: id },
+          'operation started',
+        );
+        return;
+      }
+      case 'progress': {
+        const { key, verb, step, detail, at, untilMs } = event;
+        const before = this.#inFlight.get(key);
+        if (before?.step !== step) this.#movedAt = at;
+        this.#inFlight.set(key, {
+          ...{ key, verb, step, detail, at, since: before?.since ?? at },
+          ...(untilMs === undefined ? {} : { until: untilMs }),
+        });
+        this.#log.debug({ key, verb, phase: step, detail }, 'operation goes on');
+        return;
+      }
+      case 'ended':
+        this.#movedAt = event.at;
+        this.#inFlight.delete(event.result.key);
+        this.#logEnd(event.result);
+        return;
+      case 'warning':
+        this.#log.warn(
+          { key: event.warning.key, code: event.warning.code, reason: event.warning.message },
+          'a warning from the engine',
+        );
+        return;
+    }
+  }
+
+  #logEnd(result: OperationResult): void {
+    const { key, verb, outcome, durationMs, requestId, code, detail } = result;
+    const fields = {
+      key,
+      verb,
+      outcome,
+      durationMs: Math.round(durationMs),
+      requestId,
+      code,
+      reason: detail,
+    };
+    if (outcome === 'done' || outcome === 'unresolved') this.#log.info(fields, 'operation ended');
+    else this.#log.warn(fields, 'operation ended');
+  }
+}

@@ -1,0 +1,86 @@
+import { ApiProblem, FenceError } from '../../core/errors.ts';
+import { isLeft, type Plan } from '../../core/plan.ts';
+import { TransportError } from '../../core/transport.ts';
+import type { ShownHold } from '../pace/holds.ts';
+
+/**
+ * How a project stands, in one word; the first that applies.
+ *
+ * - `starting`: not looked at yet
+ * - `fenced`: the token is another project's; nothing is written
+ * - `unauthorized`: the API does not take the token
+ * - `unreachable`: the API does not answer, or fails
+ * - `failing`: passes end in an error of another sort
+ * - `blocked`: something needs a person
+ * - `held`: the API refuses what adds spending
+ * - `drifting`: the project differs from the file, and is left so, as the file or the mode says, or as nothing can change it
+ * - `converging`: differences are being removed
+ * - `suspended`: nothing is changed while `settings.suspend` lasts
+ * - `converged`
+ */
+export type Condition =
+  | 'starting'
+  | 'fenced'
+  | 'unauthorized'
+  | 'unreachable'
+  | 'failing'
+  | 'blocked'
+  | 'held'
+  | 'drifting'
+  | 'converging'
+  | 'suspended'
+  | 'converged';
+
+export const conditions: readonly Condition[] = [
+  'starting',
+  'fenced',
+  'unauthorized',
+  'unreachable',
+  'failing',
+  'blocked',
+  'held',
+  'drifting',
+  'converging',
+  'suspended',
+  'converged',
+];
+
+/** A condition as another process wrote it down. */
+export function knownCondition(text: string | undefined): Condition | undefined {
+  return conditions.find((each) => each === text);
+}
+
+/** What the last pass came to. */
+export interface Standing {
+  readonly plan: Plan | undefined;
+  /** What the last pass died of. */
+  readonly error: unknown;
+  readonly observing: boolean;
+  readonly holds: readonly ShownHold[];
+}
+
+export function conditionOf({ plan, error, observing, holds }: Standing): Condition {
+  if (error !== undefined) return conditionOfError(error);
+  if (plan === undefined) return 'starting';
+  const suspended = plan.blocked.length > 0 && plan.blocked.every(({ code }) => code === 'suspended');
+  if (suspended) return 'suspended';
+  const held = new Set(holds.map(({ code }) => code));
+  const waits = new Set([...held, 'dependency_blocked', 'moved_in_flight']);
+  if (plan.blocked.some(({ code }) => !waits.has(code))) return 'blocked';
+  if (holds.length > 0 && plan.operations.length + plan.blocked.length > 0) return 'held';
+  if (plan.blocked.length > 0) return 'blocked';
+  if (plan.warnings.some(({ code }) => code === 'drift')) return 'drifting';
+  // A write under way is no operation of the plan any more, and not yet done.
+  if (plan.warnings.some(({ code }) => code === 'in_flight')) return 'converging';
+  if (plan.operations.length === 0) return plan.warnings.some(isLeft) ? 'drifting' : 'converged';
+  if (observing) return 'drifting';
+  return 'converging';
+}
+
+function conditionOfError(error: unknown): Condition {
+  if (error instanceof FenceError) return 'fenced';
+  if (error instanceof TransportError) return 'unreachable';
+  if (error instanceof ApiProblem)
+    return error.status === 401 ? 'unauthorized' : error.status >= 500 ? 'unreachable' : 'failing';
+  return 'failing';
+}

@@ -1,0 +1,84 @@
+import type { Desired } from '../../core/desired.ts';
+import type { Diagnostic } from '../../core/errors.ts';
+import type { World } from '../../core/kind.ts';
+import type { Plan } from '../../core/plan.ts';
+import type { ApplyReport, RequestCounts } from '../../core/progress.ts';
+import type { Binding, Intent, StateInfo } from '../../core/state.ts';
+import type { LeftBackups } from '../../engine/books/left-backups.ts';
+import type { vouchedBy } from '../../engine/books/strangers.ts';
+import type { BackOff } from '../pace/back-off.ts';
+import type { ShownHold } from '../pace/holds.ts';
+import type { Mode, Trigger } from '../ports.ts';
+import type { Commit } from '../sources/source.ts';
+import type { InFlight } from './activity.ts';
+import type { Condition } from './condition.ts';
+
+/** What a project is to be, and where that comes from. */
+export interface Offer {
+  readonly desired: Desired;
+  readonly files: readonly string[];
+  readonly commit: Commit | undefined;
+}
+
+/** How one pass went. Wall times are of the project's clock. */
+export interface PassRecord {
+  readonly number: number;
+  readonly triggers: readonly Trigger[];
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly outcome: ApplyReport['outcome'] | 'observed' | 'error';
+  /** How many operations ended in it, well or not. */
+  readonly operations: number;
+  /** How many of them came to an end, well or not, instead of being left for later. */
+  readonly settled: number;
+  readonly commit: string | undefined;
+}
+
+/** Everything that is known of a project at one moment: what status, page and metrics are made of. */
+export interface ProjectFacts {
+  readonly id: number;
+  readonly mode: Mode;
+  readonly intervalMs: number;
+  /** What state and client say; absent until the state is open. */
+  readonly known: Known | undefined;
+  readonly offer: Offer | undefined;
+  /** Why the newest spec cannot be used; empty where it can. */
+  readonly problem: readonly Diagnostic[];
+  readonly plan: Plan | undefined;
+  readonly world: World | undefined;
+  readonly lookedAt: number | undefined;
+  /** What the last pass died of. */
+  readonly error: unknown;
+  /** Who owns the state that is waited for. */
+  readonly waitingFor: string | undefined;
+  readonly condition: Condition;
+  readonly conditionSince: number | undefined;
+  readonly passing: boolean;
+  readonly passes: number;
+  readonly lastPass: PassRecord | undefined;
+  readonly nextPassAt: number | undefined;
+  /** Since when the project has not been as the file says. */
+  readonly differsSince: number | undefined;
+  readonly inFlight: readonly InFlight[];
+  readonly holds: readonly ShownHold[];
+}
+
+export interface Known {
+  /** The project's clock. */
+  readonly now: number;
+  readonly info: StateInfo;
+  readonly bindings: readonly Binding[];
+  readonly intents: readonly Intent[];
+  /** Of servers that are gone, and billed. */
+  readonly leftBackups: readonly LeftBackups[];
+  /** What is known to be somebody else's. */
+  readonly vouched: Awaited<ReturnType<typeof vouchedBy>>;
+  /** The last writes, newest first. */
+  readonly history: readonly Intent[];
+  readonly limits: { readonly windowMs: number; readonly reads: number; readonly writes: number };
+  readonly used: { readonly reads: number; readonly writes: number };
+  readonly counts: RequestCounts;
+  /** Age of the oldest answer about a server that the picture rests on, in ms. */
+  readonly oldestReadMs: number;
+  readonly backOff: readonly BackOff[];
+}

@@ -1,0 +1,199 @@
+import type { ResourceKey } from '../../core/keys.ts';
+import type { World } from '../../core/kind.ts';
+import { isLeft, type Plan } from '../../core/plan.ts';
+import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
+import { type Notice, told } from '../notices/notice.ts';
+import { PlanNews } from '../notices/plan-news.ts';
+import type { ShownHold } from '../pace/holds.ts';
+import type { DaemonLogger } from '../ports.ts';
+import { type Condition, conditionOf, knownCondition } from './condition.ts';
+import type { PassRecord } from './facts.ts';
+import type { PassMemory } from './memory.ts';
+
+/** Conditions that do not pass by themselves, or may not. */
+const needsAttention: ReadonlySet<Condition> = new Set([
+  'fenced',
+  'unauthorized',
+  'unreachable',
+  'failing',
+  'blocked',
+  'held',
+]);
+
+export interface LedgerOptions {
+  readonly project: number;
+  readonly observing: boolean;
+  readonly log: DaemonLogger;
+  readonly onNotice: (notice: Notice) => void;
+  /** Completes the commands that a text names. */
+  readonly carry: (text: string) => string;
+}
+
+/** What the passes of a project have come to so far: how it stands, since when, and what is to be told of it. */
+export class Ledger {
+  plan: Plan | undefined;
+  world: World | undefined;
+  /** Wall ms of the project's clock. */
+  lookedAt: number | undefined;
+  /** What the last pass died of. */
+  error: unknown;
+  /** Passes that died, in a row. */
+  failures = 0;
+  passes = 0;
+  lastPass: PassRecord | undefined;
+  differsSince: number | undefined;
+  condition: Condition = 'starting';
+  conditionSince: number | undefined;
+  readonly #options: LedgerOptions;
+  readonly #news: PlanNews;
+  /** Of the spec that the project was last seen to equal, but for what waits. */
+  #settledDigest: string | undefined;
+  /** What was blocked then: to be done at last, it is no drift. */
+  #waiting: ReadonlySet<string> = new Set();
+  /** What was told to differ and is left so. */
+  #drift = '';
+  /** Keys that wait for a graphics card. */
+  readonly #scarce = new Set<ResourceKey>();
+
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+    this.#news = new PlanNews(options.log);
+  }
+
+  look(world: World, at: number): void {
+    this.world = world;
+    this.lookedAt = at;
+  }
+
+  follow(event: ProgressEvent, digest: string | undefined): void {
+    const { project, onNotice } = this.#options;
+    if (event.type === 'planned') this.#planned(event.plan, digest, event.at);
+    if (event.type === 'progress' && event.step === 'waiting' && event.detail.includes('no_gpu_capacity')) {
+      this.#scarce.add(event.key);
+    }
+    if (event.type === 'ended' && event.result.outcome === 'done') this.#strike(event.result);
+    if (event.type === 'ended' && event.result.outcome === 'done' && this.#scarce.delete(event.result.key)) {
+      onNotice({ project, event: 'capacity_found', detail: event.result.key });
+    }
+  }
+
+  /** What is done is no difference any more, although only the next look says so for good. */
+  #strike({ key, verb }: OperationResult): void {
+    if (this.plan === undefined) return;
+    const operations = this.plan.operations.filter((each) => each.key !== key || each.verb !== verb);
+    this.plan = { ...this.plan, operations };
+  }
+
+  /** Differences although nothing was left to do for this very file: the world has moved. */
+  #planned(made: Plan, digest: string | undefined, at: number): void {
+    const plan = this.#completed(made);
+    this.plan = plan;
+    this.#news.warn(plan);
+    if (plan.operations.length === 0) return;
+    if (this.condition === 'starting' || this.condition === 'converged') {
+      this.condition = 'converging';
+      this.conditionSince = at;
+    }
+    if (digest === undefined || digest !== this.#settledDigest) return;
+    this.#settledDigest = undefined;
+    const { project, log, onNotice } = this.#options;
+    // A backup is due by its age, and no sign of anybody's hand.
+    const moved = plan.operations
+      .filter(({ key, kind }) => kind !== 'backup' && !this.#waiting.has(key))
+      .map(({ verb, key, changes }) => [`${verb} ${key}`, ...changes.map(({ path }) => path)].join(' '));
+    if (moved.length === 0) return;
+    log.warn({ drift: moved }, 'drift found');
+    const detail = moved.join('\n');
+    onNotice({ project, event: 'drift', detail });
+  }
+
+  fail(error: unknown): void {
+    this.error = error;
+    this.failures += 1;
+  }
+
+  succeed(plan: Plan | undefined): void {
+    if (plan !== undefined) this.plan = this.#completed(plan);
+    this.error = undefined;
+    this.failures = 0;
+  }
+
+  #completed(plan: Plan): Plan {
+    const { carry } = this.#options;
+    return {
+      ...plan,
+      blocked: plan.blocked.map((each) => {
+        return { ...each, reason: carry(each.reason), resolve: carry(each.resolve) };
+      }),
+      warnings: plan.warnings.map((each) => ({ ...each, message: carry(each.message) })),
+    };
+  }
+
+  close(pass: PassRecord, digest: string, holds: readonly ShownHold[]): void {
+    this.passes += 1;
+    this.lastPass = pass;
+    const { plan } = this;
+    if (pass.outcome !== 'stopped' && pass.outcome !== 'error' && plan !== undefined) {
+      const differs = plan.operations.length + plan.blocked.length > 0 || plan.warnings.some(isLeft);
+      this.differsSince = differs ? (this.differsSince ?? pass.endedAt) : undefined;
+      if (plan.operations.length === 0) {
+        this.#settledDigest = digest;
+        this.#waiting = new Set(plan.blocked.map(({ key }) => key));
+      }
+    }
+    // A pass that was cut short says nothing yet.
+    if (pass.outcome !== 'stopped') this.judge(holds, pass.endedAt);
+  }
+
+  remember(): PassMemory['ledger'] {
+    const { condition, conditionSince = 0, passes, failures, lastPass, plan, differsSince } = this;
+    return {
+      ...{ condition, conditionSince, passes, failures, blocked: plan?.blocked.length ?? 0 },
+      ...{ outcome: lastPass?.outcome ?? 'stopped', endedAt: lastPass?.endedAt ?? 0 },
+      ...{ settledDigest: this.#settledDigest ?? null, differsSince: differsSince ?? null },
+      ...{ scarce: [...this.#scarce], waiting: [...this.#waiting] },
+    };
+  }
+
+  /** Goes on where the last pass ended, wherever that was made. */
+  recall(memory: PassMemory['ledger']): void {
+    this.condition = knownCondition(memory.condition) ?? 'starting';
+    this.conditionSince = memory.conditionSince;
+    this.passes = memory.passes;
+    this.failures = memory.failures;
+    this.differsSince = memory.differsSince ?? undefined;
+    this.#settledDigest = memory.settledDigest ?? undefined;
+    this.#waiting = new Set(memory.waiting);
+    this.#scarce.clear();
+    for (const key of memory.scarce) this.#scarce.add(key as ResourceKey);
+  }
+
+  /** Finds the condition anew, and tells of it. Telling the same twice is the listener's to avoid. */
+  judge(holds: readonly ShownHold[], at: number): void {
+    const { project, observing, log, onNotice } = this.#options;
+    const { plan, error } = this;
+    const condition = conditionOf({ plan, error, observing, holds });
+    const what = told(condition, plan, error);
+    const changed = condition !== this.condition || this.conditionSince === undefined;
+    if (changed) this.conditionSince = at;
+    const drift = condition === 'drifting' ? what.detail : '';
+    if (changed || drift !== this.#drift) {
+      const level = needsAttention.has(condition) ? 'warn' : 'info';
+      const [way] = error === undefined ? [] : what.resolve;
+      const fields = {
+        ...{ condition, before: this.condition },
+        ...(drift === '' ? {} : { drift: drift.split('\n') }),
+        ...(error === undefined ? {} : { error }),
+        ...(way === undefined ? {} : { resolve: way }),
+      };
+      log[level](fields, 'the condition changed');
+    }
+    this.#drift = drift;
+    if (error === undefined && plan !== undefined) {
+      this.#news.warn(plan);
+      this.#news.ask(plan);
+    }
+    this.condition = condition;
+    onNotice({ project, event: 'condition', condition, ...what });
+  }
+}

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import type { Json } from '../../core/json.ts';
+
+/** The name under which a project's state keeps it. */
+export const memoryNote = 'daemon';
+
+const backOff = z.object({
+  key: z.string(),
+  failures: z.number(),
+  until: z.number(),
+  code: z.string(),
+  reason: z.string(),
+  basis: z.string(),
+});
+
+const hold = z.object({ scope: z.string(), since: z.number(), code: z.string(), reason: z.string() });
+
+const ledger = z.object({
+  condition: z.string(),
+  conditionSince: z.number(),
+  passes: z.number(),
+  /** Passes that died, in a row. */
+  failures: z.number(),
+  outcome: z.string(),
+  endedAt: z.number(),
+  blocked: z.number(),
+  settledDigest: z.string().nullable(),
+  waiting: z.array(z.string()),
+  differsSince: z.number().nullable(),
+  scarce: z.array(z.string()),
+});
+
+const memory = z.object({
+  /** Who made the last pass. */
+  replica: z.string(),
+  ledger,
+  backOff: z.array(backOff),
+  holds: z.object({ status: z.string().nullable(), held: z.array(hold) }),
+  /** What people have been told last, by subject. */
+  told: z.record(z.string(), z.string()),
+});
+
+/**
+ * What the passes of a shared project hand on to the next one, whichever replica makes it: how
+ * it stood, failures, refusals, what was told. Wall times in ms of the project's clock. It may
+ * be lost at any time; the next look finds it again.
+ */
+export type PassMemory = z.infer<typeof memory>;
+
+/** `undefined` where there is none, or where another release has written it. */
+export function readMemory(note: Json | undefined): PassMemory | undefined {
+  return memory.safeParse(note).data;
+}

@@ -1,0 +1,400 @@
+import type { TokenPlace } from '../../core/desired.ts';
+import { ApiProblem, type Diagnostic, FenceError, StateError } from '../../core/errors.ts';
+import type { World } from '../../core/kind.ts';
+import type { ApplyReport, ProgressEvent, RequestCounts } from '../../core/progress.ts';
+import type { Repeating } from '../../engine/deps.ts';
+import { createStopwatch, type Stopwatch } from '../../engine/intents/stopwatch.ts';
+import { createReadCache } from '../../engine/read-cache.ts';
+import type { Notice } from '../notices/notice.ts';
+import { countsOf, logPass } from '../notices/pass-line.ts';
+import { detailsWhile } from '../notices/project-log.ts';
+import type { Answer, Order } from '../orders/control.ts';
+import { obey, type PendingOrder } from '../orders/obey.ts';
+import { KeyBackOff } from '../pace/back-off.ts';
+import { Holds } from '../pace/holds.ts';
+import { untilLookIsDue } from '../pace/quiet.ts';
+import { Refresh } from '../pace/refresh.ts';
+import { restMs } from '../pace/rest.ts';
+import { aborted, createWake } from '../pace/wake.ts';
+import type { DaemonDeps, Mode, ProjectSession, Trigger } from '../ports.ts';
+import { SpecProblem } from '../sources/spec-problem.ts';
+import { Activity } from './activity.ts';
+import type { Condition } from './condition.ts';
+import type { Known, Offer, PassRecord, ProjectFacts } from './facts.ts';
+import { Ledger } from './ledger.ts';
+import { handOn, type Turn, takeUp } from './turn.ts';
+import { both, UseMeter } from './use-meter.ts';
+import { knownOf, type Workshop } from './workshop.ts';
+
+/** Tasks of earlier passes are waited for so long before the next plan; then they go on beside it. */
+const settleMs = 90_000;
+/** How often a token that was refused is compared with what its file holds now, in ms of real time. */
+const tokenWatchMs = 2_000;
+
+export interface ProjectOptions {
+  readonly deps: DaemonDeps;
+  readonly id: number;
+  readonly mode: Mode;
+  readonly intervalMs: number;
+  readonly token: TokenPlace | undefined;
+  readonly onNotice: (notice: Notice) => void;
+  /** Anything that a page would show differently. */
+  readonly onChange: () => void;
+  readonly onEvent: (event: ProgressEvent) => void;
+  readonly onPass: (pass: PassRecord) => void;
+}
+
+/**
+ * Keeps one project as its newest good spec says, pass after pass.
+ *
+ * ```
+ * no spec ──offer──▶ due ──▶ passing ──▶ resting ──timer, trigger, back-off──▶ due
+ *                             │ ▲
+ *                             └─┘ another spec: halted, and passed anew at once
+ * ```
+ * A halt never cuts a write: the exchange in flight ends and its answer is recorded; what
+ * waits is taken up by the next pass where it stands.
+ */
+export class Project {
+  readonly id: number;
+  readonly #options: ProjectOptions;
+  readonly #wake = createWake();
+  readonly #activity: Activity;
+  readonly #backOff: KeyBackOff;
+  readonly #ledger: Ledger;
+  readonly #problem: SpecProblem;
+  #workshop: Workshop | undefined;
+  /** Of all sessions: what it knows takes longer than a turn may last. */
+  #stopwatch: Stopwatch | undefined;
+  #offer: Offer | undefined;
+  #halt: AbortController | undefined;
+  #orders: readonly PendingOrder[] = [];
+  #waitingFor: string | undefined;
+  #nextPassAt: number | undefined;
+  /** Of all sessions so far. */
+  #counts = (): RequestCounts => ({ reads: 0, writes: 0, polls: 0, throttled: 0 });
+  /** Of the last turn. */
+  #known: Known | undefined;
+
+  constructor(options: ProjectOptions) {
+    const { deps, id, mode, onNotice } = options;
+    this.id = id;
+    this.#options = options;
+    this.#activity = new Activity(deps.log);
+    this.#backOff = new KeyBackOff(deps.random);
+    const told = { project: id, log: deps.log, onNotice };
+    this.#problem = new SpecProblem(told);
+    this.#ledger = new Ledger({ ...told, observing: mode === 'observe', carry: deps.carrying(id) });
+  }
+
+  get condition(): Condition {
+    return this.#ledger.condition;
+  }
+
+  /** Whether it may be counted on: looked at at least once, and allowed to work. */
+  isReady(): boolean {
+    const { plan, condition } = this.#ledger;
+    return plan !== undefined && condition !== 'fenced';
+  }
+
+  hasBrokenSpec(): boolean {
+    return this.#problem.list().length > 0;
+  }
+
+  /** A good spec; one that says the same as the last changes nothing. Gives whether it is news. */
+  offer(offer: Offer, trigger: Trigger): boolean {
+    const same = this.#offer?.desired.digest === offer.desired.digest;
+    this.#offer = offer;
+    this.#problem.end(offer.commit?.id);
+    this.#options.onChange();
+    if (same) return false;
+    this.#backOff.follow(offer.desired);
+    this.#wake.nudge(trigger);
+    this.#halt?.abort(new Error('the spec has changed'));
+    return true;
+  }
+
+  /** A spec that cannot be used: the last good one stays in force. */
+  reject(diagnostics: readonly Diagnostic[]): void {
+    this.#problem.begin(diagnostics);
+    this.#options.onChange();
+  }
+
+  nudge(trigger: Trigger): void {
+    this.#wake.nudge(trigger);
+  }
+
+  /** Settles what a person says, between two passes; the pass in hand makes room for it. */
+  take(order: Order): Promise<Answer> {
+    return new Promise((answer) => {
+      this.#orders = [...this.#orders, { order, answer }];
+      this.#wake.nudge('order');
+      this.#halt?.abort(new Error('a person has something to say'));
+    });
+  }
+
+  /** Takes in that it could not go on at all: its state or its settings cannot be used. */
+  fail(error: unknown): void {
+    this.#options.deps.log.error({ error }, 'the project cannot be worked on');
+    this.#ledger.fail(error);
+    this.#ledger.judge([], this.#options.deps.clock.now());
+    this.#options.onChange();
+  }
+
+  /** Runs until `stop` aborts and the pass in hand has ended. Rejects where the state cannot be used. */
+  run(stop: AbortSignal): Promise<void> {
+    return this.#inSession(stop, (workshop) => this.#loop(workshop, stop));
+  }
+
+  /**
+   * One turn at a project that is shared: passes until nothing asks for another. What passes
+   * hand on stands in the state, for whoever has the next turn. Gives how long the project
+   * may rest, in ms of real time. Rejects where the state cannot be used.
+   */
+  async turn(turn: Turn, stop: AbortSignal): Promise<number> {
+    let restMs = 0;
+    await this.#inSession(stop, async (workshop) => {
+      const { store, clock, profile } = workshop.session;
+      const parts = { ledger: this.#ledger, backOff: this.#backOff, holds: workshop.holds };
+      await takeUp(turn, store, parts, this.#offer?.desired);
+      this.#wake.take();
+      this.#wake.nudge(turn.trigger);
+      while (this.#offer !== undefined && !stop.aborted && this.#wake.pending()) {
+        await this.#pass(this.#offer, this.#wake.take(), workshop, stop);
+      }
+      await handOn(turn, store, parts, this.id);
+      this.#known = await knownOf(workshop, this.#backOff);
+      restMs = this.#restMs(clock.now()) / profile.timeScale;
+    });
+    return restMs;
+  }
+
+  async #inSession(stop: AbortSignal, work: (workshop: Workshop) => Promise<void>): Promise<void> {
+    const session = await this.#openSession(stop);
+    if (session === undefined) return;
+    const workshop = this.#equip(session);
+    this.#workshop = workshop;
+    await session.onOrder((order) => this.take(order));
+    const background = new AbortController();
+    const beside = Promise.all(
+      [workshop.meter.run(background.signal), workshop.refresh.run(background.signal)].map((each) =>
+        each.catch((error: unknown) => {
+          if (!background.signal.aborted) throw error;
+        }),
+      ),
+    );
+    try {
+      await Promise.race([work(workshop), beside.then(() => undefined)]);
+    } finally {
+      background.abort();
+      this.#workshop = undefined;
+      await session.close();
+    }
+  }
+
+  /** `undefined` where it is to stop before the state is free. */
+  async #openSession(stop: AbortSignal): Promise<ProjectSession | undefined> {
+    const { deps, token } = this.#options;
+    const opening = deps.open({
+      projectId: this.id,
+      token,
+      log: detailsWhile(() => this.#ledger.error !== undefined, deps.log),
+      onEvent: (event) => this.#follow(event),
+      onWait: (holder) => {
+        this.#waitingFor = holder;
+        deps.log.warn({ reason: holder }, 'waiting for the state: another process owns it');
+      },
+    });
+    return Promise.race([opening, aborted(stop)]);
+  }
+
+  #equip(session: ProjectSession): Workshop {
+    const { deps, intervalMs } = this.#options;
+    const { clock, reads, profile } = session;
+    this.#stopwatch ??= createStopwatch(clock, profile.timeScale);
+    const stopwatch = this.#stopwatch;
+    const earlier = this.#counts();
+    const counts = () => both(earlier, session.counts());
+    this.#counts = counts;
+    this.#waitingFor = undefined;
+    const cache = createReadCache(reads('operation'), clock);
+    const holds = new Holds(() => clock.now());
+    const refresh = new Refresh({
+      ...{ session, cache, intervalMs },
+      isPaused: () => this.#ledger.error !== undefined,
+      isWanted: (server) => this.#ledger.world?.keyOf('server', server) !== undefined,
+      onChange: (server) => {
+        deps.log.info({ resourceId: server }, 'a server was changed elsewhere');
+        this.#wake.nudge('refresh');
+      },
+      onFailure: (error) => deps.log.debug({ error }, 'a server could not be read again'),
+    });
+    const onLook = (world: World) => {
+      this.#ledger.look(world, clock.now());
+      holds.review(world.project.status);
+      refresh.compare(world.ips);
+    };
+    const withholds: Repeating['withholds'] = (operation) => this.#backOff.withholds(operation, clock.now());
+    const meter = new UseMeter(counts, clock, profile.limits.windowMs);
+    const repeating = { cache, holds, stopwatch, settleMs, withholds, onLook };
+    return { session: { ...session, counts }, holds, refresh, meter, repeating };
+  }
+
+  async #loop(workshop: Workshop, stop: AbortSignal): Promise<void> {
+    const { clock } = workshop.session;
+    this.#wake.nudge('start');
+    while (!stop.aborted) {
+      const triggers = this.#wake.take();
+      await this.#obey(workshop.session);
+      if (this.#offer !== undefined) await this.#pass(this.#offer, triggers, workshop, stop);
+      const restMs = this.#offer === undefined ? this.#options.intervalMs : this.#restMs(clock.now());
+      this.#nextPassAt = clock.now() + restMs;
+      this.#options.onChange();
+      await this.#rest(workshop.session, restMs, stop).catch((error: unknown) => {
+        if (!stop.aborted) throw error;
+      });
+    }
+  }
+
+  async #obey({ engine }: ProjectSession): Promise<void> {
+    const orders = this.#orders;
+    this.#orders = [];
+    for (const { order, answer } of orders) {
+      const key = 'key' in order ? { key: order.key } : {};
+      this.#options.deps.log.info({ ...key, sort: order.order }, 'a person settles');
+      answer(await obey(order, engine, this.#offer?.desired));
+    }
+  }
+
+  async #rest({ clock, profile, tokenMark }: ProjectSession, ms: number, stop: AbortSignal): Promise<void> {
+    const mark = tokenMark();
+    const endAt = clock.monotonic() + ms;
+    while (!this.#wake.pending()) {
+      const left = endAt - clock.monotonic();
+      if (left <= 0) return this.#wake.nudge(this.#ledger.failures > 0 ? 'back-off' : 'timer');
+      const watchMs = tokenWatchMs * profile.timeScale;
+      await this.#wake.sleep(clock, this.#isHopeless() ? Math.min(left, watchMs) : left, stop);
+      if (this.#isHopeless() && tokenMark() !== mark) this.#wake.nudge('token');
+    }
+  }
+
+  /** Nothing but another token helps. */
+  #isHopeless(): boolean {
+    return this.condition === 'unauthorized' || this.condition === 'fenced';
+  }
+
+  async #pass(
+    offer: Offer,
+    triggers: readonly Trigger[],
+    { session, repeating, holds }: Workshop,
+    stop: AbortSignal,
+  ): Promise<void> {
+    const { clock } = session;
+    const startedAt = clock.now();
+    const halt = new AbortController();
+    const onStop = () => halt.abort(new Error('the daemon stops'));
+    stop.addEventListener('abort', onStop, { once: true });
+    this.#halt = halt;
+    this.#nextPassAt = undefined;
+    if (triggers.includes('token')) holds.clear();
+    const done = new AbortController();
+    const { intervalMs } = this.#options;
+    const watching = untilLookIsDue(this.#activity, this.#wake, clock, intervalMs, done.signal).then(
+      (due) => due && halt.abort(new Error('another look is due')),
+    );
+    this.#options.onChange();
+    let outcome: PassRecord['outcome'] = 'error';
+    let results: ApplyReport['results'] = [];
+    try {
+      const ended = await this.#carryOut(offer, session, repeating, halt.signal);
+      outcome = ended.outcome;
+      results = ended.results;
+      this.#ledger.succeed(outcome === 'stopped' ? undefined : ended.plan);
+      this.#backOff.learn(results, offer.desired, (code) => holds.holds(code), clock.now());
+    } catch (error) {
+      if (error instanceof StateError) throw error;
+      if (halt.signal.aborted) outcome = 'stopped';
+      else this.#fail(error);
+    } finally {
+      done.abort();
+      await watching;
+      stop.removeEventListener('abort', onStop);
+      this.#halt = undefined;
+      this.#activity.settle();
+    }
+    const counts = countsOf(results);
+    this.#conclude(offer, { triggers, startedAt, endedAt: clock.now(), outcome, ...counts }, holds);
+  }
+
+  async #carryOut(
+    { desired }: Offer,
+    { engine }: ProjectSession,
+    repeating: Repeating,
+    halt: AbortSignal,
+  ): Promise<Pick<ApplyReport, 'results' | 'plan'> & { readonly outcome: PassRecord['outcome'] }> {
+    if (this.#options.mode !== 'observe') {
+      return engine.apply(desired, { approve: async () => true, halt, repeating });
+    }
+    const plan = await engine.plan(desired, { repeating });
+    if (plan.project.id === desired.projectId) return { outcome: 'observed', results: [], plan };
+    throw new FenceError(
+      `The file is for project ${desired.projectId}, but the token belongs to project ${plan.project.id}.`,
+    );
+  }
+
+  /** What the next pass dies of again is told once. */
+  #fail(error: unknown): void {
+    const level = String(error) === String(this.#ledger.error) ? 'debug' : 'error';
+    this.#ledger.fail(error);
+    const problem = error instanceof ApiProblem ? { status: error.status, requestId: error.requestId } : {};
+    const fields = { error, attempt: this.#ledger.failures, ...problem };
+    this.#options.deps.log[level](fields, 'the pass failed');
+  }
+
+  #conclude(offer: Offer, ended: Omit<PassRecord, 'number' | 'commit'>, holds: Holds): void {
+    const { deps, onPass, onChange } = this.#options;
+    const { desired, commit } = offer;
+    const pass: PassRecord = { ...ended, number: this.#ledger.passes + 1, commit: commit?.id };
+    this.#ledger.close(pass, desired.digest, holds.list());
+    logPass(deps.log, pass, this.#ledger.plan, desired.digest);
+    onPass(pass);
+    onChange();
+  }
+
+  #restMs(now: number): number {
+    const { deps, intervalMs } = this.#options;
+    const suspendedUntil = Date.parse(this.#offer?.desired.settings.suspend?.until ?? '');
+    const moments = [this.#backOff.next(now) ?? Number.NaN, suspendedUntil].filter((at) => at > now);
+    const { failures } = this.#ledger;
+    const rest = {
+      failures,
+      hopeless: this.#isHopeless(),
+      intervalMs,
+      untilMs: moments.map((at) => at - now),
+    };
+    return restMs(rest, deps.random);
+  }
+
+  #follow(event: ProgressEvent): void {
+    const isNews = this.#activity.take(event);
+    this.#ledger.follow(event, this.#offer?.desired.digest);
+    if (isNews) this.#options.onEvent(event);
+    this.#options.onChange();
+  }
+
+  /** Everything that is known of the project now; for the pages, in no public form. */
+  async facts(): Promise<ProjectFacts> {
+    const { mode, intervalMs } = this.#options;
+    const { plan, world, lookedAt, error, condition, conditionSince, passes, lastPass, differsSince } =
+      this.#ledger;
+    // A state that is closed meanwhile says nothing more.
+    const known = await knownOf(this.#workshop, this.#backOff).catch(() => undefined);
+    return {
+      ...{ id: this.id, mode, intervalMs, known: known ?? this.#known },
+      ...{ offer: this.#offer, problem: this.#problem.list(), waitingFor: this.#waitingFor },
+      ...{ plan, world, lookedAt, error, condition, conditionSince, passes, lastPass, differsSince },
+      ...{ passing: this.#halt !== undefined, nextPassAt: this.#nextPassAt },
+      ...{ inFlight: this.#activity.list(), holds: this.#workshop?.holds.list() ?? [] },
+    };
+  }
+}

@@ -1,0 +1,56 @@
+import type { Desired } from '../../core/desired.ts';
+import type { StateStore } from '../../core/state.ts';
+import type { Notifier } from '../notices/notifier.ts';
+import type { KeyBackOff } from '../pace/back-off.ts';
+import type { Holds } from '../pace/holds.ts';
+import type { Trigger } from '../ports.ts';
+import type { Ledger } from './ledger.ts';
+import { memoryNote, type PassMemory, readMemory } from './memory.ts';
+
+/** One turn at a project that several replicas share. */
+export interface Turn {
+  readonly trigger: Trigger;
+  readonly replica: string;
+  /** What people have been told, wherever they were told it. */
+  readonly told: Pick<Notifier, 'toldOf' | 'recall'>;
+}
+
+/** What of a project outlives its turns. */
+interface Parts {
+  readonly ledger: Ledger;
+  readonly backOff: KeyBackOff;
+  readonly holds: Holds;
+}
+
+/** Goes on where the last turn ended, whoever had it. */
+export async function takeUp(
+  { told }: Turn,
+  store: StateStore,
+  { ledger, backOff, holds }: Parts,
+  desired: Desired | undefined,
+): Promise<void> {
+  const memory = readMemory(await store.note(memoryNote));
+  if (memory === undefined) return;
+  ledger.recall(memory.ledger);
+  holds.recall(memory.holds);
+  backOff.recall(memory.backOff);
+  if (desired !== undefined) backOff.follow(desired);
+  told.recall(memory.told);
+}
+
+/** Leaves to the next turn what this one has found out. */
+export async function handOn(
+  { replica, told }: Turn,
+  store: StateStore,
+  { ledger, backOff, holds }: Parts,
+  project: number,
+): Promise<void> {
+  const memory: PassMemory = {
+    replica,
+    ledger: ledger.remember(),
+    backOff: backOff.remember(),
+    holds: holds.remember(),
+    told: told.toldOf(project),
+  };
+  await store.putNote(memoryNote, memory);
+}

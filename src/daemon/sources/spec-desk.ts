@@ -1,0 +1,126 @@
+import type { Diagnostic } from '../../core/errors.ts';
+import type { Notice } from '../notices/notice.ts';
+import { createWake } from '../pace/wake.ts';
+import type { DaemonDeps, Trigger } from '../ports.ts';
+import { type Taken, takeIn } from './intake.ts';
+import { type Commit, SourceError, type SpecSource } from './source.ts';
+
+/** A source that cannot be read is tried again after 2, 4, 8 … s, at most 5 min. */
+const retry = { firstMs: 2_000, longestMs: 5 * 60_000 } as const;
+/** Without any hint, in ms of real time. A source has its own, shorter rhythm. */
+const idleMs = 3_600_000;
+
+export interface SpecDeskOptions {
+  readonly deps: DaemonDeps;
+  readonly source: SpecSource;
+  readonly deliver: (taken: readonly Taken[], trigger: Trigger) => void;
+  readonly onNotice: (notice: Omit<Notice & { readonly event: 'source' }, 'project'>) => void;
+  readonly onChange: () => void;
+}
+
+/** How the source stands. Wall times in real ms. */
+export interface SourceState {
+  readonly name: string;
+  readonly commit: Commit | undefined;
+  readonly readAt: number | undefined;
+  readonly error: string | undefined;
+  /** Specs that cannot be used and whose project is not known. */
+  readonly orphans: readonly { readonly name: string; readonly problem: readonly Diagnostic[] }[];
+}
+
+/** Reads the source whenever a hint comes, one reading at a time, and hands on what it holds. */
+export class SpecDesk {
+  readonly #options: SpecDeskOptions;
+  readonly #wake = createWake();
+  #state: SourceState;
+  #reading: Promise<unknown> = Promise.resolve();
+
+  constructor(options: SpecDeskOptions) {
+    this.#options = options;
+    this.#state = {
+      ...{ name: options.source.name, commit: undefined },
+      ...{ readAt: undefined, error: undefined, orphans: [] },
+    };
+  }
+
+  hint(trigger: Trigger): void {
+    this.#wake.nudge(trigger);
+  }
+
+  state(): SourceState {
+    return this.#state;
+  }
+
+  /** Specs whose project nobody knows yet; told once each, by whoever hands them in. */
+  setOrphans(orphans: SourceState['orphans']): void {
+    this.#state = { ...this.#state, orphans };
+  }
+
+  async run(stop: AbortSignal): Promise<void> {
+    const { deps, source } = this.#options;
+    const watching = source
+      .watch((trigger) => this.hint(trigger), stop)
+      .catch((error: unknown) => {
+        if (!stop.aborted) throw error;
+      });
+    const reading = this.#read(stop).catch((error: unknown) => {
+      if (!stop.aborted) throw error;
+    });
+    deps.log.info({ source: source.name }, 'watching the source');
+    await Promise.all([watching, reading]);
+  }
+
+  async #read(stop: AbortSignal): Promise<void> {
+    const { deps, source } = this.#options;
+    this.#wake.nudge('start');
+    let failures = 0;
+    for (;;) {
+      stop.throwIfAborted();
+      const [trigger = 'timer'] = this.#wake.take();
+      const failed = !(await this.readNow(trigger, stop));
+      failures = failed ? failures + 1 : 0;
+      const restMs = failed
+        ? Math.min(retry.firstMs * 2 ** Math.min(failures - 1, 20), retry.longestMs)
+        : idleMs;
+      await this.#wake.sleep(deps.clock, restMs * (1 + deps.random.next() / 10), stop);
+      if (failed && !this.#wake.pending())
+        deps.log.debug({ source: source.name }, 'reading the source again');
+    }
+  }
+
+  /** Reads at once, or as soon as the reading in hand has ended. Gives whether it could be read. */
+  readNow(trigger: Trigger, stop: AbortSignal): Promise<boolean> {
+    const reading = this.#reading.then(() => this.#readOnce(trigger, stop));
+    // Behind each other, so that what is read last is what stays in force.
+    this.#reading = reading.catch(() => undefined);
+    return reading;
+  }
+
+  async #readOnce(trigger: Trigger, stop: AbortSignal): Promise<boolean> {
+    const { deps, source, deliver, onNotice, onChange } = this.#options;
+    try {
+      const snapshot = await source.read(stop);
+      const { commit } = snapshot;
+      if (commit !== undefined && commit.id !== this.#state.commit?.id) {
+        deps.log.info({ source: source.name, commit: commit.id, ref: commit.ref }, 'a new commit');
+      }
+      if (this.#state.error !== undefined) {
+        deps.log.info({ source: source.name }, 'the source can be read again');
+        onNotice({ event: 'source', detail: 'the source can be read again' });
+      }
+      this.#state = { ...this.#state, commit, readAt: deps.clock.now(), error: undefined };
+      deliver(takeIn(snapshot, deps.environment), trigger);
+      return true;
+    } catch (error) {
+      if (stop.aborted || !(error instanceof SourceError)) throw error;
+      if (this.#state.error !== error.message) {
+        deps.log.error({ source: source.name, reason: error.message }, 'the source cannot be read');
+        onNotice({ event: 'source', detail: `the source cannot be read: ${error.message}` });
+      }
+      this.#state = { ...this.#state, error: error.message };
+      return false;
+    } finally {
+      onChange();
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import { type Diagnostic, formatDiagnostic } from '../../core/errors.ts';
+import type { Notice } from '../notices/notice.ts';
+import type { DaemonLogger } from '../ports.ts';
+
+export interface SpecProblemOptions {
+  /** 0 where nobody knows yet whose spec it is. */
+  readonly project: number;
+  readonly log: DaemonLogger;
+  readonly onNotice: (notice: Notice) => void;
+}
+
+/** What is wrong with the newest spec, while the last good one stays in force: told once, and so is its end. */
+export class SpecProblem {
+  readonly #options: SpecProblemOptions;
+  #diagnostics: readonly Diagnostic[] = [];
+
+  constructor(options: SpecProblemOptions) {
+    this.#options = options;
+  }
+
+  /** Empty where the newest spec can be used. */
+  list(): readonly Diagnostic[] {
+    return this.#diagnostics;
+  }
+
+  begin(diagnostics: readonly Diagnostic[]): void {
+    if (JSON.stringify(diagnostics) === JSON.stringify(this.#diagnostics)) return;
+    const { project, log, onNotice } = this.#options;
+    this.#diagnostics = diagnostics;
+    for (const { position, message } of diagnostics) {
+      log.error({ ...position, reason: message }, 'the spec is broken');
+    }
+    const detail = diagnostics.map(formatDiagnostic).join('\n');
+    onNotice({ project, event: 'spec_broken', detail });
+  }
+
+  /** The newest spec is a good one, whatever it says. */
+  end(commit: string | undefined): void {
+    if (this.#diagnostics.length === 0) return;
+    const { project, log, onNotice } = this.#options;
+    this.#diagnostics = [];
+    log.info({ commit }, 'the spec can be used again');
+    onNotice({ project, event: 'spec_valid', detail: 'the spec can be used again' });
+  }
+}
