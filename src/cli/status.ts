@@ -9,9 +9,8 @@ import {
 } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
-import { billedAddress } from '../engine/books/billed-address.ts';
+import { billedAddress, unattached } from '../engine/books/billed-address.ts';
 import type { LeftBackups } from '../engine/books/left-backups.ts';
-import { idleAddresses } from '../engine/books/strangers.ts';
 import { waysOut } from '../plan/open-writes.ts';
 import type { Vouched } from '../plan/strangers.ts';
 
@@ -73,6 +72,8 @@ export interface StatusView {
   readonly monthly: MonthlyCost | null;
   /** Billed and of no use to anything now, but for what was told to be somebody else's; null where the API was not looked at. */
   readonly idle: readonly Billed[] | null;
+  /** Billed, attached to nothing, and what the open write of its key may have bought; null where the API was not looked at. */
+  readonly in_doubt: readonly Billed[] | null;
   /** Of servers that are gone: billed, and shown by no documented read. From the state. */
   readonly left_backups: readonly {
     readonly server_id: string;
@@ -114,6 +115,7 @@ export function statusOf(facts: StatusFacts): StatusView {
   const observedAt = at === undefined ? null : time(at);
   const blocked = plan?.blocked ?? intents.flatMap(blockedIntent);
   const bound = new Set(bindings.map(({ key }) => key));
+  const free = ips && unattached(ips, facts.vouched, { bindings, intents });
   return {
     format_version: 1,
     project_id: info.projectId ?? plan?.project.id ?? null,
@@ -158,13 +160,8 @@ export function statusOf(facts: StatusFacts): StatusView {
     warnings: plan?.warnings ?? [],
     billed: billedOf(facts),
     monthly: plan?.cost.monthly ?? null,
-    idle:
-      ips === undefined
-        ? null
-        : idleAddresses(ips, facts.vouched).map((ip) => ({
-            ...address(ip, facts),
-            since: idleSince(ip, facts),
-          })),
+    idle: free?.idle.map(({ ip }) => ({ ...address(ip, facts), since: idleSince(ip, facts) })) ?? null,
+    in_doubt: free?.inDoubt.map(({ ip }) => address(ip, facts)) ?? null,
     left_backups: (facts.left ?? []).map(({ server, key, backups, at: since }) => ({
       server_id: server,
       key,
@@ -228,10 +225,10 @@ function billedOf({ bindings, ips, intents, left = [] }: StatusFacts): StatusVie
 }
 
 function address(ip: Ip, facts: Pick<StatusFacts, 'bindings' | 'intents'>): StatusView['billed'][number] {
-  const { key, inDoubt, boundAt } = billedAddress(ip, facts);
+  const { key, boundAt } = billedAddress(ip, facts);
   return {
     id: String(ip.id),
-    what: `address ${ip.address}${inDoubt ? ' (in doubt)' : ''}`,
+    what: `address ${ip.address}`,
     key,
     since: boundAt === null ? null : time(boundAt),
   };

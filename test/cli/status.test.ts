@@ -52,7 +52,9 @@ describe('status', () => {
 
     expect(view.billed.map(({ what }) => what)).toContain('backup 2026-01-01T00:00:00Z of server 9');
     expect(view.left_backups).toMatchObject([{ server_id: '9', key: 'servers.old' }]);
-    expect(statusText(view, plainPaint, clock)).toContain('then: vdcsync ignore 9');
+    expect(statusText(view, plainPaint, clock)).toContain(
+      '  → vdcsync ignore 9 (once they are deleted in the client area)\n',
+    );
   });
 
   test('of the state alone: what is recorded, blocked with its commands, in flight and billed already', () => {
@@ -106,9 +108,12 @@ describe('status', () => {
     expect(view.observed_at).toBe('1970-01-01T00:00:02.000Z');
     const doubt = { code: 'outcome_unknown', reason: '', candidates: ['5002'] };
     const intents = [intent('ips.new', 'ip', 'blocked', { blocked: doubt })];
-    expect(statusOf({ ...facts, intents, ips, at: 2_000 } as unknown as StatusFacts).idle).toMatchObject([
-      { id: '5002', what: 'address 203.0.113.8 (in doubt)', key: 'ips.new' },
-    ]);
+    const unsure = statusOf({ ...facts, intents, ips, at: 2_000 } as unknown as StatusFacts);
+    expect(unsure.idle).toEqual([]);
+    expect(unsure.in_doubt).toMatchObject([{ id: '5002', what: 'address 203.0.113.8', key: 'ips.new' }]);
+    const text = statusText(unsure, plainPaint, clock);
+    expect(text).toContain('  address 203.0.113.8, id 5002: the open write of ips.new may have bought it\n');
+    expect(text).not.toContain('Billed and idle');
   });
 
   test('a part that has left the entry of its server is not converged as if the file declared it', () => {

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
+import { billCard } from '../../src/daemon/http/page.ts';
 import { wayOut } from '../../src/daemon/http/way-out.ts';
 import { told } from '../../src/daemon/notices/notice.ts';
 import { conditionOf } from '../../src/daemon/project/condition.ts';
+import type { ProjectFacts } from '../../src/daemon/project/facts.ts';
 
 const blocked = [
   {
@@ -32,6 +34,16 @@ describe('daemon: ways out', () => {
       '<code',
     );
     expect(await shown('<b>`')).toBe('<div class="way">→ &lt;b&gt;</div>');
+  });
+
+  test('a backup of a server that is gone is billed, with the command that means this project', async () => {
+    const leftBackups = [{ server: '9', key: 'servers.old', backups: ['2026-01-01T00:00:00Z'], at: 0 }];
+    const known = { bindings: [], intents: [], leftBackups };
+    const carry = (text: string) => text.replace('ignore 9', 'ignore 9 -f shop.yaml');
+    const card = String(await billCard({ known, carry } as unknown as ProjectFacts));
+    expect(card).toContain(
+      'is billed<div class="way"><code class="command">vdcsync ignore 9 -f shop.yaml</code> <span class="dim">once deleted in the client area</span></div>',
+    );
   });
 
   test('a notice has each of them by itself', () => {

@@ -5,7 +5,8 @@ import type { Plan } from '../../src/core/plan.ts';
 import type { Ip } from '../../src/core/resources.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { loadProfile as emulatorProfile } from '../../src/emulator/profile.ts';
-import { idleAddresses, vouchedBy } from '../../src/engine/books/strangers.ts';
+import { unattached } from '../../src/engine/books/billed-address.ts';
+import { vouchedBy } from '../../src/engine/books/strangers.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { load, type Rig, type RigOptions, rig } from '../support/rig.ts';
 
@@ -22,7 +23,8 @@ const state = (played: Rig, lineage: string) => memoryState({ createdAt: played.
 /** How many addresses are told as billed and of no use. */
 async function idle(played: Rig) {
   const ips = project(played).ips.map(({ id, address, serverId }) => ({ id, address, server_id: serverId }));
-  return idleAddresses(ips as unknown as Ip[], await vouchedBy(played.store)).length;
+  const books = { bindings: await played.store.bindings(), intents: await played.store.openIntents() };
+  return unattached(ips as unknown as Ip[], await vouchedBy(played.store), books).idle.length;
 }
 
 /** The state as it is now, as a copy of its file would be. */

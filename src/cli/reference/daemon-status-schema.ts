@@ -9,6 +9,7 @@ const diagnostic = z.looseObject({ file: text, line: count, column: count, messa
 const commit = z.looseObject({ id: text, ref: text, subject: text, committed_at: maybe }).nullable();
 const blocked = z.looseObject({ key: text, verb: text, code: text, reason: text, resolve: text });
 const warning = z.looseObject({ code: text, key: text.nullable(), message: text });
+const address = z.looseObject({ id: text, address: text, key: text.nullable() });
 const budget = z.looseObject({ used: count, limit: count });
 
 const project = z.looseObject({
@@ -73,16 +74,10 @@ const project = z.looseObject({
       tainted: text.nullable(),
     }),
   ),
-  idle: z
-    .array(
-      z.looseObject({
-        id: text,
-        address: text,
-        key: text.nullable(),
-        in_doubt: z.boolean().describe('A purchase that is not settled may have made it.'),
-      }),
-    )
-    .describe('Addresses that are billed and attached to nothing.'),
+  idle: z.array(address).describe('Addresses that are billed and attached to nothing.'),
+  in_doubt: z
+    .array(address)
+    .describe('Addresses that are billed and that the open write of their key may have bought: not idle.'),
   left_billed: z.array(text),
   left_backups: z
     .array(z.looseObject({ server_id: text, key: text, backups: z.array(text), since: moment }))

@@ -55,6 +55,10 @@ export const statusSchema = z.strictObject({
   billed: z.array(billed),
   monthly: monthly.nullable(),
   idle: z.array(billed).nullable().describe('Billed and of no use to anything now.'),
+  in_doubt: z
+    .array(billed)
+    .nullable()
+    .describe('Billed, and what the open write of its key may have bought: not idle.'),
   left_backups: z
     .array(z.strictObject({ server_id: text, key: text, backups: z.array(text), since: moment }))
     .describe('Backups of servers that are gone: billed, until `vdcsync ignore SERVER_ID` says otherwise.'),

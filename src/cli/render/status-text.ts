@@ -56,6 +56,13 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
     ),
     ...blockedLines(blocked, paint),
     ...section(
+      paint('bold', 'Billed and in doubt'),
+      (view.in_doubt ?? []).map(
+        ({ what, id, key }) =>
+          `  ${printable(what)}, id ${printable(id)}: the open write of ${key} may have bought it`,
+      ),
+    ),
+    ...section(
       paint('bold', 'To know'),
       view.warnings.map((warning) => `  ${warningLine(warning, paint)}`),
     ),
@@ -68,7 +75,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
       paint('bold', 'Backups of servers that are gone, billed as long as they are there'),
       view.left_backups.flatMap(({ server_id: id, key, backups, since }) => [
         `  of server ${printable(id)}, ${key}, since ${at(since)}: ${backups.map(printable).join(', ')}`,
-        `    → delete them in the client area, then: vdcsync ignore ${printable(id)}`,
+        `    → vdcsync ignore ${printable(id)} (once they are deleted in the client area)`,
       ]),
     ),
     `Billed: ${billedText(billed)}${idle === null ? '; idle addresses are known only with the API' : ''}`,
@@ -85,7 +92,8 @@ function idleLines({ what, id, key, since }: StatusView['billed'][number]): stri
   const [, address = id] = printable(what).split(' ');
   return [
     line,
-    `    → write \`ips: {spare: {id: ${printable(id)}}}\` to have it managed, or: vdcsync ignore ${address} (if it is somebody else's)`,
+    `    → write \`ips: {spare: {id: ${printable(id)}}}\` to have it managed`,
+    `      or vdcsync ignore ${address} (if it is somebody else's)`,
   ];
 }
 

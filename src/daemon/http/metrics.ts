@@ -5,7 +5,7 @@ import type { Daemon } from '../daemon.ts';
 import { knower } from '../fleet/seat.ts';
 import { conditions } from '../project/condition.ts';
 import type { PassRecord, ProjectFacts } from '../project/facts.ts';
-import { freeAddresses } from './status.ts';
+import { unattachedAddresses } from './status.ts';
 import type { Delivery } from './webhooks.ts';
 
 const prefix = 'vdcsync_';
@@ -219,7 +219,7 @@ export class Metrics {
     }
     if (world === undefined) return;
     gauge('billed_addresses', world.ips.length);
-    gauge('idle_addresses', freeAddresses(facts).filter(({ inDoubt }) => !inDoubt).length);
+    gauge('idle_addresses', unattachedAddresses(facts).idle.length);
     gauge('unmanaged_addresses', world.ips.filter(world.isNobodys).length);
   }
 

@@ -7,7 +7,7 @@ import type { SourceState } from '../sources/spec-desk.ts';
 import { drawPicture } from './picture.ts';
 import { script } from './script.ts';
 import { ago, ahead, span } from './spans.ts';
-import { freeAddresses } from './status.ts';
+import { unattachedAddresses } from './status.ts';
 import { style } from './style.ts';
 import { keysOf, pictureOf, standingOf } from './view.ts';
 import { marked, wayOut } from './way-out.ts';
@@ -193,13 +193,15 @@ ${keys.map((key) => {
 })}</table></div></section>`;
 }
 
-function billCard(facts: ProjectFacts): Html {
-  const { known, world, plan } = facts;
+export function billCard(facts: ProjectFacts): Html {
+  const { known, world, plan, carry } = facts;
+  const { idle, inDoubt } = unattachedAddresses(facts);
   const servers = known?.bindings.filter(({ kind }) => kind === 'server').length ?? 0;
   return html`<section id="bill"><h2>What is billed</h2><ul>
 <li>${servers} managed ${servers === 1 ? 'server' : 'servers'}, ${world?.ips.length ?? 0} addresses in the project</li>
-${freeAddresses(facts).map(({ ip, key, inDoubt }) => html`<li class="warn">${ip.address} is ${inDoubt ? 'billed and in doubt: it may be' : 'idle and billed'} <span class="dim">${key ?? 'not of this file'}</span></li>`)}
-${(known?.leftBackups ?? []).map(({ server, backups }) => html`<li class="warn">backup ${backups.join(', ')} of server ${server}, which is gone, is billed <span class="dim">vdcsync ignore ${server}, once deleted</span></li>`)}
+${idle.map(({ ip, key }) => html`<li class="warn">${ip.address} is idle and billed <span class="dim">${key ?? 'not of this file'}</span></li>`)}
+${inDoubt.map(({ ip, key }) => html`<li class="warn">${ip.address} is billed and in doubt: it may be <span class="dim">${key}</span></li>`)}
+${(known?.leftBackups ?? []).map(({ server, backups }) => html`<li class="warn">backup ${backups.join(', ')} of server ${server}, which is gone, is billed${wayOut(carry(`vdcsync ignore ${server} (once deleted in the client area)`))}</li>`)}
 ${(plan?.cost.left_billed ?? []).map((text) => html`<li class="warn">${text}</li>`)}
 ${(plan?.cost.unknown ?? []).map((text) => html`<li class="dim">${text}</li>`)}</ul></section>`;
 }

@@ -1,5 +1,5 @@
-import { type BilledAddress, billedAddress } from '../../engine/books/billed-address.ts';
-import { idleAddresses } from '../../engine/books/strangers.ts';
+import type { Ip } from '../../core/resources.ts';
+import { type BilledAddress, type Unattached, unattached } from '../../engine/books/billed-address.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { ProjectFacts } from '../project/facts.ts';
@@ -59,6 +59,7 @@ async function fleetJson(fleet: Fleet): Promise<Record<string, unknown>> {
 /** One project, in the words of the plan and of `vdcsync status`. */
 export function projectJson(facts: ProjectFacts): Record<string, unknown> {
   const { known, plan, offer, lastPass } = facts;
+  const { idle, inDoubt } = unattachedAddresses(facts);
   return {
     id: facts.id,
     name: plan?.project.name ?? null,
@@ -116,9 +117,8 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
     resources: (known?.bindings ?? []).map(({ key, kind, id, identity, protect, tainted }) => ({
       ...{ key, kind, id, identity, protect, tainted: tainted ?? null },
     })),
-    idle: freeAddresses(facts).map(({ ip, key, inDoubt }) => ({
-      ...{ id: String(ip.id), address: ip.address, key, in_doubt: inDoubt },
-    })),
+    idle: idle.map(addressJson),
+    in_doubt: inDoubt.map(addressJson),
     left_billed: plan?.cost.left_billed ?? [],
     left_backups: (known?.leftBackups ?? []).map(({ server, key, backups, at }) => ({
       ...{ server_id: server, key, backups, since: new Date(at).toISOString() },
@@ -136,14 +136,17 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
   };
 }
 
-/** Addresses that are billed, attached to nothing and not told to be ignored, those in doubt among them; none before the first look. */
-export function freeAddresses({ world, known }: ProjectFacts): readonly BilledAddress[] {
-  const { bindings = [], intents = [] } = known ?? {};
-  return idleAddresses(world?.ips ?? [], known?.vouched).map((ip) => {
-    const found = billedAddress(ip, { bindings, intents });
-    // An entry that names its id stands for it before it is bound.
-    return { ...found, key: found.key ?? world?.keyOf('ip', String(ip.id)) ?? null };
-  });
+/** What is billed and attached to nothing; none before the first look. */
+export function unattachedAddresses({ world, known }: ProjectFacts): Unattached {
+  const { bindings = [], intents = [], vouched } = known ?? {};
+  const { idle, inDoubt } = unattached(world?.ips ?? [], vouched, { bindings, intents });
+  // An entry that names its id stands for it before it is bound.
+  const keyOf = ({ id }: Ip) => world?.keyOf('ip', String(id)) ?? null;
+  return { idle: idle.map((each) => ({ ...each, key: each.key ?? keyOf(each.ip) })), inDoubt };
+}
+
+function addressJson({ ip, key }: BilledAddress) {
+  return { id: String(ip.id), address: ip.address, key };
 }
 
 function commitJson(commit: Commit | undefined) {

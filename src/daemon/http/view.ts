@@ -2,7 +2,7 @@ import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { SeenServer } from '../../core/kind.ts';
 import { isLeft } from '../../core/plan.ts';
 import type { ProjectFacts } from '../project/facts.ts';
-import { freeAddresses } from './status.ts';
+import { unattachedAddresses } from './status.ts';
 
 /** How one resource stands; a server's is the worst of what is in it. */
 export type Standing = 'converged' | 'differs' | 'in_flight' | 'blocked' | 'unknown';
@@ -94,7 +94,7 @@ function networkBox(facts: ProjectFacts, key: ResourceKey): Box {
 /** Addresses that are there, whoever's they are, and those that are only wanted so far. */
 function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [string, string])[] } {
   const { world } = facts;
-  const free = new Map(freeAddresses(facts).map((each) => [each.ip.id, each]));
+  const { idle, inDoubt } = unattachedAddresses(facts);
   const boxes: Box[] = [];
   const links: (readonly [string, string])[] = [];
   const shown = new Set<string>();
@@ -103,13 +103,13 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
     const server = ip.server_id === null ? undefined : world?.keyOf('server', String(ip.server_id));
     const id = key ?? `ip ${ip.id}`;
     shown.add(id);
-    const own = free.get(ip.id);
-    const idle = own !== undefined && !own.inDoubt;
+    const doubt = inDoubt.find((each) => each.ip.id === ip.id);
+    const isIdle = idle.some((each) => each.ip.id === ip.id);
     const whose =
       key === undefined ? (server === undefined ? 'not of this file' : 'comes with its server') : nameOf(key);
-    const note = own?.inDoubt ? `in doubt: ${own.key}` : idle ? `${whose} · idle, billed` : whose;
+    const note = doubt ? `in doubt: ${doubt.key}` : isIdle ? `${whose} · idle, billed` : whose;
     const standing = key === undefined ? 'unknown' : standingOf(facts, key);
-    boxes.push({ id, title: ip.address, note, standing, idle });
+    boxes.push({ id, title: ip.address, note, standing, idle: isIdle });
     if (server !== undefined) links.push([server, id]);
   }
   for (const key of keysOf(facts)) {

@@ -61,6 +61,8 @@ export interface ProjectFacts {
   readonly differsSince: number | undefined;
   readonly inFlight: readonly InFlight[];
   readonly holds: readonly ShownHold[];
+  /** Gives the commands that a text names what it takes to mean this project. */
+  readonly carry: (text: string) => string;
 }
 
 export interface Known {

@@ -384,7 +384,7 @@ export class Project {
 
   /** Everything that is known of the project now; for the pages, in no public form. */
   async facts(): Promise<ProjectFacts> {
-    const { mode, intervalMs } = this.#options;
+    const { mode, intervalMs, deps } = this.#options;
     const { plan, world, lookedAt, error, condition, conditionSince, passes, lastPass, differsSince } =
       this.#ledger;
     // A state that is closed meanwhile says nothing more.
@@ -393,7 +393,7 @@ export class Project {
       ...{ id: this.id, mode, intervalMs, known: known ?? this.#known },
       ...{ offer: this.#offer, problem: this.#problem.list(), waitingFor: this.#waitingFor },
       ...{ plan, world, lookedAt, error, condition, conditionSince, passes, lastPass, differsSince },
-      ...{ passing: this.#halt !== undefined, nextPassAt: this.#nextPassAt },
+      ...{ passing: this.#halt !== undefined, nextPassAt: this.#nextPassAt, carry: deps.carrying(this.id) },
       ...{ inFlight: this.#activity.list(), holds: this.#workshop?.holds.list() ?? [] },
     };
   }

@@ -5,7 +5,6 @@ import type { Planned } from '../../plan/build.ts';
 import {
   type Found,
   findStrangers,
-  isIgnored,
   isNone,
   nameOf,
   nobody,
@@ -155,11 +154,6 @@ export async function takeBack(
     servers: before.servers.filter((each) => !isTheirs || each !== Number(id)),
     addresses: before.addresses.filter((name) => !theirs.has(name)),
   });
-}
-
-/** Billed, attached to nothing, and not known to be somebody else's. */
-export function idleAddresses(ips: readonly Ip[], vouched: Vouched | undefined): readonly Ip[] {
-  return ips.filter((ip) => ip.server_id === null && !isIgnored(ip, vouched));
 }
 
 export async function vouchedBy(store: Pick<StateStore, 'note'>): Promise<Vouched | undefined> {
