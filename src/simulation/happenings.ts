@@ -122,12 +122,18 @@ export async function exchangeState(
 export function mutate(stage: Stage, mutation: Mutation): void {
   // What is there by now is nobody else's doing.
   stage.ledger.look(false);
+  const ip = mutation.do === 'delete_ip' && ipOf(stage, mutation.id);
+  if (ip && ip.serverId !== null) stage.ledger.bare(String(ip.serverId));
   try {
     stage.emulator.mutate(mutation);
   } catch (error) {
     stage.trace.add('!', `not possible: ${error instanceof Error ? error.message : String(error)}`);
   }
   stage.ledger.look(true);
+}
+
+function ipOf({ emulator }: Stage, id: number) {
+  return emulator.world.projects[0]?.ips.find((each) => each.id === id);
 }
 
 function mutateAt(stage: Stage, what: Happening & { do: 'remove' | 'open_firewall' }): void {

@@ -47,6 +47,9 @@ export interface Ledger {
    * not by a state that is `behind`. @source API §4
    */
   isUnseen(server: string, behind: boolean): boolean;
+  /** Somebody takes its address away, by which alone it could be seen. */
+  bare(server: string): void;
+  isBare(server: string): boolean;
   /** A person has made a stranger this file's. */
   adopted(birth: Birth): void;
   isAdopted(birth: Birth): boolean;
@@ -64,6 +67,7 @@ export function createLedger(emulator: Emulator, projectId: number, serversAreLi
   let executionsSeen = 0;
   const letGo = new Set<number>();
   const adoptions = new Set<number>();
+  const bared = new Set<number>();
   let births = 0;
 
   const project = (): Project => {
@@ -150,6 +154,12 @@ export function createLedger(emulator: Emulator, projectId: number, serversAreLi
           : [],
       )[0],
     isExcused: (execution) => excused.has(execution),
+    bare(server) {
+      const birth = living.get(`server ${server}`);
+      if (birth !== undefined) bared.add(birth.number);
+    },
+    isBare: (server) =>
+      bared.has(living.get(`server ${server}`)?.number ?? -1) && ledger.isUnseen(server, true),
     isUnseen(id, behind) {
       const { servers, ips } = project();
       const server = servers.find((each) => String(each.id) === id);

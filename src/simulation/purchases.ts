@@ -77,6 +77,8 @@ export function createPurchases(deps: PurchasesDeps): Purchases {
     if (isCutOff(first)) deps.giveUp('a list that is cut off, of what can only be seen in it');
     else if (deps.machines() > 1 && haveParted(first, execution, intent))
       deps.giveUp('two states that have parted');
+    else if (first.kind === 'server' && ledger.isBare(first.id ?? ''))
+      deps.giveUp('somebody took away the address of a server whose answer was lost');
     else if (another && isUnseen(first, behind))
       deps.giveUp('another state bought what no documented read shows');
     else

@@ -33,19 +33,24 @@ export function createStopwatch(clock: Clock, timeScale: number): Stopwatch {
     return moment === 'sent' || moment === 'not_seen' ? Math.min(ms, clock.monotonic() - bornAt) : ms;
   }
 
+  function mark(intentId: string, moment: Moment, inMs = 0): void {
+    const own = marks.get(intentId) ?? new Map<Moment, number>();
+    marks.set(intentId, own.set(moment, clock.monotonic() + inMs));
+  }
+
   return {
-    mark(intentId, moment, inMs = 0) {
-      const own = marks.get(intentId) ?? new Map<Moment, number>();
-      marks.set(intentId, own.set(moment, clock.monotonic() + inMs));
-    },
+    mark,
     since(intentId, moment, wallAt) {
-      const mark = marks.get(intentId)?.get(moment);
-      return mark === undefined ? sinceWall(moment, wallAt) : clock.monotonic() - mark;
+      const marked = marks.get(intentId)?.get(moment);
+      return marked === undefined ? sinceWall(moment, wallAt) : clock.monotonic() - marked;
     },
     until(intentId, moment, wallAt) {
-      const mark = marks.get(intentId)?.get(moment);
-      const ms = mark === undefined ? wallAt - clock.now() : mark - clock.monotonic();
-      return Math.max(0, Math.min(ms, mostMs * timeScale));
+      const marked = marks.get(intentId)?.get(moment);
+      if (marked !== undefined) return Math.max(0, marked - clock.monotonic());
+      const ms = Math.max(0, Math.min(wallAt - clock.now(), mostMs * timeScale));
+      // Asked again, it has come nearer, whatever the wall says.
+      mark(intentId, moment, ms);
+      return ms;
     },
     keep(intentIds) {
       for (const id of marks.keys()) if (!intentIds.has(id)) marks.delete(id);
