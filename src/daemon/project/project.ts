@@ -1,19 +1,14 @@
 import type { TokenPlace } from '../../core/desired.ts';
-import { ApiProblem, type Diagnostic, FenceError, StateError } from '../../core/errors.ts';
-import type { World } from '../../core/kind.ts';
-import type { ApplyReport, ProgressEvent, RequestCounts } from '../../core/progress.ts';
-import type { Repeating } from '../../engine/deps.ts';
+import type { Diagnostic } from '../../core/errors.ts';
+import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { createStopwatch, type Stopwatch } from '../../engine/intents/stopwatch.ts';
-import { createReadCache } from '../../engine/read-cache.ts';
 import type { Notice } from '../notices/notice.ts';
-import { countsOf, logPass } from '../notices/pass-line.ts';
+import { logPass } from '../notices/pass-line.ts';
 import { detailsWhile } from '../notices/project-log.ts';
 import type { Answer, Order } from '../orders/control.ts';
 import { obey, type PendingOrder } from '../orders/obey.ts';
 import { KeyBackOff } from '../pace/back-off.ts';
-import { Holds } from '../pace/holds.ts';
-import { untilLookIsDue } from '../pace/quiet.ts';
-import { Refresh } from '../pace/refresh.ts';
+import type { Holds } from '../pace/holds.ts';
 import { restMs } from '../pace/rest.ts';
 import { aborted, createWake } from '../pace/wake.ts';
 import type { DaemonDeps, Mode, ProjectSession, Trigger } from '../ports.ts';
@@ -22,12 +17,10 @@ import { Activity } from './activity.ts';
 import type { Condition } from './condition.ts';
 import type { Known, Offer, PassRecord, ProjectFacts } from './facts.ts';
 import { Ledger } from './ledger.ts';
+import { makePass } from './pass.ts';
 import { handOn, type Turn, takeUp } from './turn.ts';
-import { both, UseMeter } from './use-meter.ts';
-import { knownOf, type Workshop } from './workshop.ts';
+import { equip, knownOf, type ProjectParts, type Workshop } from './workshop.ts';
 
-/** Tasks of earlier passes are waited for so long before the next plan; then they go on beside it. */
-const settleMs = 90_000;
 /** How often a token that was refused is compared with what its file holds now, in ms of real time. */
 const tokenWatchMs = 2_000;
 
@@ -63,6 +56,7 @@ export class Project {
   readonly #backOff: KeyBackOff;
   readonly #ledger: Ledger;
   readonly #problem: SpecProblem;
+  readonly #parts: ProjectParts;
   #workshop: Workshop | undefined;
   /** Of all sessions: what it knows takes longer than a turn may last. */
   #stopwatch: Stopwatch | undefined;
@@ -77,7 +71,7 @@ export class Project {
   #known: Known | undefined;
 
   constructor(options: ProjectOptions) {
-    const { deps, id, mode, onNotice } = options;
+    const { deps, id, mode, intervalMs, onNotice } = options;
     this.id = id;
     this.#options = options;
     this.#activity = new Activity(deps.log);
@@ -85,6 +79,8 @@ export class Project {
     const told = { project: id, log: deps.log, onNotice };
     this.#problem = new SpecProblem(told);
     this.#ledger = new Ledger({ ...told, observing: mode === 'observe', carry: deps.carrying(id) });
+    const own = { wake: this.#wake, activity: this.#activity, backOff: this.#backOff, ledger: this.#ledger };
+    this.#parts = { mode, intervalMs, log: deps.log, ...own };
   }
 
   get condition(): Condition {
@@ -209,35 +205,11 @@ export class Project {
   }
 
   #equip(session: ProjectSession): Workshop {
-    const { deps, intervalMs } = this.#options;
-    const { clock, reads, profile } = session;
-    this.#stopwatch ??= createStopwatch(clock, profile.timeScale);
-    const stopwatch = this.#stopwatch;
-    const earlier = this.#counts();
-    const counts = () => both(earlier, session.counts());
-    this.#counts = counts;
+    this.#stopwatch ??= createStopwatch(session.clock, session.profile.timeScale);
     this.#waitingFor = undefined;
-    const cache = createReadCache(reads('operation'), clock);
-    const holds = new Holds(() => clock.now());
-    const refresh = new Refresh({
-      ...{ session, cache, intervalMs },
-      isPaused: () => this.#ledger.error !== undefined,
-      isWanted: (server) => this.#ledger.world?.keyOf('server', server) !== undefined,
-      onChange: (server) => {
-        deps.log.info({ resourceId: server }, 'a server was changed elsewhere');
-        this.#wake.nudge('refresh');
-      },
-      onFailure: (error) => deps.log.debug({ error }, 'a server could not be read again'),
-    });
-    const onLook = (world: World) => {
-      this.#ledger.look(world, clock.now());
-      holds.review(world.project.status);
-      refresh.compare(world.ips);
-    };
-    const withholds: Repeating['withholds'] = (operation) => this.#backOff.withholds(operation, clock.now());
-    const meter = new UseMeter(counts, clock, profile.limits.windowMs);
-    const repeating = { cache, holds, stopwatch, settleMs, withholds, onLook };
-    return { session: { ...session, counts }, holds, refresh, meter, repeating };
+    const workshop = equip(session, this.#parts, this.#stopwatch, this.#counts());
+    this.#counts = workshop.session.counts;
+    return workshop;
   }
 
   async #loop(workshop: Workshop, stop: AbortSignal): Promise<void> {
@@ -286,75 +258,25 @@ export class Project {
   async #pass(
     offer: Offer,
     triggers: readonly Trigger[],
-    { session, repeating, holds }: Workshop,
+    workshop: Workshop,
     stop: AbortSignal,
   ): Promise<void> {
-    const { clock } = session;
-    const startedAt = clock.now();
     const halt = new AbortController();
     const onStop = () => halt.abort(new Error('the daemon stops'));
     stop.addEventListener('abort', onStop, { once: true });
     this.#halt = halt;
     this.#nextPassAt = undefined;
-    if (triggers.includes('token')) holds.clear();
-    const done = new AbortController();
-    const { intervalMs } = this.#options;
-    const watching = untilLookIsDue(this.#activity, this.#wake, clock, intervalMs, done.signal).then(
-      (due) => due && halt.abort(new Error('another look is due')),
-    );
     this.#options.onChange();
-    let outcome: PassRecord['outcome'] = 'error';
-    let results: ApplyReport['results'] = [];
-    try {
-      const ended = await this.#carryOut(offer, session, repeating, halt.signal);
-      outcome = ended.outcome;
-      results = ended.results;
-      this.#ledger.succeed(outcome === 'stopped' ? undefined : ended.plan);
-      this.#backOff.learn(results, offer.desired, (code) => holds.holds(code), clock.now());
-    } catch (error) {
-      if (error instanceof StateError) throw error;
-      if (halt.signal.aborted) outcome = 'stopped';
-      else this.#fail(error);
-    } finally {
-      done.abort();
-      await watching;
+    const ended = await makePass(offer, triggers, workshop, this.#parts, halt).finally(() => {
       stop.removeEventListener('abort', onStop);
       this.#halt = undefined;
-      this.#activity.settle();
-    }
-    const counts = countsOf(results);
-    this.#conclude(offer, { triggers, startedAt, endedAt: clock.now(), outcome, ...counts }, holds);
+    });
+    this.#conclude(offer, ended, workshop.holds);
   }
 
-  async #carryOut(
-    { desired }: Offer,
-    { engine }: ProjectSession,
-    repeating: Repeating,
-    halt: AbortSignal,
-  ): Promise<Pick<ApplyReport, 'results' | 'plan'> & { readonly outcome: PassRecord['outcome'] }> {
-    if (this.#options.mode !== 'observe') {
-      return engine.apply(desired, { approve: async () => true, halt, repeating });
-    }
-    const plan = await engine.plan(desired, { repeating });
-    if (plan.project.id === desired.projectId) return { outcome: 'observed', results: [], plan };
-    throw new FenceError(
-      `The file is for project ${desired.projectId}, but the token belongs to project ${plan.project.id}.`,
-    );
-  }
-
-  /** What the next pass dies of again is told once. */
-  #fail(error: unknown): void {
-    const level = String(error) === String(this.#ledger.error) ? 'debug' : 'error';
-    this.#ledger.fail(error);
-    const problem = error instanceof ApiProblem ? { status: error.status, requestId: error.requestId } : {};
-    const fields = { error, attempt: this.#ledger.failures, ...problem };
-    this.#options.deps.log[level](fields, 'the pass failed');
-  }
-
-  #conclude(offer: Offer, ended: Omit<PassRecord, 'number' | 'commit'>, holds: Holds): void {
+  #conclude({ desired }: Offer, ended: Omit<PassRecord, 'number'>, holds: Holds): void {
     const { deps, onPass, onChange } = this.#options;
-    const { desired, commit } = offer;
-    const pass: PassRecord = { ...ended, number: this.#ledger.passes + 1, commit: commit?.id };
+    const pass: PassRecord = { ...ended, number: this.#ledger.passes + 1 };
     this.#ledger.close(pass, desired.digest, holds.list());
     logPass(deps.log, pass, this.#ledger.plan, desired.digest);
     onPass(pass);

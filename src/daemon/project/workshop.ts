@@ -1,12 +1,22 @@
+import type { World } from '../../core/kind.ts';
+import type { RequestCounts } from '../../core/progress.ts';
 import { leftBackups } from '../../engine/books/left-backups.ts';
 import { vouchedBy } from '../../engine/books/strangers.ts';
 import type { Repeating } from '../../engine/deps.ts';
+import type { Stopwatch } from '../../engine/intents/stopwatch.ts';
+import { createReadCache } from '../../engine/read-cache.ts';
 import type { KeyBackOff } from '../pace/back-off.ts';
-import type { Holds } from '../pace/holds.ts';
-import type { Refresh } from '../pace/refresh.ts';
-import type { ProjectSession } from '../ports.ts';
+import { Holds } from '../pace/holds.ts';
+import { Refresh } from '../pace/refresh.ts';
+import type { Wake } from '../pace/wake.ts';
+import type { DaemonLogger, Mode, ProjectSession } from '../ports.ts';
+import type { Activity } from './activity.ts';
 import type { Known } from './facts.ts';
-import type { UseMeter } from './use-meter.ts';
+import type { Ledger } from './ledger.ts';
+import { both, UseMeter } from './use-meter.ts';
+
+/** Tasks of earlier passes are waited for so long before the next plan; then they go on beside it. */
+const settleMs = 90_000;
 
 /** What is open while a project runs. */
 export interface Workshop {
@@ -15,6 +25,49 @@ export interface Workshop {
   readonly holds: Holds;
   readonly refresh: Refresh;
   readonly meter: UseMeter;
+}
+
+/** What of a project outlives its sessions. */
+export interface ProjectParts {
+  readonly mode: Mode;
+  readonly intervalMs: number;
+  readonly log: DaemonLogger;
+  readonly ledger: Ledger;
+  readonly backOff: KeyBackOff;
+  readonly activity: Activity;
+  readonly wake: Wake;
+}
+
+/** Puts together what a session is worked in with; `spent` are the requests of earlier ones. */
+export function equip(
+  opened: ProjectSession,
+  { ledger, backOff, wake, intervalMs, log }: ProjectParts,
+  stopwatch: Stopwatch,
+  spent: RequestCounts,
+): Workshop {
+  const { clock, reads, profile } = opened;
+  const session = { ...opened, counts: () => both(spent, opened.counts()) };
+  const cache = createReadCache(reads('operation'), clock);
+  const holds = new Holds(() => clock.now());
+  const refresh = new Refresh({
+    ...{ session, cache, intervalMs },
+    isPaused: () => ledger.error !== undefined,
+    isWanted: (server) => ledger.world?.keyOf('server', server) !== undefined,
+    onChange: (server) => {
+      log.info({ resourceId: server }, 'a server was changed elsewhere');
+      wake.nudge('refresh');
+    },
+    onFailure: (error) => log.debug({ error }, 'a server could not be read again'),
+  });
+  const onLook = (world: World) => {
+    ledger.look(world, clock.now());
+    holds.review(world.project.status);
+    refresh.compare(world.ips);
+  };
+  const withholds: Repeating['withholds'] = (operation) => backOff.withholds(operation, clock.now());
+  const meter = new UseMeter(session.counts, clock, profile.limits.windowMs);
+  const repeating = { cache, holds, stopwatch, settleMs, withholds, onLook };
+  return { session, holds, refresh, meter, repeating };
 }
 
 /** What state and client say now; nothing before the state is open. */

@@ -1,0 +1,85 @@
+import { ApiProblem, FenceError, StateError } from '../../core/errors.ts';
+import type { ApplyReport } from '../../core/progress.ts';
+import { countsOf } from '../notices/pass-line.ts';
+import { untilLookIsDue } from '../pace/quiet.ts';
+import type { DaemonLogger, Mode, Trigger } from '../ports.ts';
+import type { Offer, PassRecord } from './facts.ts';
+import type { Ledger } from './ledger.ts';
+import type { ProjectParts, Workshop } from './workshop.ts';
+
+interface Ended {
+  readonly outcome: PassRecord['outcome'];
+  readonly results: ApplyReport['results'];
+}
+
+/**
+ * One look at a project, and what that look asks for, carried out, until nothing is left or
+ * `halt` aborts. Rejects where the state cannot be used.
+ */
+export async function makePass(
+  offer: Offer,
+  triggers: readonly Trigger[],
+  workshop: Workshop,
+  parts: ProjectParts,
+  halt: AbortController,
+): Promise<Omit<PassRecord, 'number'>> {
+  const { clock } = workshop.session;
+  const startedAt = clock.now();
+  if (triggers.includes('token')) workshop.holds.clear();
+  const over = new AbortController();
+  const watching = untilLookIsDue(parts.activity, parts.wake, clock, parts.intervalMs, over.signal).then(
+    (due) => due && halt.abort(new Error('another look is due')),
+  );
+  try {
+    const { outcome, results } = await attempt(offer, workshop, parts, halt.signal);
+    const endedAt = clock.now();
+    return { triggers, startedAt, endedAt, outcome, commit: offer.commit?.id, ...countsOf(results) };
+  } finally {
+    over.abort();
+    await watching;
+    parts.activity.settle();
+  }
+}
+
+/** Tells the parts how it went. */
+async function attempt(
+  offer: Offer,
+  workshop: Workshop,
+  { mode, log, ledger, backOff }: ProjectParts,
+  halt: AbortSignal,
+): Promise<Ended> {
+  const { session, holds } = workshop;
+  try {
+    const { outcome, results, plan } = await carryOut(offer, workshop, mode, halt);
+    ledger.succeed(outcome === 'stopped' ? undefined : plan);
+    backOff.learn(results, offer.desired, (code) => holds.holds(code), session.clock.now());
+    return { outcome, results };
+  } catch (error) {
+    if (error instanceof StateError) throw error;
+    if (halt.aborted) return { outcome: 'stopped', results: [] };
+    logFailure(log, error, ledger);
+    ledger.fail(error);
+    return { outcome: 'error', results: [] };
+  }
+}
+
+async function carryOut(
+  { desired }: Offer,
+  { session: { engine }, repeating }: Workshop,
+  mode: Mode,
+  halt: AbortSignal,
+): Promise<Ended & Pick<ApplyReport, 'plan'>> {
+  if (mode !== 'observe') return engine.apply(desired, { approve: async () => true, halt, repeating });
+  const plan = await engine.plan(desired, { repeating });
+  if (plan.project.id === desired.projectId) return { outcome: 'observed', results: [], plan };
+  throw new FenceError(
+    `The file is for project ${desired.projectId}, but the token belongs to project ${plan.project.id}.`,
+  );
+}
+
+/** What the next pass dies of again is told once. */
+function logFailure(log: DaemonLogger, error: unknown, { error: before, failures }: Ledger): void {
+  const level = String(error) === String(before) ? 'debug' : 'error';
+  const problem = error instanceof ApiProblem ? { status: error.status, requestId: error.requestId } : {};
+  log[level]({ error, attempt: failures + 1, ...problem }, 'the pass failed');
+}
