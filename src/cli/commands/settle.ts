@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net';
 import { ConfigError } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import { controlPath, giveOrder, type Order } from '../../daemon/orders/control.ts';
-import { carryOut } from '../../daemon/orders/obey.ts';
+import { carryOut } from '../../daemon/orders/orders.ts';
 import type { Resolution } from '../../engine/deps.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';

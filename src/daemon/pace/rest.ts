@@ -1,7 +1,13 @@
 import type { Random } from '../../core/random.ts';
+import type { ProjectSession } from '../ports.ts';
+import { isHopeless } from '../project/condition.ts';
+import type { Ledger } from '../project/ledger.ts';
+import type { Wake } from './wake.ts';
 
 /** After a pass that died: 5, 10, 20, … s, at most 15 min. */
 const retry = { firstMs: 5_000, longestMs: 15 * 60_000 } as const;
+/** How often a token that was refused is compared with what its file holds now, in ms of real time. */
+const tokenWatchMs = 2_000;
 
 export interface Rest {
   /** Passes that died, in a row. */
@@ -18,4 +24,22 @@ export function restMs({ failures, hopeless, intervalMs, untilMs }: Rest, random
   if (failures === 0) return Math.min(intervalMs * (0.9 + random.next() / 5), ...untilMs);
   const span = Math.min(retry.firstMs * 2 ** Math.min(failures - 1, 20), retry.longestMs);
   return Math.max(span, hopeless ? intervalMs : 0) * (1 + random.next() / 10);
+}
+
+/** Sleeps so long, or until something wakes it; a token that could not be used wakes it by being another. */
+export async function rest(
+  ms: number,
+  { clock, profile, tokenMark }: Pick<ProjectSession, 'clock' | 'profile' | 'tokenMark'>,
+  { wake, ledger }: { readonly wake: Wake; readonly ledger: Pick<Ledger, 'condition' | 'failures'> },
+  stop: AbortSignal,
+): Promise<void> {
+  const mark = tokenMark();
+  const endAt = clock.monotonic() + ms;
+  const hopeless = isHopeless(ledger.condition);
+  while (!wake.pending()) {
+    const left = endAt - clock.monotonic();
+    if (left <= 0) return wake.nudge(ledger.failures > 0 ? 'back-off' : 'timer');
+    await wake.sleep(clock, hopeless ? Math.min(left, tokenWatchMs * profile.timeScale) : left, stop);
+    if (hopeless && tokenMark() !== mark) wake.nudge('token');
+  }
 }

@@ -50,6 +50,11 @@ export function knownCondition(text: string | undefined): Condition | undefined 
   return conditions.find((each) => each === text);
 }
 
+/** Nothing but another token helps. */
+export function isHopeless(condition: Condition): boolean {
+  return condition === 'unauthorized' || condition === 'fenced';
+}
+
 /** What the last pass came to. */
 export interface Standing {
   readonly plan: Plan | undefined;

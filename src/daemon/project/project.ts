@@ -6,23 +6,20 @@ import type { Notice } from '../notices/notice.ts';
 import { logPass } from '../notices/pass-line.ts';
 import { detailsWhile } from '../notices/project-log.ts';
 import type { Answer, Order } from '../orders/control.ts';
-import { obey, type PendingOrder } from '../orders/obey.ts';
+import { Orders } from '../orders/orders.ts';
 import { KeyBackOff } from '../pace/back-off.ts';
 import type { Holds } from '../pace/holds.ts';
-import { restMs } from '../pace/rest.ts';
+import { rest, restMs } from '../pace/rest.ts';
 import { aborted, createWake } from '../pace/wake.ts';
 import type { DaemonDeps, Mode, ProjectSession, Trigger } from '../ports.ts';
 import { SpecProblem } from '../sources/spec-problem.ts';
 import { Activity } from './activity.ts';
-import type { Condition } from './condition.ts';
+import { type Condition, isHopeless } from './condition.ts';
 import type { Known, Offer, PassRecord, ProjectFacts } from './facts.ts';
 import { Ledger } from './ledger.ts';
 import { makePass } from './pass.ts';
 import { handOn, type Turn, takeUp } from './turn.ts';
 import { equip, knownOf, type ProjectParts, type Workshop } from './workshop.ts';
-
-/** How often a token that was refused is compared with what its file holds now, in ms of real time. */
-const tokenWatchMs = 2_000;
 
 export interface ProjectOptions {
   readonly deps: DaemonDeps;
@@ -56,13 +53,13 @@ export class Project {
   readonly #backOff: KeyBackOff;
   readonly #ledger: Ledger;
   readonly #problem: SpecProblem;
+  readonly #orders: Orders;
   readonly #parts: ProjectParts;
   #workshop: Workshop | undefined;
   /** Of all sessions: what it knows takes longer than a turn may last. */
   #stopwatch: Stopwatch | undefined;
   #offer: Offer | undefined;
   #halt: AbortController | undefined;
-  #orders: readonly PendingOrder[] = [];
   #waitingFor: string | undefined;
   #nextPassAt: number | undefined;
   /** Of all sessions so far. */
@@ -76,6 +73,7 @@ export class Project {
     this.#options = options;
     this.#activity = new Activity(deps.log);
     this.#backOff = new KeyBackOff(deps.random);
+    this.#orders = new Orders(deps.log);
     const told = { project: id, log: deps.log, onNotice };
     this.#problem = new SpecProblem(told);
     this.#ledger = new Ledger({ ...told, observing: mode === 'observe', carry: deps.carrying(id) });
@@ -122,11 +120,10 @@ export class Project {
 
   /** Settles what a person says, between two passes; the pass in hand makes room for it. */
   take(order: Order): Promise<Answer> {
-    return new Promise((answer) => {
-      this.#orders = [...this.#orders, { order, answer }];
-      this.#wake.nudge('order');
-      this.#halt?.abort(new Error('a person has something to say'));
-    });
+    const answer = this.#orders.take(order);
+    this.#wake.nudge('order');
+    this.#halt?.abort(new Error('a person has something to say'));
+    return answer;
   }
 
   /** Takes in that it could not go on at all: its state or its settings cannot be used. */
@@ -217,42 +214,15 @@ export class Project {
     this.#wake.nudge('start');
     while (!stop.aborted) {
       const triggers = this.#wake.take();
-      await this.#obey(workshop.session);
+      await this.#orders.obey(workshop.session.engine, this.#offer?.desired);
       if (this.#offer !== undefined) await this.#pass(this.#offer, triggers, workshop, stop);
       const restMs = this.#offer === undefined ? this.#options.intervalMs : this.#restMs(clock.now());
       this.#nextPassAt = clock.now() + restMs;
       this.#options.onChange();
-      await this.#rest(workshop.session, restMs, stop).catch((error: unknown) => {
+      await rest(restMs, workshop.session, this.#parts, stop).catch((error: unknown) => {
         if (!stop.aborted) throw error;
       });
     }
-  }
-
-  async #obey({ engine }: ProjectSession): Promise<void> {
-    const orders = this.#orders;
-    this.#orders = [];
-    for (const { order, answer } of orders) {
-      const key = 'key' in order ? { key: order.key } : {};
-      this.#options.deps.log.info({ ...key, sort: order.order }, 'a person settles');
-      answer(await obey(order, engine, this.#offer?.desired));
-    }
-  }
-
-  async #rest({ clock, profile, tokenMark }: ProjectSession, ms: number, stop: AbortSignal): Promise<void> {
-    const mark = tokenMark();
-    const endAt = clock.monotonic() + ms;
-    while (!this.#wake.pending()) {
-      const left = endAt - clock.monotonic();
-      if (left <= 0) return this.#wake.nudge(this.#ledger.failures > 0 ? 'back-off' : 'timer');
-      const watchMs = tokenWatchMs * profile.timeScale;
-      await this.#wake.sleep(clock, this.#isHopeless() ? Math.min(left, watchMs) : left, stop);
-      if (this.#isHopeless() && tokenMark() !== mark) this.#wake.nudge('token');
-    }
-  }
-
-  /** Nothing but another token helps. */
-  #isHopeless(): boolean {
-    return this.condition === 'unauthorized' || this.condition === 'fenced';
   }
 
   async #pass(
@@ -288,13 +258,13 @@ export class Project {
     const suspendedUntil = Date.parse(this.#offer?.desired.settings.suspend?.until ?? '');
     const moments = [this.#backOff.next(now) ?? Number.NaN, suspendedUntil].filter((at) => at > now);
     const { failures } = this.#ledger;
-    const rest = {
+    const span = {
       failures,
-      hopeless: this.#isHopeless(),
+      hopeless: isHopeless(this.condition),
       intervalMs,
       untilMs: moments.map((at) => at - now),
     };
-    return restMs(rest, deps.random);
+    return restMs(span, deps.random);
   }
 
   #follow(event: ProgressEvent): void {

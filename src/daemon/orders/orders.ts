@@ -1,16 +1,37 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import type { Engine } from '../../engine/engine.ts';
+import type { DaemonLogger } from '../ports.ts';
 import type { Answer, Order } from './control.ts';
 
-/** An order that waits for its turn, and where its answer goes. */
-export interface PendingOrder {
-  readonly order: Order;
-  readonly answer: (answer: Answer) => void;
+/** What people have said, until there is a moment to carry it out. */
+export class Orders {
+  readonly #log: DaemonLogger;
+  #waiting: readonly { readonly order: Order; readonly answer: (answer: Answer) => void }[] = [];
+
+  constructor(log: DaemonLogger) {
+    this.#log = log;
+  }
+
+  take(order: Order): Promise<Answer> {
+    return new Promise((answer) => {
+      this.#waiting = [...this.#waiting, { order, answer }];
+    });
+  }
+
+  async obey(engine: Engine, desired: Desired | undefined): Promise<void> {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { order, answer } of waiting) {
+      const key = 'key' in order ? { key: order.key } : {};
+      this.#log.info({ ...key, sort: order.order }, 'a person settles');
+      answer(await obey(order, engine, desired));
+    }
+  }
 }
 
 /** Carries a person's word out; whatever comes of it is an answer. */
-export async function obey(order: Order, engine: Engine, desired: Desired | undefined): Promise<Answer> {
+async function obey(order: Order, engine: Engine, desired: Desired | undefined): Promise<Answer> {
   if (desired === undefined) return { refused: 'the daemon has no spec that can be used yet', misuse: false };
   try {
     return { done: await carryOut(order, engine, desired) };
