@@ -3,7 +3,7 @@ import type { DesiredResource } from '../core/desired.ts';
 import type { Json } from '../core/json.ts';
 import type { Price, Subject, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
-import type { GpuPackage, ImageEntry, ServerType } from '../core/resources.ts';
+import type { GpuPackage, ImageEntry, Server, ServerType } from '../core/resources.ts';
 import { member } from './existence.ts';
 import { findType, packageOf } from './gpu-package.ts';
 import { priceOfSize } from './prices.ts';
@@ -187,7 +187,7 @@ function findImage(
 }
 
 /** @source API §4 rules for packaged graphics-card types */
-function modeProblem(entry: ServerEntry, type: ServerType): Problem | undefined {
+export function modeProblem(entry: ServerEntry, type: ServerType): Problem | undefined {
   const packaged = type.pricing_mode === 'fixed' && type.gpu;
   if (packaged && entry.gpu_package === undefined) {
     return {
@@ -254,18 +254,35 @@ function dearest({ gpu_package }: ServerEntry, sold: readonly GpuPackage[]): Pic
   return prices.length < 2 ? {} : { dearest: { known: most } };
 }
 
-/** What a server costs that is there, as far as the catalogue and the price list tell. @assumption A39 */
-export function priceApplied(server: Subject, world: World): Price {
+/**
+ * What a server costs that is there, as far as the catalogue and the price list tell: by what is shown of
+ * it, by what it was made of, and of what somebody else made by what the file said first. @assumption A39
+ */
+export function priceApplied(server: Subject, shown: Server | undefined, world: World): Price {
   const body = member(server.binding?.applied, 'body');
   if (member(body, 'gpu_package') !== undefined) {
     const price = packageOf(server, world)?.price;
     return price == null ? { unknown: 'its price is not shown' } : { known: price };
   }
-  const entry = server.desired?.value as ServerEntry | undefined;
-  const made = (body ?? entry ?? {}) as Partial<ServerEntry> & { readonly server_type_id?: number };
-  const type = findType(made.server_type_id ?? made.server_type, world.catalogue.types);
-  return priceOfSize(type, made, world);
+  const made = madeAs(server, shown);
+  return priceOfSize(typeOf(made, world), made, world);
 }
+
+/** What is known of a server that is there. */
+export function madeAs({ binding, desired }: Subject, shown: Server | undefined): Made {
+  const said = { ...(desired?.value as object), ...(member(binding?.applied, 'entry') as object) };
+  const seen = sizes.flatMap((size) => (shown?.[size] === undefined ? [] : [[size, shown[size]] as const]));
+  return { ...((member(binding?.applied, 'body') as object) ?? said), ...Object.fromEntries(seen) };
+}
+
+export type Made = Partial<ServerEntry> & { readonly server_type_id?: number };
+
+export function typeOf({ server_type_id, server_type }: Made, world: World): ServerType | undefined {
+  return findType(server_type_id ?? server_type, world.catalogue.types);
+}
+
+/** What the profile's `resize_server` can change in place. */
+export const sizes = ['cores', 'memory_mb', 'disk_gb', 'plan_id'] as const;
 
 /** @assumption A39 */
 function priceOf(type: ServerType, chosen: GpuPackage | undefined, entry: ServerEntry, world: World): Price {

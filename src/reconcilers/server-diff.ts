@@ -7,7 +7,7 @@ import { ownAddress } from './own-address.ts';
 import { addressAlongside, addressOf, addressProblem } from './server-address.ts';
 import { diffFields, madeOf, type Problem, priceApplied, resolveBody } from './server-body.ts';
 import type { ServerEntry, ServerObserved } from './server-entry.ts';
-import { billOfResize, diffShown, isResize } from './server-resize.ts';
+import { canResize, diffShown, diffSize, isSize } from './server-resize.ts';
 
 export const neededToCreate = ['server_type', 'image'] as const;
 
@@ -70,29 +70,26 @@ export function diffLive(
     warnings.push(...unchecked(subject, live));
   const { asked, along } = diffName(subject);
   const { changes, notes } = diffFields(entry, applied, world);
-  const fields = [...asked, ...changes];
+  const fields = [...asked, ...changes.flatMap((change) => asShown(change, live))];
   warnings.push(...notes.map((message) => ({ code: 'catalogue_changed', key: subject.key, message })));
   const moved = diffShown(entry, live.shown).filter(({ path }) => !fields.some((each) => each.path === path));
-  const inPlace = isResize([...fields, ...moved], entry, world);
-  warnings.push(...shownOtherwise(subject, entry, live, inPlace ? [] : moved));
+  const resizable = canResize(entry, world);
+  warnings.push(...shownOtherwise(subject, entry, live, resizable ? [] : moved));
   const address = diffAddress(entry, live, world, member(applied, 'entry'));
-  const all = [...fields, ...(inPlace ? moved : []), ...address];
+  const all = [...fields, ...(resizable ? moved : []), ...address];
   if (all.length === 0) return { ...unchanged, warnings };
-  const lacking = inPlace && address.length === 0 ? undefined : incomplete(subject, all, neededToCreate);
+  const fixed = all.filter((each) => !(resizable && isSize(each)));
+  if (fixed.length === 0) {
+    const cause = fields.length > 0 ? 'file' : 'drift';
+    return { ...diffSize(subject, entry, { changes: all, cause }, live, world), warnings };
+  }
+  const lacking = incomplete(subject, all, neededToCreate);
   if (lacking !== undefined) return { ...lacking, warnings };
   const resolved = resolveBody(entry, world, []);
   if ('problem' in resolved) return { ...impossible('update', resolved.problem), warnings };
-  if (inPlace && address.length === 0) {
-    const cause = fields.length > 0 ? 'file' : 'drift';
-    return {
-      verdict: { verdict: 'update', changes: all, cause },
-      warnings,
-      ...billOfResize(entry, all, resolved.price, world),
-    };
-  }
   const problem = addressProblem(subject.key, entry, world);
   if (problem !== undefined) return { ...impossible('update', problem), warnings };
-  const reason = `${all.map(({ path }) => path).join(', ')} cannot be changed in place`;
+  const reason = `${fixed.map(({ path }) => path).join(', ')} cannot be changed in place`;
   return {
     verdict: {
       verdict: 'replace',
@@ -105,8 +102,15 @@ export function diffLive(
     price: resolved.price,
     ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
     ...addressAlongside(subject.key, entry, world),
-    freed: priceApplied(subject, world),
+    freed: priceApplied(subject, live.shown, world),
   };
+}
+
+/** What is shown goes before what was last applied. */
+function asShown(change: Change, { shown }: ServerObserved): Change[] {
+  const from = member(shown, change.path);
+  if (from === undefined) return [change];
+  return equal(from, change.to) ? [] : [{ ...change, from }];
 }
 
 /** What somebody else made may be called anything: its entry's name is only what it goes by here. */
@@ -167,7 +171,7 @@ export function diffLeaving(subject: Subject<ServerEntry>, live: ServerObserved,
       changes: toNothing({ name: member(body, 'name'), addresses: addresses === '' ? undefined : addresses }),
     },
     ...whatStays(subject, live, world),
-    freed: priceApplied(subject, world),
+    freed: priceApplied(subject, live.shown, world),
   };
 }
 
@@ -217,20 +221,25 @@ function backupsLeft({ profile }: World): string {
     : 'delete them in the client area, or by a lower `backup.keep` before it goes';
 }
 
-/** No documented read shows what a server was made of: of one that was adopted, the file is believed. */
+/**
+ * No documented read shows what a server was made of: of one that was adopted, the file is believed,
+ * but for what the profile's reads do show. @assumption A48
+ */
 export function unseen(
   { desired, binding }: Subject<ServerEntry>,
   live: ServerObserved | undefined,
 ): ReturnType<typeof madeOf> {
   const ours = member(binding?.applied, 'body') != null;
-  return desired === undefined || live?.shown !== undefined || ours ? [] : madeOf(desired.value);
+  if (desired === undefined || ours) return [];
+  return madeOf(desired.value).filter((field) => member(live?.shown, field) === undefined);
 }
 
 /** Told when it is adopted, and where the file says something of it that nobody has vouched for by adopting it since. */
 export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): Warning[] {
   const fields = unseen(subject, live);
   if (fields.length === 0) return [];
-  const message = `nothing shows whether server ${live.id}, which this state did not make, has ${fields.join(', ')} as the file says. If the client area shows that it has: vdcsync adopt ${subject.key} ${live.id}; else correct the entry, which may leave these out where it has an \`id:\`. read_server in the API profile shows sizes`;
+  const hint = live.shown === undefined ? '. read_server in the API profile may show sizes' : '';
+  const message = `nothing shows whether server ${live.id}, which this state did not make, has ${fields.join(', ')} as the file says. If the client area shows that it has: vdcsync adopt ${subject.key} ${live.id}; else correct the entry, which may leave these out where it has an \`id:\`${hint}`;
   return [{ code: 'server_unchecked', key: subject.key, message }];
 }
 

@@ -1,41 +1,50 @@
 import type { Json } from '../core/json.ts';
 import type { Diff, Price, Subject, World } from '../core/kind.ts';
-import type { Change, Operation } from '../core/plan.ts';
+import type { Change, Operation, Spend } from '../core/plan.ts';
 import type { WriteRequest } from '../core/ports.ts';
 import type { Server } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
-import { member } from './existence.ts';
-import { findType } from './gpu-package.ts';
+import { blocked, member } from './existence.ts';
 import { priceOfSize } from './prices.ts';
-import type { ServerEntry } from './server-entry.ts';
+import { madeAs, modeProblem, priceApplied, sizes, typeOf } from './server-body.ts';
+import type { ServerEntry, ServerObserved } from './server-entry.ts';
 
-/** What the profile's `resize_server` can change in place. */
-export const sizes = ['cores', 'memory_mb', 'disk_gb', 'plan_id'] as const;
+/** Whether sizes need no replacement. A packaged server is never resized. @source API §4 */
+export function canResize(entry: ServerEntry, world: World): boolean {
+  return world.profile.operations.resize_server !== undefined && entry.gpu_package === undefined;
+}
 
-/** Whether these changes need no replacement. A packaged server is never resized. @source API §4 */
-export function isResize(changes: readonly Change[], entry: ServerEntry, world: World): boolean {
-  if (world.profile.operations.resize_server === undefined || entry.gpu_package !== undefined) return false;
-  return changes.every(({ path }) => sizes.some((size) => size === path));
+export function isSize({ path }: Change): boolean {
+  return sizes.some((size) => size === path);
+}
+
+/** Another size in place: neither type nor image is sent, so an entry with an `id:` need not say them. */
+export function diffSize(
+  subject: Subject<ServerEntry>,
+  entry: ServerEntry,
+  { changes, cause }: { readonly changes: readonly Change[]; readonly cause: 'drift' | 'file' },
+  { shown }: ServerObserved,
+  world: World,
+): Diff {
+  const made = madeAs(subject, shown);
+  const type = typeOf(made, world);
+  const wrong = type && modeProblem(entry, type);
+  if (wrong !== undefined) return blocked('update', wrong.code, wrong.reason, wrong.resolve);
+  const sized = { ...made, ...Object.fromEntries(changes.map(({ path, to }) => [path, to])) };
+  const bill = { price: priceOfSize(type, sized, world), freed: priceApplied(subject, shown, world) };
+  return { verdict: { verdict: 'update', changes, cause }, ...bill, spend: spendOf(changes, bill) };
 }
 
 /** A larger size is new spending, as a purchase is; by the sizes where no price tells. @source API §1.6 */
-export function billOfResize(
-  entry: ServerEntry,
-  changes: readonly Change[],
-  price: Price,
-  world: World,
-): Required<Pick<Diff, 'price' | 'freed' | 'spend'>> {
-  const before = Object.fromEntries(changes.map(({ path, from }) => [path, from ?? undefined]));
-  const type = findType(entry.server_type, world.catalogue.types);
-  const freed = priceOfSize(type, { ...entry, ...before }, world);
+function spendOf(changes: readonly Change[], { price, freed }: Record<'price' | 'freed', Price>): Spend {
   if ('known' in price && 'known' in freed) {
     const more = Number(price.known) - Number(freed.known);
-    return { price, freed, spend: more > 0 ? 'adds' : more < 0 ? 'reduces' : 'none' };
+    return more > 0 ? 'adds' : more < 0 ? 'reduces' : 'none';
   }
   const shrinks = changes.every(
     ({ path, from, to }) => path !== 'plan_id' && typeof from === 'number' && Number(to) < from,
   );
-  return { price, freed, spend: shrinks ? 'reduces' : 'adds' };
+  return shrinks ? 'reduces' : 'adds';
 }
 
 /** Declared sizes that the API shows otherwise. */

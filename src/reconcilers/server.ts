@@ -62,7 +62,8 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     return { ...applied, entry: { ...applied.entry, ...said } } as Json;
   },
 
-  priceNow: (subject, observed, world) => (isAlive(observed) ? priceApplied(subject, world) : undefined),
+  priceNow: (subject, observed, world) =>
+    isAlive(observed) ? priceApplied(subject, observed.shown, world) : undefined,
 
   inTheWay: releasedFirst,
 

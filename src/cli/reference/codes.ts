@@ -182,7 +182,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   ],
   server_unchecked: [
     'no documented read shows what an adopted server was made of',
-    '`vdcsync adopt KEY ID` (once more) where it is as the file says; else leave those fields out (with `id:`), or enable `read_server`, which shows sizes',
+    '`vdcsync adopt KEY ID` (once more) where it is as the file says; else leave those fields out (with `id:`), or enable `read_server`, which may show sizes',
   ],
   server_type_not_found: ['the catalogue has no such type', 'write one that it has'],
   server_type_not_supported: [
