@@ -1,3 +1,5 @@
+import { money, part } from '../core/decimal.ts';
+import type { DesiredResource } from '../core/desired.ts';
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import {
   type Blocked,
@@ -7,6 +9,7 @@ import {
   type Verb,
   type Warning,
 } from '../core/plan.ts';
+import type { PriceList } from '../core/profile.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
 import { billedAddress, unattached } from '../engine/books/billed-address.ts';
@@ -72,6 +75,8 @@ export interface StatusView {
   readonly monthly: MonthlyCost | null;
   /** Billed and of no use to anything now, but for what was told to be somebody else's; null where the API was not looked at. */
   readonly idle: readonly Billed[] | null;
+  /** A month of it; null where there is no price for an address. */
+  readonly idle_monthly: { readonly currency: string | null; readonly known: string } | null;
   /** Billed, attached to nothing, and what the open write of its key may have bought; null where the API was not looked at. */
   readonly in_doubt: readonly Billed[] | null;
   /** Of servers that are gone: billed, and shown by no documented read. From the state. */
@@ -105,6 +110,9 @@ export interface StatusFacts {
   readonly last: JournalEntry | undefined;
   readonly offline?: string;
   readonly plan?: Plan;
+  /** What the file declares. */
+  readonly desired?: readonly DesiredResource[];
+  readonly prices?: PriceList | undefined;
   readonly ips?: readonly Ip[];
   readonly at?: number;
 }
@@ -161,6 +169,7 @@ export function statusOf(facts: StatusFacts): StatusView {
     billed: billedOf(facts),
     monthly: plan?.cost.monthly ?? null,
     idle: free?.idle.map(({ ip }) => ({ ...address(ip, facts), since: idleSince(ip, facts) })) ?? null,
+    idle_monthly: free === undefined ? null : addressesMonthly(free.idle.length, facts.prices),
     in_doubt: free?.inDoubt.map(({ ip }) => address(ip, facts)) ?? null,
     left_backups: (facts.left ?? []).map(({ server, key, backups, at: since }) => ({
       server_id: server,
@@ -197,15 +206,21 @@ function blockedIntent(intent: Intent): Blocked[] {
   return [{ key, verb, code: blocked.code, reason: blocked.reason, resolve: waysOut(intent).join(' | ') }];
 }
 
-/** A creation that is not settled yet may cost money already. */
-function billedOf({ bindings, ips, intents, left = [] }: StatusFacts): StatusView['billed'] {
+/** A creation that is not settled yet may cost money already, and so does what is only to be adopted. */
+function billedOf(facts: StatusFacts): StatusView['billed'] {
+  const { bindings, ips, intents, left = [] } = facts;
   const arriving = intents.flatMap(({ key, kind, verb, resourceId: id, createdAt }) =>
     verb === 'create' && id !== undefined ? [{ key, kind, id, boundAt: createdAt }] : [],
   );
-  const bought = [...bindings, ...arriving]
+  const adopted = new Set(bindings.map(({ key }) => key));
+  const adopting = (facts.plan?.operations ?? []).flatMap(({ key, kind, verb, target: id }) =>
+    verb === 'adopt' && id !== undefined && !adopted.has(key) ? [{ key, kind, id, boundAt: null }] : [],
+  );
+  const bought = [...bindings, ...arriving, ...adopting]
     .filter(({ kind }) => kind === 'server' || kind === 'backup' || kind === 'server_image')
     .map(({ id, kind, key, boundAt }) => {
-      return { id, what: `${kind.replace('_', ' ')} ${id}`, key, since: time(boundAt) };
+      const since = boundAt === null ? null : time(boundAt);
+      return { id, what: `${kind.replace('_', ' ')} ${id}`, key, since };
     });
   const addresses =
     ips === undefined
@@ -217,21 +232,33 @@ function billedOf({ bindings, ips, intents, left = [] }: StatusFacts): StatusVie
             key,
             since: time(boundAt),
           }))
-      : ips.map((ip) => address(ip, { bindings, intents }));
+      : ips.map((ip) => address(ip, facts));
   const backups = left.flatMap(({ server, key, backups: ids, at }) =>
     ids.map((id) => ({ id, what: `backup ${id} of server ${server}`, key, since: time(at) })),
   );
   return [...bought, ...addresses, ...backups];
 }
 
-function address(ip: Ip, facts: Pick<StatusFacts, 'bindings' | 'intents'>): StatusView['billed'][number] {
-  const { key, boundAt } = billedAddress(ip, facts);
+function address(ip: Ip, facts: StatusFacts): StatusView['billed'][number] {
+  const { key: known, boundAt } = billedAddress(ip, facts);
+  const key = known ?? namedBy(facts, String(ip.id)) ?? null;
   return {
     id: String(ip.id),
     what: `address ${ip.address}`,
     key,
     since: boundAt === null ? null : time(boundAt),
   };
+}
+
+/** An entry that names the address's id, or is to have it adopted, stands for it before it is bound. */
+function namedBy({ desired = [], plan }: StatusFacts, id: string): ResourceKey | undefined {
+  const entry = desired.find((each) => each.kind === 'ip' && each.id === id);
+  return entry?.key ?? plan?.operations.find(({ kind, target }) => kind === 'ip' && target === id)?.key;
+}
+
+function addressesMonthly(count: number, prices: PriceList | undefined): StatusView['idle_monthly'] {
+  if (prices?.address === undefined) return null;
+  return { currency: prices.currency ?? null, known: money(part(prices.address, count)) };
 }
 
 /** From the deletion of the server that held it; before that, or without one, from when it was bound. */

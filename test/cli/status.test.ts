@@ -116,6 +116,48 @@ describe('status', () => {
     expect(text).not.toContain('Billed and idle');
   });
 
+  test('what the file binds by id is of this file before it is bound', () => {
+    const ips = [
+      { id: 5001, address: '203.0.113.7', server_id: null, primary: false },
+      { id: 5002, address: '203.0.113.8', server_id: 1, primary: true },
+    ];
+    const operations = [
+      { key: 'ips.web', kind: 'ip', verb: 'adopt', target: '5001' },
+      { key: 'servers.a', kind: 'server', verb: 'adopt', target: '1' },
+      { key: 'servers.a.public_ipv4', kind: 'ip', verb: 'adopt', target: '5002' },
+    ];
+    const plan = { operations, blocked: [], warnings: [], project: { id: 4711 }, cost: {} };
+    const desired = [{ key: 'ips.web', kind: 'ip', id: '5001' }];
+    const more = { bindings: [], intents: [], ips, plan, desired, at: 2_000 };
+    const view = statusOf({ ...facts, ...more } as unknown as StatusFacts);
+
+    expect(view.billed).toMatchObject([
+      { what: 'server 1', key: 'servers.a' },
+      { what: 'address 203.0.113.7', key: 'ips.web' },
+      { what: 'address 203.0.113.8', key: 'servers.a.public_ipv4' },
+    ]);
+    const text = statusText(view, plainPaint, clock);
+    expect(text).toContain('Billed and idle\n  address 203.0.113.7, id 5001, ips.web\n\n');
+    expect(text).toContain('There, and bound by `vdcsync apply`\n  ips.web\n  servers.a\n');
+    expect(text).toContain('Billed: 3 things\n');
+  });
+
+  test('what is idle is told in money, where an address has a price', () => {
+    const ips = [5001, 5002].map((id) => ({
+      id,
+      address: `203.0.113.${id}`,
+      server_id: null,
+      primary: false,
+    }));
+    const idle = (prices: object | undefined) =>
+      statusOf({ ...facts, ips, prices, at: 2_000 } as unknown as StatusFacts);
+
+    expect(idle(undefined).idle_monthly).toBeNull();
+    expect(statusText(idle({ currency: 'EUR', address: '3.00' }), plainPaint, clock)).toContain(
+      'A month, of what is idle, managed or not: 6.00 EUR\n',
+    );
+  });
+
   test('a part that has left the entry of its server is not converged as if the file declared it', () => {
     const warnings = [{ code: 'no_longer_declared', key: 'servers.a.backup', message: '' }];
     const plan = { operations: [], blocked: [], warnings, project: { id: 4711 }, cost: {} };

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
-import type { Desired } from '../../core/desired.ts';
+import type { Desired, DesiredResource } from '../../core/desired.ts';
 import { ApiProblem, ConfigError, FenceError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
+import type { PriceList } from '../../core/profile.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../../core/state.ts';
 import { TransportError } from '../../core/transport.ts';
@@ -26,6 +27,8 @@ export interface StatusFlags extends CommonFlags {
 /** What the live side says: a fresh plan where there is a file, and who has which address. */
 interface Live {
   readonly plan?: Plan;
+  readonly desired?: readonly DesiredResource[];
+  readonly prices: PriceList | undefined;
   readonly ips: readonly Ip[];
   /** When the look began, and when it was over: wall ms of the clock behind every time told. */
   readonly at: number;
@@ -123,8 +126,10 @@ async function lookLive(
       );
     }
     const ips = await session.reads.ips();
-    const plan = desired === undefined ? {} : { plan: await session.engine.plan(desired) };
-    return { ips, at, now: session.clock.now(), timeScale: session.timeScale, ...plan };
+    const plan =
+      desired === undefined ? {} : { plan: await session.engine.plan(desired), desired: desired.resources };
+    const { prices } = session.profile;
+    return { ips, at, now: session.clock.now(), timeScale: session.timeScale, prices, ...plan };
   } catch (error) {
     if (error instanceof TooSlow) return `the API did not answer in ${patienceMs / 1000} s`;
     if (error instanceof TransportError) return `the API cannot be reached (${error.code})`;

@@ -55,6 +55,10 @@ export const statusSchema = z.strictObject({
   billed: z.array(billed),
   monthly: monthly.nullable(),
   idle: z.array(billed).nullable().describe('Billed and of no use to anything now.'),
+  idle_monthly: z
+    .strictObject({ currency: text.nullable(), known: text })
+    .nullable()
+    .describe('A month of what is idle; null where no price for an address is known.'),
   in_doubt: z
     .array(billed)
     .nullable()

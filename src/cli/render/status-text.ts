@@ -68,7 +68,11 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
     ),
     ...section(
       paint('bold', 'Not there yet'),
-      missing.map(({ key, verb }) => `  ${key} (${verb})`),
+      missing.filter(({ verb }) => verb !== 'adopt').map(({ key, verb }) => `  ${key} (${verb})`),
+    ),
+    ...section(
+      paint('bold', 'There, and bound by `vdcsync apply`'),
+      missing.filter(({ verb }) => verb === 'adopt').map(({ key }) => `  ${key}`),
     ),
     ...section(paint('bold', 'Billed and idle'), (idle ?? []).flatMap(idleLines)),
     ...section(
@@ -104,11 +108,26 @@ function billedText(billed: StatusView['billed']): string {
 }
 
 /** Nothing where no price is known: a sum of nothing would read as free. */
-function monthlyLines({ monthly }: StatusView): string[] {
-  if (monthly === null || Number(monthly.known_before) === 0) return [];
-  const unit = monthly.currency === null ? '' : ` ${printable(monthly.currency)}`;
-  const rest = monthly.unknown.length === 0 ? '' : `, and what is not known of ${monthly.unknown.join(', ')}`;
-  return [`A month, of what is managed: ${monthly.known_before}${unit}${rest}`];
+function monthlyLines({ monthly, idle_monthly: idle }: StatusView): string[] {
+  const sum = (known: string, currency: string | null) =>
+    `${known}${currency === null ? '' : ` ${printable(currency)}`}`;
+  return [
+    ...(monthly === null || Number(monthly.known_before) === 0
+      ? []
+      : [
+          `A month, of what is managed: ${sum(monthly.known_before, monthly.currency)}${unknown(monthly.unknown)}`,
+        ]),
+    ...(idle === null || Number(idle.known) === 0
+      ? []
+      : [`A month, of what is idle, managed or not: ${sum(idle.known, idle.currency)}`]),
+  ];
+}
+
+/** As many names as are read at a glance. */
+function unknown(keys: readonly string[]): string {
+  if (keys.length === 0) return '';
+  const whose = keys.length > 3 ? `${keys.length} more things` : keys.join(', ');
+  return `, and what is not known of ${whose}`;
 }
 
 function section(title: string, lines: readonly string[]): string[] {
