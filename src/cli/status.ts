@@ -11,24 +11,12 @@ import {
 } from '../core/plan.ts';
 import type { PriceList } from '../core/profile.ts';
 import type { Ip } from '../core/resources.ts';
+import { type Standing, standingOf } from '../core/standing.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
 import { billedAddress, unattached } from '../engine/books/billed-address.ts';
 import type { LeftBackups } from '../engine/books/left-backups.ts';
 import { waysOut } from '../plan/open-writes.ts';
 import type { Vouched } from '../plan/strangers.ts';
-
-/**
- * `unknown`: the API was not looked at. `differs`: the plan has an operation on it. `undeclared`: its
- * server's entry does not name it any more, so nothing is compared.
- */
-export type Standing =
-  | 'converged'
-  | 'differs'
-  | 'in_flight'
-  | 'blocked'
-  | 'tainted'
-  | 'undeclared'
-  | 'unknown';
 
 /** The public JSON of `vdcsync status`. */
 export interface StatusView {
@@ -145,7 +133,7 @@ export function statusOf(facts: StatusFacts): StatusView {
       key: binding.key,
       kind: binding.kind,
       id: binding.id,
-      standing: standingOf(binding, facts, blocked),
+      standing: standingOf(binding.key, facts),
       protect: binding.protect,
       identity: binding.identity,
       bound_at: time(binding.boundAt),
@@ -178,25 +166,6 @@ export function statusOf(facts: StatusFacts): StatusView {
       since: time(since),
     })),
   };
-}
-
-function standingOf(binding: Binding, { intents, plan }: StatusFacts, blocked: readonly Blocked[]): Standing {
-  const { key, tainted } = binding;
-  if (tainted !== undefined) return 'tainted';
-  if (blocked.some((each) => each.key === key)) return 'blocked';
-  if (intents.some((each) => each.key === key)) return 'in_flight';
-  if (plan === undefined) return 'unknown';
-  const differs = [...plan.operations, ...plan.warnings.filter(tellsDifference)].some(
-    (each) => each.key === key,
-  );
-  if (differs) return 'differs';
-  return plan.warnings.some((each) => isUndeclared(key, each)) ? 'undeclared' : 'converged';
-}
-
-/** Older backups are told of with the newest. */
-function isUndeclared(key: ResourceKey, warning: Warning): boolean {
-  if (warning.code !== 'no_longer_declared' || warning.key === null) return false;
-  return key === warning.key || key.startsWith(`${warning.key}.`);
 }
 
 /** As a plan tells it, for when there is no plan. */

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { folderWith, oneNetwork, shop } from '../cli/run.ts';
-import { emulate, live, startDaemon, until } from './support.ts';
+import { folderWith, oneNetwork, shop, vdcsync } from '../cli/run.ts';
+import { emulate, live, type Project, startDaemon, until } from './support.ts';
 
 const firewallOpen = shop.replace('policy_in: drop', 'policy_in: accept');
 
@@ -48,6 +48,28 @@ describe('daemon: a project kept as its file says', () => {
     const { drift } = await daemon.until(({ condition }) => condition === 'drifting', 'the drift is seen');
     expect(drift.map(({ key }) => key)).toEqual(['servers.web-1.firewall']);
     expect(live(api).servers[0]?.firewall.policyIn).toBe('accept');
+  });
+
+  test("a part that left its server's entry stands so in status and page, as the command line says it", async () => {
+    const api = await emulate();
+    const firewall = shop.slice(shop.indexOf('    firewall:'));
+    const daemon = await startDaemon(api, { spec: shop });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    daemon.write(shop.replace(firewall, ''));
+    const standing = ({ resources }: Project) => resources.map((each) => [each.key, each.standing]);
+    const left = await daemon.until(
+      (project) => standing(project).some(([, how]) => how === 'undeclared'),
+      'it is told that nothing is compared',
+    );
+    expect(standing(left)).toContainEqual(['servers.web-1.firewall', 'undeclared']);
+    expect(left.converged).toBe(true);
+    const page = await (await fetch(daemon.url)).text();
+    expect(page).toMatch(
+      /servers\.web-1\.firewall<\/td><td>[^<]*<\/td><td class="undeclared">not in its entry any more</,
+    );
+    const env = { VDC_BASE_URL: api.baseUrl, VDC_TOKEN: api.projects[0]?.tokens.read ?? '' };
+    const { stdout } = await vdcsync(['status', '--format', 'json'], { cwd: daemon.folder, env });
+    expect(standing(JSON.parse(stdout))).toEqual(standing(left));
   });
 
   test('only observing, with a token that may only read, nothing is written', async () => {

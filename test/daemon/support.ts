@@ -38,7 +38,7 @@ export interface Project {
   readonly drift: readonly { readonly key: string }[];
   readonly in_flight: readonly { readonly key: string; readonly step: string }[];
   readonly holds: readonly { readonly scope: string }[];
-  readonly resources: readonly { readonly key: string; readonly id: string }[];
+  readonly resources: readonly { readonly key: string; readonly id: string; readonly standing: string }[];
   readonly idle: readonly { readonly id: string; readonly key: string | null }[];
 }
 

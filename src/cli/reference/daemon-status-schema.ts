@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { standings } from '../../core/standing.ts';
 
 const text = z.string();
 const moment = z.iso.datetime();
@@ -69,6 +70,7 @@ const project = z.looseObject({
       key: text,
       kind: text,
       id: text,
+      standing: z.enum(standings),
       identity: z.record(text, text),
       protect: z.boolean(),
       tainted: text.nullable(),

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { standings } from '../../core/standing.ts';
 
 const text = z.string();
 const moment = z.iso.datetime();
@@ -32,7 +33,7 @@ export const statusSchema = z.strictObject({
       key: text,
       kind: text,
       id: text,
-      standing: z.enum(['converged', 'differs', 'in_flight', 'blocked', 'tainted', 'undeclared', 'unknown']),
+      standing: z.enum(standings),
       protect: z.boolean(),
       identity: z.record(text, text),
       bound_at: moment,

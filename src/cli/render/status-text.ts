@@ -1,5 +1,6 @@
 import { moment } from '../../core/moment.ts';
-import type { Standing, StatusView } from '../status.ts';
+import type { Standing } from '../../core/standing.ts';
+import type { StatusView } from '../status.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { blockedLines, warningLine } from './plan-text.ts';
 import { counted, span } from './values.ts';

@@ -7,9 +7,10 @@ import type { SourceState } from '../sources/spec-desk.ts';
 import { drawPicture } from './picture.ts';
 import { script } from './script.ts';
 import { ago, ahead, span } from './spans.ts';
+import { standingNow, standingText } from './standing.ts';
 import { unattachedAddresses } from './status.ts';
 import { style } from './style.ts';
-import { keysOf, pictureOf, standingOf } from './view.ts';
+import { keysOf, pictureOf } from './view.ts';
 import { marked, wayOut } from './way-out.ts';
 
 export interface PageInput {
@@ -184,12 +185,10 @@ function resourcesCard(facts: ProjectFacts): Html {
   return html`<section class="wide" id="resources"><h2>${keys.length} resources</h2><div class="scroll"><table>
 <tr><th>key</th><th>id</th><th>stands</th></tr>
 ${keys.map((key) => {
-  const standing = standingOf(facts, key);
+  const standing = standingNow(facts, key);
   const binding = bindings.get(key);
-  const marks = [binding?.protect ? 'protected' : '', binding?.tainted === undefined ? '' : 'tainted'].filter(
-    Boolean,
-  );
-  return html`<tr><td class="key">${key}</td><td>${binding?.id ?? facts.world?.idOf(key) ?? '–'}</td><td class="${standing}">${[standing.replace('_', ' '), ...marks].join(', ')}</td></tr>`;
+  const marks = binding?.protect ? ['protected'] : [];
+  return html`<tr><td class="key">${key}</td><td>${binding?.id ?? facts.world?.idOf(key) ?? '–'}</td><td class="${standing}">${[standingText(standing), ...marks].join(', ')}</td></tr>`;
 })}</table></div></section>`;
 }
 

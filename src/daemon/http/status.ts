@@ -4,6 +4,7 @@ import type { Daemon } from '../daemon.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import type { Commit } from '../sources/source.ts';
+import { standingNow } from './standing.ts';
 
 /** The public JSON of `GET /status`. Names only get added. */
 export async function statusOf(
@@ -115,7 +116,8 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
     })),
     back_off: (known?.backOff ?? []).map(({ until, ...rest }) => ({ ...rest, until: time(until) })),
     resources: (known?.bindings ?? []).map(({ key, kind, id, identity, protect, tainted }) => ({
-      ...{ key, kind, id, identity, protect, tainted: tainted ?? null },
+      ...{ key, kind, id, standing: standingNow(facts, key) },
+      ...{ identity, protect, tainted: tainted ?? null },
     })),
     idle: idle.map(addressJson),
     in_doubt: inDoubt.map(addressJson),

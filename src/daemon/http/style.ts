@@ -13,7 +13,7 @@ header { padding-top: 18px; display: flex; flex-wrap: wrap; gap: 4px 16px; align
 h1 { font-size: 20px; margin: 0; } h2 { font-size: 15px; margin: 0 0 8px; }
 nav a { margin-right: 10px; } a { color: var(--busy); } nav a[aria-current] { color: inherit; font-weight: 600; }
 .badge { display: inline-block; border: 1px solid currentColor; border-radius: 99px; padding: 1px 11px; font-weight: 600; font-size: 14px; }
-.good, .converged { color: var(--good); } .warn, .differs { color: var(--warn); } .bad, .blocked { color: var(--bad); }
+.good, .converged { color: var(--good); } .warn, .differs, .undeclared { color: var(--warn); } .bad, .blocked, .tainted { color: var(--bad); }
 .busy, .in_flight { color: var(--busy); } .dim, .unknown { color: var(--dim); }
 .facts { color: var(--dim); margin: 6px 0 14px; }
 .facts span { margin-right: 16px; }

@@ -1,13 +1,9 @@
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { SeenServer } from '../../core/kind.ts';
-import { isLeft } from '../../core/plan.ts';
+import { type Standing, standings } from '../../core/standing.ts';
 import type { ProjectFacts } from '../project/facts.ts';
+import { idOf, standingNow } from './standing.ts';
 import { unattachedAddresses } from './status.ts';
-
-/** How one resource stands; a server's is the worst of what is in it. */
-export type Standing = 'converged' | 'differs' | 'in_flight' | 'blocked' | 'unknown';
-
-const severity: readonly Standing[] = ['converged', 'unknown', 'differs', 'in_flight', 'blocked'];
 
 /** One box of the picture. */
 export interface Box {
@@ -26,20 +22,6 @@ export interface Picture {
   readonly addresses: readonly Box[];
   /** Ids of two boxes each. */
   readonly links: readonly (readonly [string, string])[];
-}
-
-/** How the resource with this key stands, by the last plan and what goes on now. */
-export function standingOf(facts: ProjectFacts, key: ResourceKey): Standing {
-  const { plan, inFlight, known } = facts;
-  if (inFlight.some((each) => each.key === key)) return 'in_flight';
-  if (plan === undefined) return 'unknown';
-  if (plan.blocked.some((each) => each.key === key)) return 'blocked';
-  if (known?.intents.some((each) => each.key === key)) return 'in_flight';
-  if (plan.operations.some((each) => each.key === key)) return 'differs';
-  if (plan.warnings.some((each) => each.key === key && isLeft(each))) return 'differs';
-  // A server's own address comes with its server and is no operation of its own.
-  const isMissing = takeApart(key).kind === 'ip' && idOf(facts, key) === undefined;
-  return isMissing ? 'unknown' : 'converged';
 }
 
 /** Every key that the file or the state names, in order. */
@@ -63,8 +45,9 @@ export function pictureOf(facts: ProjectFacts): Picture {
 
 function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
   const own = [key, ...keysOf(facts).filter((each) => each.startsWith(`${key}.`))];
-  const standings = own.map((each) => standingOf(facts, each));
-  const standing = severity.findLast((each) => standings.includes(each)) ?? 'unknown';
+  // As bad as the worst of what is in it.
+  const seen = own.map((each) => standingNow(facts, each));
+  const standing = standings.findLast((each) => seen.includes(each)) ?? 'unknown';
   const wanted = facts.offer?.desired.resources.find((each) => each.key === key)?.value as
     | { readonly server_type?: unknown; readonly gpu_package?: unknown }
     | undefined;
@@ -86,7 +69,7 @@ function networkBox(facts: ProjectFacts, key: ResourceKey): Box {
     id: key,
     title: nameOf(key),
     note: `${cidr}${unmanaged}`,
-    standing: standingOf(facts, key),
+    standing: standingNow(facts, key),
     idle: false,
   };
 }
@@ -108,7 +91,7 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
     const whose =
       key === undefined ? (server === undefined ? 'not of this file' : 'comes with its server') : nameOf(key);
     const note = doubt ? `in doubt: ${doubt.key}` : isIdle ? `${whose} · idle, billed` : whose;
-    const standing = key === undefined ? 'unknown' : standingOf(facts, key);
+    const standing = key === undefined ? 'unknown' : standingNow(facts, key);
     boxes.push({ id, title: ip.address, note, standing, idle: isIdle });
     if (server !== undefined) links.push([server, id]);
   }
@@ -117,7 +100,7 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
     if (kind !== 'ip' || shown.has(key)) continue;
     const live = idOf(facts, key);
     const note = live === undefined ? 'not there yet' : `id ${live}`;
-    boxes.push({ id: key, title: nameOf(key), note, standing: standingOf(facts, key), idle: false });
+    boxes.push({ id: key, title: nameOf(key), note, standing: standingNow(facts, key), idle: false });
     if (parent !== undefined) links.push([parent, key]);
   }
   return { boxes, links };
@@ -150,10 +133,6 @@ function wantedAddresses({ offer }: ProjectFacts): (readonly [string, string])[]
     const named = (value as { readonly public_ipv4?: { readonly ip?: string } } | null)?.public_ipv4?.ip;
     return named === undefined ? [] : [[key, `ips.${named}`] as const];
   });
-}
-
-function idOf(facts: ProjectFacts, key: ResourceKey): string | undefined {
-  return facts.world?.idOf(key) ?? facts.known?.bindings.find((each) => each.key === key)?.id;
 }
 
 /** A server's own address has no name but its server's. */

@@ -1,0 +1,22 @@
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import { type Standing, standingOf } from '../../core/standing.ts';
+import type { ProjectFacts } from '../project/facts.ts';
+
+/** How the resource with this key stands, by the last plan and what goes on now. */
+export function standingNow(facts: ProjectFacts, key: ResourceKey): Standing {
+  const { plan, inFlight, known } = facts;
+  if (inFlight.some((each) => each.key === key)) return 'in_flight';
+  const standing = standingOf(key, { bindings: [], intents: [], ...known, plan });
+  // A server's own address comes with its server and is no operation of its own.
+  const isMissing = takeApart(key).kind === 'ip' && idOf(facts, key) === undefined;
+  return standing === 'converged' && isMissing ? 'unknown' : standing;
+}
+
+export function idOf(facts: ProjectFacts, key: ResourceKey): string | undefined {
+  return facts.world?.idOf(key) ?? facts.known?.bindings.find((each) => each.key === key)?.id;
+}
+
+/** A standing in words. */
+export function standingText(standing: Standing): string {
+  return standing === 'undeclared' ? 'not in its entry any more' : standing.replace('_', ' ');
+}
