@@ -53,7 +53,7 @@ export class Daemon {
       deps: options.deps,
       source: options.source,
       deliver: (taken, trigger) => this.#deliver(taken, trigger),
-      onNotice: (notice) => this.#tell({ ...notice, project: this.projects()[0]?.id ?? 0 }),
+      onNotice: (notice) => this.#tell({ ...notice, project: this.#projectOfSource() }),
       onChange: options.onChange,
     });
   }
@@ -117,6 +117,11 @@ export class Daemon {
       deps.log.warn({ waitMs: graceMs }, 'an exchange is still in flight: the next start settles it');
     }
     late.abort();
+  }
+
+  /** A folder of many is no single project's. */
+  #projectOfSource(): number {
+    return this.#options.projects === 'one' ? (this.projects()[0]?.id ?? 0) : 0;
   }
 
   #deliver(taken: readonly Taken[], trigger: Trigger): void {

@@ -70,9 +70,9 @@ describe('daemon: what takes long', () => {
 
 /** Takes notifications. */
 async function receiver() {
-  const bodies: { event: string }[] = [];
+  const bodies: { event: string; project: number }[] = [];
   const server = createServer(async (incoming, outgoing) => {
-    bodies.push(JSON.parse(await streamText(incoming)) as { event: string });
+    bodies.push(JSON.parse(await streamText(incoming)) as { event: string; project: number });
     outgoing.end();
   });
   server.listen(0, '127.0.0.1');
@@ -82,7 +82,7 @@ async function receiver() {
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/`, events: () => bodies.map(({ event }) => event) };
+  return { url: `http://127.0.0.1:${port}/`, bodies, events: () => bodies.map(({ event }) => event) };
 }
 
 describe('daemon: what only a person can settle', () => {
@@ -121,9 +121,10 @@ describe('daemon: many projects in one process', () => {
       'specs/broken.yaml': 'version: 2\n',
       'two.token': two ?? '',
     });
+    const notices = await receiver();
     const daemon = await startDaemon(api, {
       ...{ folder, args: ['-f', 'specs'], file: 'specs/three.yaml' },
-      env: { VDC_TOKEN: '', TOKEN_ONE: one ?? '' },
+      env: { VDC_TOKEN: '', TOKEN_ONE: one ?? '', VDCSYNC_NOTIFY_URL: notices.url },
     });
     await daemon.until(
       (_, { projects }) => projects.length === 2 && projects.every((each) => each.converged),
@@ -135,5 +136,13 @@ describe('daemon: many projects in one process', () => {
     const gone = await daemon.until(({ spec: { broken } }) => broken.length > 0, 'its file is missed');
     expect(gone.spec.broken[0]?.message).toContain('nothing is deleted');
     expect(api.emulator.world.projects.map(({ networks }) => networks.length)).toEqual([2, 2]);
+
+    rmSync(join(folder, 'specs'), { recursive: true });
+    const told = await until(
+      async () => notices.bodies.find(({ event }) => event === 'source'),
+      (notice) => notice !== undefined,
+      'that the folder is gone is told, as of no project alone',
+    );
+    expect(told?.project).toBe(0);
   });
 });

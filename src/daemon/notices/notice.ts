@@ -12,7 +12,7 @@ export type Notice =
       readonly resolve: readonly string[];
     }
   | {
-      /** 0 where nobody knows yet whose spec it is. */
+      /** 0 where nobody knows yet whose spec it is, and for the source of many projects. */
       readonly project: number;
       readonly event: 'drift' | 'capacity_found' | 'spec_broken' | 'spec_valid' | 'source';
       readonly detail: string;
