@@ -21,6 +21,16 @@ export function didYouMean(text: string, candidates: Iterable<string>, quote = '
   return meant === undefined ? '' : `; did you mean ${quote}${meant}${quote}?`;
 }
 
+/** The same for keys: letters of the collection that both are in are no sign of nearness. */
+export function didYouMeanKey(key: string, keys: Iterable<string>, quote = '`'): string {
+  const collection = key.slice(0, key.indexOf('.') + 1);
+  const beside = [...keys].filter((each) => each.startsWith(collection));
+  if (collection === '' || beside.length === 0) return didYouMean(key, keys, quote);
+  const rest = (each: string) => each.slice(collection.length);
+  const meant = nearMiss(rest(key), beside.map(rest));
+  return meant === undefined ? '' : `; did you mean ${quote}${collection}${meant}${quote}?`;
+}
+
 /** One slip in a short word, one in three letters of a longer one. */
 function allowed(text: string): number {
   return Math.max(1, Math.floor(text.length / 3));

@@ -272,10 +272,14 @@ function unlistedServers({ subject, diff }: Draft, { world, strangers }: Purchas
   const found = strangers.unlisted;
   if (found === undefined || world.settings.unmanaged === 'ignore') return undefined;
   const { network, servers } = found;
+  const { public_ipv4: address } = (subject.desired?.value ?? {}) as { readonly public_ipv4?: unknown };
+  const hidden = address === undefined ? '' : ': an address may have been taken from it since';
+  const which =
+    servers === 1 ? 'server that no address shows, which' : 'servers that no address shows, one of which';
   return {
     verb: 'create',
     code: 'unlisted_servers',
-    reason: `the local state is new, and network ${network} counts ${servers} ${servers === 1 ? 'server' : 'servers'} that no address shows, which may be what this file describes`,
+    reason: `the local state is new, and network ${network} counts ${servers} ${which} may be what this file describes${hidden}`,
     resolve: `vdcsync adopt ${subject.key} ID (if it is one of them: the client area tells its id) | vdcsync ignore ID (if it is somebody else's) | write \`settings: {unmanaged: ignore}\``,
   };
 }

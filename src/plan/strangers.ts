@@ -131,17 +131,29 @@ export function isNone({ servers, addresses }: Strangers): boolean {
   return servers.length + addresses.length === 0;
 }
 
-/** For a message: `server 2001 (203.0.113.10) and address 203.0.113.11`. */
+/** For a message: `servers 2001 (203.0.113.10) and 2002, and address 203.0.113.11`. */
 export function described({ servers, addresses }: Strangers): string {
   const held = (id: number) => addresses.filter(({ server_id }) => server_id === id);
   const free = addresses.filter(({ server_id }) => server_id === null || !servers.includes(server_id));
-  return [
-    ...servers.map((id) => {
-      const its = held(id).map(({ address }) => address);
-      return `server ${id}${its.length === 0 ? '' : ` (${its.join(', ')})`}`;
-    }),
-    ...free.map(({ address }) => `address ${address}`),
-  ].join(' and ');
+  const named = servers.map((id) => {
+    const its = held(id).map(({ address }) => address);
+    return `${id}${its.length === 0 ? '' : ` (${its.join(', ')})`}`;
+  });
+  const groups = [
+    ...counted('server', named),
+    ...counted(
+      'address',
+      free.map(({ address }) => address),
+    ),
+  ];
+  return groups.join(named.length > 1 || free.length > 1 ? ', and ' : ' and ');
+}
+
+function counted(noun: 'server' | 'address', names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  const [last, ...others] = [...names].reverse();
+  if (others.length === 0) return [`${noun} ${last}`];
+  return [`${noun === 'server' ? 'servers' : 'addresses'} ${others.reverse().join(', ')} and ${last}`];
 }
 
 /** The command that says of all of them that they are somebody else's. */

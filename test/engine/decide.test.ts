@@ -191,3 +191,20 @@ describe('engine/decide: an address in doubt, and one that tells where its serve
     expect(project(played).servers).toHaveLength(1);
   });
 });
+
+describe('engine/person: a key that the file has not', () => {
+  test('is answered by one that is near, or by some of its kind', async () => {
+    const { engine, clock } = rig();
+    const names = Array.from({ length: 12 }, (_, at) => `app-${at + 10}: {id: ${2001 + at}}`).join(', ');
+    const desired = load(`networks: {a: {cidr: 10.1.0.0/24}}\nservers: {${names}}\n`);
+    const adopt = (key: string) => clock.run(engine.adopt(desired, key as ResourceKey, '2012'));
+
+    await expect(adopt('servers.app10')).rejects.toThrow(
+      'The file has no servers.app10; did you mean `servers.app-10`?',
+    );
+    await expect(adopt('servers.other')).rejects.toThrow(
+      /^The file has no servers\.other\. It has servers\.app-10, (?:servers\.app-1\d, ){8}servers\.app-19 and 2 more\.$/,
+    );
+    await expect(adopt('ips.web')).rejects.toThrow('The file has no ips.web.');
+  });
+});

@@ -246,6 +246,10 @@ describe('engine: a server of which only a network tells', () => {
 
     expect(codes(report.plan)['servers.db']).toBe('unlisted_servers');
     expect(project(played).servers).toHaveLength(2);
+    const more = await played.plan(`${spec}  new: {${size}, public_ipv4: {new: true}}\n`);
+    expect(more.blocked.find(({ key }) => key === 'servers.new')?.reason).toContain(
+      '1 server that no address shows, which may be what this file describes: an address may have been taken from it since',
+    );
     await adopt(played, spec, 'servers.db', idOf('db'));
     expect((await played.apply(spec)).outcome).toBe('converged');
     expect(project(played).servers).toHaveLength(2);

@@ -1,7 +1,7 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
-import { didYouMean } from '../../core/suggest.ts';
+import { didYouMeanKey } from '../../core/suggest.ts';
 import type { Selection } from '../../plan/selection.ts';
 import type { Session } from '../compose.ts';
 import { printable } from '../terminal.ts';
@@ -31,7 +31,7 @@ export async function selectionOf(
     (text: string): ResourceKey => {
       const key = parseKey(text)?.key;
       if (key !== undefined && known.has(key)) return key;
-      const hint = didYouMean(text, known, '');
+      const hint = didYouMeanKey(text, known, '');
       throw new ConfigError(
         `${flag} ${printable(text)}: neither the file nor the state has such a key${hint}`,
         true,

@@ -1,8 +1,9 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
-import { type KindName, type ResourceKey, topLevelKey } from '../../core/keys.ts';
+import { type KindName, parseKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Subject } from '../../core/kind.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
+import { didYouMeanKey } from '../../core/suggest.ts';
 import { takeBack } from '../books/strangers.ts';
 import type { EngineDeps } from '../deps.ts';
 import { isAnother, makerOf, ownerOf } from '../intents/owner.ts';
@@ -27,10 +28,8 @@ export async function adoptKey(
   const bound = subject?.binding?.id === id ? subject.binding : undefined;
   if (subject !== undefined && bound !== undefined && subject.desired === undefined && run.world.isThere(key))
     return knowAgain(run, subject, bound);
-  if (subject?.desired === undefined) {
-    const keys = desired.resources.map((each) => each.key).join(', ');
-    throw new ConfigError(`The file has no ${key}. It has: ${keys}`, true);
-  }
+  if (subject?.desired === undefined)
+    throw new ConfigError(`The file has no ${key}${instead(key, desired)}`, true);
   const open = run.intents.get(key);
   if (open !== undefined) {
     throw new ConfigError(
@@ -87,6 +86,17 @@ function doubtsOf(run: Run, subject: Subject, id: string): readonly string[] {
   return doubts.length === 0
     ? []
     : [` But ${doubts.join('; ')}. If it is the wrong one, adopt the right one instead.`];
+}
+
+/** What may have been meant: a key that is near, or some of the sort. */
+function instead(key: ResourceKey, { resources }: Desired): string {
+  const keys = resources.map((each) => each.key);
+  const hint = didYouMeanKey(key, keys);
+  if (hint !== '') return hint;
+  const kind = parseKey(key)?.kind;
+  const alike = resources.filter((each) => each.kind === kind).map((each) => each.key);
+  const [shown, more] = [alike.slice(0, 10).join(', '), alike.length - 10];
+  return alike.length === 0 ? '.' : `. It has ${shown}${more > 0 ? ` and ${more} more` : ''}.`;
 }
 
 /** What the entry says otherwise of the server that it is to stand for. */

@@ -3,7 +3,7 @@ import { ConfigError } from '../../core/errors.ts';
 import { type KindName, type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { ServerId } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
-import { didYouMean } from '../../core/suggest.ts';
+import { didYouMeanKey } from '../../core/suggest.ts';
 import { described } from '../../plan/strangers.ts';
 import { forgetBackups, leftBackups } from '../books/left-backups.ts';
 import { keepQuietOf, vouchFor } from '../books/strangers.ts';
@@ -77,7 +77,7 @@ export async function forgetKey(
   const run = await openRun(deps, gate, desired);
   const binding = run.bindings.get(key);
   if (binding === undefined) {
-    const hint = didYouMean(key, run.bindings.keys());
+    const hint = didYouMeanKey(key, run.bindings.keys());
     throw new ConfigError(
       `The state binds nothing to ${key}${hint === '' ? '; vdcsync status lists its keys.' : hint}`,
       true,
