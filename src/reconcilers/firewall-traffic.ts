@@ -22,7 +22,7 @@ const everything: Flow = { protocol: undefined, port: undefined, from: {} };
 /** What a change opens and closes, by the first rule that matches. @source API §2 */
 export function trafficOf(before: Filter, after: Filter): Traffic {
   const flows = [
-    ...new Map([...before.rules, ...after.rules].flatMap(flowsOf).map((flow) => [told(flow), flow])).values(),
+    ...new Map([...after.rules, ...before.rules].flatMap(flowsOf).map((flow) => [told(flow), flow])).values(),
   ];
   const opened = flows.filter((flow) => !accepts(before, flow) && accepts(after, flow));
   const closed = flows.filter((flow) => accepts(before, flow) && !accepts(after, flow));

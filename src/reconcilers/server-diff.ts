@@ -189,7 +189,7 @@ function whatStays(
   const stay = count === 1 ? 'stays' : 'stay';
   return {
     leftBilled: [
-      ...(count === 0 ? [] : [`${backups} of ${key} ${stay} billed: ${backupsLeft(world)}`]),
+      ...(count === 0 ? [] : [`${backups} of ${key} ${stay} billed: ${backupsLeft(world, live.id)}`]),
       ...live.addresses
         .filter(world.isNobodys)
         .map(
@@ -215,10 +215,13 @@ function isLeftIdle(ip: ResourceKey, world: World): boolean {
   });
 }
 
-function backupsLeft({ profile }: World): string {
-  return profile.operations.delete_backup === undefined
-    ? 'deleting one is not documented'
-    : 'delete them in the client area, or by a lower `backup.keep` before it goes';
+/** What helps before the server goes, and after it. */
+function backupsLeft({ profile }: World, id: string | undefined): string {
+  const sooner =
+    profile.operations.delete_backup === undefined
+      ? ''
+      : ' (a lower `backup.keep` deletes some while the server is there)';
+  return `delete what is not needed in the client area, then: vdcsync ignore ${id}${sooner}`;
 }
 
 /**

@@ -141,6 +141,22 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
     });
   });
 
+  test('both sides of a rule have their fields in the file’s order, and what stays is in line with what comes', () => {
+    const was = { enabled: true, direction: 'in', ports: '22' };
+    const is = { direction: 'in', enabled: true, ports: '80' };
+    const change = { path: 'rules', from: [was], to: [{ ...is, ports: '22' }, is] };
+    expect(changeLines({ ...change, to: [is] }, false).slice(1)).toEqual([
+      { mark: '-', text: '  {direction: in, enabled: true, ports: "22"}' },
+      { mark: '+', text: '  {direction: in, enabled: true, ports: "80"}' },
+    ]);
+    const update = { id: 'x', key: 'servers.a.firewall', kind: 'firewall', verb: 'update', needs: [] };
+    const operations = [{ ...update, changes: [change], spend: 'none', risk: 'safe' }];
+    const text = planText({ ...plan, blocked: [], operations } as unknown as Plan, plainPaint);
+    expect(text).toContain(
+      '          {direction: in, enabled: true, ports: "22"}\n      +   {direction: in,',
+    );
+  });
+
   test('shortens long values and names none', () => {
     expect(shown(null)).toBe('none');
     expect(shown('x'.repeat(500))).toHaveLength(161);

@@ -27,6 +27,13 @@ describe('reconcilers/firewall-traffic', () => {
     });
   });
 
+  test('what is let in stands in the order of the file', () => {
+    const after = filter(rule('22,80,443'));
+    const open = ['tcp 22', 'tcp 80', 'tcp 443'];
+    expect(trafficOf(filter(rule('22,443')), after).open).toEqual(open);
+    expect(trafficOf(off, after).open).toEqual(open);
+  });
+
   test('switched on it closes all but what its rules let in', () => {
     expect(trafficOf(off, filter(rule('22')))).toEqual({
       opened: [],

@@ -49,10 +49,11 @@ function operationLines({ sign, operation, name }: PlanLine, plan: Plan, paint: 
   ];
   const isNew = verb === 'create' && replacement === undefined;
   const details = verb === 'delete' ? [] : changes.flatMap((change) => changeLines(change, isNew));
+  const margin = isNew ? '' : '  ';
   return [
     `  ${tint(sign, `${sign} ${printable(name)}`, paint)}${about.length === 0 ? '' : paint('dim', `  ${about.join(', ')}`)}`,
     ...details.map(
-      ({ mark, text }) => `      ${tint(mark, `${mark === ' ' ? '' : `${mark} `}${text}`, paint)}`,
+      ({ mark, text }) => `      ${tint(mark, `${mark === ' ' ? margin : `${mark} `}${text}`, paint)}`,
     ),
     ...consequences(operation, plan).map((text) => `      ${paint('yellow', `→ ${printable(text)}`)}`),
   ];

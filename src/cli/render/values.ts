@@ -19,7 +19,13 @@ function flow(value: unknown, inside = false): string {
     return `{${fields.join(', ')}}`;
   }
   if (typeof value !== 'string') return String(value);
-  return inside && !/^[\w./:-]([\w ./:-]*[\w./:-])?$/.test(value) ? JSON.stringify(value) : value;
+  return inside && !isPlain(value) ? JSON.stringify(value) : value;
+}
+
+/** Text that YAML reads as that text, without quotes. */
+function isPlain(value: string): boolean {
+  const isText = Number.isNaN(Number(value)) && !/^(?:true|false|null)$/i.test(value);
+  return isText && /^[\w./:-]([\w ./:-]*[\w./:-])?$/.test(value);
 }
 
 /** One line of a change: `mark` tells what was added and taken away inside a list. */
@@ -31,8 +37,12 @@ export interface ChangeLine {
 /** What changes, line by line. Lists of objects, such as firewall rules, are compared element by element. */
 export function changeLines({ path, from, to }: Change, isNew: boolean): ChangeLine[] {
   if (isObjectList(from) || isObjectList(to)) {
-    const before = Array.isArray(from) ? from.map(shown) : [];
-    const after = Array.isArray(to) ? to.map(shown) : [];
+    const fields = new Set(
+      [to, from].flatMap((list) => (isObjectList(list) ? list.flatMap(Object.keys) : [])),
+    );
+    const told = (list: unknown) =>
+      isObjectList(list) ? list.map((each) => shown(inOrder(each, fields))) : [];
+    const [before, after] = [told(from), told(to)];
     const moved = before.length === after.length && before.every((each) => after.includes(each));
     if (!isNew && moved)
       return [{ mark: '~', text: `${path}: other order (${after.length})` }, ...after.map(kept)];
@@ -63,6 +73,14 @@ function differences(
 ): string[] {
   const moved = Object.keys(to).filter((field) => shown(from[field]) !== shown(to[field]));
   return moved.length === 0 ? Object.keys(to) : moved;
+}
+
+/** With its fields as in the others, so that the eye finds what differs. */
+function inOrder(each: object, fields: ReadonlySet<string>): object {
+  const values = new Map(Object.entries(each));
+  return Object.fromEntries(
+    [...fields].flatMap((field) => (values.has(field) ? [[field, values.get(field)]] : [])),
+  );
 }
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
