@@ -51,6 +51,10 @@ async function answer(
     cleanUp(stage, blocked);
     return file;
   }
+  if (blocked.code === 'firewall_would_lose') {
+    await clearRules(stage, controller, blocked);
+    return file;
+  }
   if (blocked.code === 'unmanaged_resources') {
     await tellApart(stage, controller, file, blocked);
     return file;
@@ -100,6 +104,11 @@ async function tellApart(
       return false;
     }
     stage.ledger.dismiss(birth);
+    for (const held of sort === 'server' ? project.ips.filter((each) => String(each.serverId) === id) : []) {
+      const along = stage.ledger.birthOf('ip', String(held.id));
+      if (along !== undefined && stage.ledger.makerOf('ip', along.id) === undefined)
+        stage.ledger.dismiss(along);
+    }
     return true;
   });
   if (foreign.length === 0) return;
@@ -127,10 +136,13 @@ async function recognise(
     await command(stage, controller, file, `adopt ${key} ${id}`, (engine, desired) =>
       engine.adopt(desired, key, id),
     );
-  else
+  else {
     await command(stage, controller, file, `resolve ${key} --absent`, (engine, desired) =>
       engine.resolve(desired, key, { type: 'absent' }),
     );
+    // What came along with a server is nobody's by that word.
+    if (stage.ledger.makerOf(birth.sort, id) === undefined) stage.ledger.dismiss(birth);
+  }
 }
 
 /** `vdcsync resolve`, with the truth about the write. */
@@ -204,6 +216,16 @@ function truth(stage: Stage, intent: Intent): Resolution {
     ledger.executionsOf(intent.key).findLast((each) => asWell(each) && ledger.isLive(each));
   const id = made?.id?.split('/').at(-1);
   return id === undefined ? { type: 'absent' } : { type: 'adopt', id };
+}
+
+/** Rules that the file cannot carry are removed in the client area. */
+async function clearRules(stage: Stage, { box }: Controller, { key }: Blocked): Promise<void> {
+  const store = await box.open(stage.clock.now());
+  const server = (await store.bindings()).find((each) => `${each.key}.firewall` === key);
+  await box.release();
+  stage.trace.add('op', `removes the rules of ${key} in the client area`);
+  if (server !== undefined)
+    mutate(stage, { do: 'set_firewall', server_id: Number(server.id), policy_in: 'drop', rules: [] });
 }
 
 /** What a failed write left behind is deleted in the client area. */

@@ -70,16 +70,19 @@ export function createPurchases(deps: PurchasesDeps): Purchases {
       intent.kind === 'backup'
         ? ledger.writes.get(each.idempotencyKey ?? '')?.incarnation === intent.incarnation &&
           execution.atMs - each.atMs < keyLifeMs
-        : ledger.isLive(each) && !(intent.kind === 'network_interface' && each.id === execution.id),
+        : ledger.isLive(each) && (intent.kind !== 'network_interface' || isSameCard(each, execution)),
     );
     if (first === undefined) return;
-    const another = makers.get(first)?.state !== makers.get(execution)?.state;
+    const [maker, buyer] = [makers.get(first), makers.get(execution)];
+    const another = maker?.state !== buyer?.state;
+    // A second state asks as little as an old copy does.
+    const isBehind = behind || maker?.controller !== buyer?.controller;
     if (isCutOff(first)) deps.giveUp('a list that is cut off, of what can only be seen in it');
     else if (deps.machines() > 1 && haveParted(first, execution, intent))
       deps.giveUp('two states that have parted');
     else if (first.kind === 'server' && ledger.isBare(first.id ?? ''))
       deps.giveUp('somebody took away the address of a server whose answer was lost');
-    else if (another && isUnseen(first, behind))
+    else if (another && isUnseen(first, isBehind))
       deps.giveUp('another state bought what no documented read shows');
     else
       fail(
@@ -100,17 +103,25 @@ export function createPurchases(deps: PurchasesDeps): Purchases {
     return !oneMachine && execution.atMs - first.atMs < unseenMs;
   }
 
+  /** In a network that is made anew, a card is another one. */
+  function isSameCard(first: Execution, execution: Execution): boolean {
+    const networkOf = ({ idempotencyKey }: Execution) =>
+      (ledger.writes.get(idempotencyKey ?? '')?.request.body as { readonly network_id?: number } | undefined)
+        ?.network_id;
+    return first.id !== execution.id && networkOf(first) === networkOf(execution);
+  }
+
   /** The list in which alone it can be seen ends before it. @assumption A8 */
   function isCutOff({ kind, id }: Execution): boolean {
     const { pageSize } = emulator.readings;
-    if (pageSize === null || (kind !== 'network' && kind !== 'card')) return false;
-    const { networks, servers } = projectNow();
+    if (pageSize === null || (kind !== 'network' && kind !== 'card' && kind !== 'ip')) return false;
+    const { networks, servers, ips } = projectNow();
     const [server, card] = (id ?? '').split('/');
     const cards = servers.find((each) => String(each.id) === server)?.cards ?? [];
     const place =
       kind === 'card'
         ? cards.findIndex((each) => each.id === card)
-        : networks.findIndex((each) => String(each.id) === id);
+        : (kind === 'ip' ? ips : networks).findIndex((each) => String(each.id) === id);
     return place === -1 || place >= pageSize;
   }
 

@@ -182,7 +182,9 @@ function checkWanted(
         const free = held.filter(
           ({ id }) => !bindings.some((each) => each.kind === 'ip' && each.id === String(id)),
         );
-        if (free.some(({ id }) => !stage.ledger.birthOf('ip', String(id))?.stranger)) missing();
+        const isTheirs = (id: string) =>
+          stage.ledger.birthOf('ip', id)?.stranger === true || stage.ledger.wasLetGo('ip', id);
+        if (free.some(({ id }) => !isTheirs(String(id)))) missing();
       }
       if (parent === undefined && !project.ips.some((each) => String(each.id) === binding?.id)) missing();
       return;
