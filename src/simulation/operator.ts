@@ -80,7 +80,7 @@ async function tellApart(
   file: SpecModel,
   { key, resolve }: Blocked,
 ): Promise<void> {
-  const own = await freeOwnId(stage, controller, key, resolve);
+  const own = await freeId(stage, controller, { key, resolve }, ownId(stage, key));
   if (own !== undefined) {
     await command(stage, controller, file, `adopt ${key} ${own}`, (engine, desired) =>
       engine.adopt(desired, key, own),
@@ -167,7 +167,9 @@ async function settle(
     stage.fail('I12', `${key} is to be resolved, and there is no open write`);
     return;
   }
-  const resolution = truth(stage, intent);
+  const told = truth(stage, intent);
+  const free = told.type === 'adopt' ? await freeId(stage, controller, blocked, told.id) : undefined;
+  const resolution = free === undefined ? told : ({ type: 'adopt', id: free } as const);
   const text = resolution.type === 'adopt' ? `--adopt ${resolution.id}` : `--${resolution.type}`;
   const offered = blocked.resolve.includes(text) || blocked.resolve.includes('--adopt ID');
   if (resolution.type !== 'abandon' && !offered)
@@ -251,20 +253,19 @@ function ownId(stage: Stage, key: ResourceKey): string | undefined {
   return made?.id ?? undefined;
 }
 
-/** The same, or where that stands for another key by now: what is offered, if it was made for that one. */
-async function freeOwnId(
+/** The id, or where that stands for another key by now: what is offered, if it was made for that one. */
+async function freeId(
   stage: Stage,
   { box }: Controller,
-  key: ResourceKey,
-  resolve: string,
+  { key, resolve }: Pick<Blocked, 'key' | 'resolve'>,
+  own: string | undefined,
 ): Promise<string | undefined> {
-  const own = ownId(stage, key);
   const store = await box.open(stage.clock.now());
   const { kind } = stage.ledger.executionsOf(key)[0] ?? {};
   const holder = (await store.bindings()).find((each) => each.kind === kind && each.id === own);
   await box.release();
   if (kind === undefined || !isSort(kind) || holder === undefined || holder.key === key) return own;
-  const offered = /vdcsync adopt \S+ (\S+)/.exec(resolve)?.[1];
+  const offered = /(?:vdcsync adopt \S+|--adopt) (\S+)/.exec(resolve)?.[1];
   return offered !== undefined && stage.ledger.makerOf(kind, offered) === holder.key ? offered : undefined;
 }
 
