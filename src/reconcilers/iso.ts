@@ -100,7 +100,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
         'create',
         'name_exists',
         `the project has an ISO named "${taken.name}" (${taken.id}) that is not this file's`,
-        `vdcsync adopt ${subject.key} ${taken.id}`,
+        `vdcsync adopt ${subject.key} ${taken.id} (if it is this) | give its entry another \`name:\` (to have one added)`,
       );
     }
     return { verdict: { verdict: 'create', changes } };

@@ -115,7 +115,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         'create',
         'name_exists',
         `the project has a network named "${taken.name}" (id ${taken.id}, ${taken.cidr}) that is not this file's`,
-        `vdcsync adopt ${subject.key} ${taken.id}`,
+        waysWithTaken(subject, entry, taken).join(' | '),
       );
     }
     return { verdict: { verdict: 'create', changes: wanted } };
@@ -203,6 +203,18 @@ function observeOne(
   const id = binding?.id ?? desired?.id;
   const live = id === undefined ? named : byId.get(id);
   return { id: live && String(live.id), live, sameName };
+}
+
+/** One of another subnet is adopted at the price of being replaced, so that is offered last. */
+function waysWithTaken({ key }: Subject, { cidr }: NetworkEntry, taken: Network): string[] {
+  const adopt = `vdcsync adopt ${key} ${taken.id}`;
+  const others = [
+    'write `managed: false` in its entry (to use it as it is)',
+    'give its entry another `name:` (to have one made)',
+  ];
+  if (cidr === undefined || normalCidr(cidr) === normalCidr(taken.cidr))
+    return [`${adopt} (if it is this)`, ...others];
+  return [...others, `${adopt} (if it is this: apply then deletes it and makes it with ${cidr})`];
 }
 
 function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Network) {

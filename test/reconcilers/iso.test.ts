@@ -102,7 +102,7 @@ describe('reconcilers/iso', () => {
     const planned = await plan(own);
     expect(codesOf(planned)).toMatchObject({ 'isos.mine': 'name_exists' });
     expect(planned.blocked.find(({ key }) => key === 'isos.mine')?.resolve).toBe(
-      `vdcsync adopt isos.mine ${id}`,
+      `vdcsync adopt isos.mine ${id} (if it is this) | give its entry another \`name:\` (to have one added)`,
     );
     await apply('isos: {rescue: {managed: false}}\n');
     await clock.run(engine.adopt(load(own), 'isos.mine' as never, id));

@@ -127,6 +127,23 @@ describe('reconcilers/network', () => {
     expect(countOf(emulator, 'create_network')).toBe(0);
   });
 
+  test('one of that name with another subnet is adopted as a last resort, and told to be replaced', async () => {
+    const { plan, engine, clock, emulator } = rig();
+    const { id } = emulator.mutate({ do: 'add_network', name: 'backend', cidr: '10.50.0.0/24' }) as {
+      id: number;
+    };
+
+    const ways = (await plan(backend)).blocked[0]?.resolve.split(' | ');
+    expect(ways?.[0]).toBe('write `managed: false` in its entry (to use it as it is)');
+    expect(ways?.at(-1)).toBe(
+      `vdcsync adopt networks.backend ${id} (if it is this: apply then deletes it and makes it with 10.20.0.0/24)`,
+    );
+    const said = await clock.run(engine.adopt(load(backend), 'networks.backend' as never, String(id)));
+    expect(said).toContain(
+      'But it has cidr 10.50.0.0/24, not 10.20.0.0/24, which cannot be changed in place: the next apply would delete it',
+    );
+  });
+
   test('one that is not managed is looked up by name and has to exist', async () => {
     const { apply, plan, emulator } = rig();
     const text = 'networks: {shared: {managed: false}}\n';

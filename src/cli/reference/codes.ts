@@ -123,7 +123,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     '`vdcsync forget` the one that is not meant, or take `moved` out',
   ],
   name_ambiguous: ['several networks have that name', 'write `id:`'],
-  name_exists: ['something has that name and is not of this file', '`vdcsync adopt` it'],
+  name_exists: [
+    'something has that name and is not of this file',
+    '`vdcsync adopt` it if it is this, or give the entry another `name:`',
+  ],
   network_in_use: ['servers are on the network', 'take them off it, or delete them first'],
   no_gpu_capacity: ['no host had the cards free for a day', 'name further packages, or wait'],
   not_shown: [

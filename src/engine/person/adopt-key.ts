@@ -57,6 +57,7 @@ export async function adoptKey(
   return [
     `${key} is bound to ${id}.`,
     ...doubtsOf(run, subject, id),
+    comesAnew(run, { ...subject, binding }, live),
     ...(before === undefined ? [] : [stays(run, before), theirs]),
     believed(run, { ...subject, binding }, live),
     unverified(run, subject),
@@ -79,6 +80,14 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   const taken = applied === undefined ? {} : { applied };
   await run.change([{ type: 'bind', binding: { ...binding, ...said, ...taken, identity } }]);
   return `${key} is ${id}, as it is now.${believed(run, subject, seen)}`;
+}
+
+/** What the file then asks for, at the price of what was adopted. */
+function comesAnew(run: Run, subject: Subject, live: unknown): string {
+  const { verdict } = run.kindOf(subject.kind).diff(subject, live, run.world);
+  if (verdict.verdict !== 'replace' || !verdict.allowed) return '';
+  const changes = verdict.changes.map(({ path, from, to }) => `${path} ${from}, not ${to}`).join(', ');
+  return ` But it has ${changes}, which cannot be changed in place: the next apply would delete it and make it anew. If that is not meant, correct the entry first.`;
 }
 
 function doubtsOf(run: Run, subject: Subject, id: string): readonly string[] {
