@@ -1,8 +1,8 @@
 import { money, sumDecimals } from '../core/decimal.ts';
 import { isEntry } from '../core/desired.ts';
 import { digestOf } from '../core/json.ts';
-import { type KindName, type ResourceKey, takeApart } from '../core/keys.ts';
-import type { ResourceKind, Subject, World } from '../core/kind.ts';
+import { type ResourceKey, takeApart } from '../core/keys.ts';
+import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Cost, Effort, Operation, OperationId, Plan, Summary, Warning } from '../core/plan.ts';
 import { operationId } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
@@ -26,10 +26,8 @@ import {
 } from './warnings.ts';
 
 export interface PlanInput extends GuardInput {
-  readonly kinds: ReadonlyMap<KindName, ResourceKind>;
   /** The part that is asked for; all of it where left out. */
   readonly selection?: Selection | undefined;
-  readonly openIntents: readonly Intent[];
   /** Bindings that go by another key from now on. */
   readonly moves?: readonly { readonly from: ResourceKey; readonly to: ResourceKey }[];
   /** Renames that cannot be made yet: what stands under which key is open, so nothing else is planned. */

@@ -1,13 +1,16 @@
 import { sumDecimals } from '../core/decimal.ts';
-import { type ResourceKey, topLevelKey } from '../core/keys.ts';
-import type { Diff, Subject, World } from '../core/kind.ts';
+import { type KindName, type ResourceKey, topLevelKey } from '../core/keys.ts';
+import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
+import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import { mostChange, mostDelta } from './money.ts';
 import { described, type Found, ignoring, isNone, matches } from './strangers.ts';
 
 /** What guards need beside the drafts. */
 export interface GuardInput {
+  readonly kinds: ReadonlyMap<KindName, ResourceKind>;
+  readonly openIntents: readonly Intent[];
   readonly world: World;
   /** What nobody has vouched for. */
   readonly strangers: Found;
@@ -51,6 +54,7 @@ const guards: readonly Guard[] = [
   unmanaged,
   unlistedServers,
   takenBefore,
+  besideUnresolved,
 ];
 
 /**
@@ -302,6 +306,30 @@ function takenBefore({ subject, diff }: Draft, { world, strangers }: GuardInput)
     code: 'image_taken_before',
     reason: `the local state is new, ${server.key} was there before it, and so may be the image: no list shows images`,
     resolve: `vdcsync adopt ${key} ID (if the client area shows it) | write \`settings: {unmanaged: ignore}\` (to have one taken)`,
+  };
+}
+
+/** Two unresolved creations that show in one list could not be told apart afterwards. */
+function besideUnresolved(
+  { subject: { key, kind }, diff: { verdict } }: Draft,
+  { kinds, openIntents }: GuardInput,
+): Objection | undefined {
+  const makes = verdict.verdict === 'create' || verdict.verdict === 'replace';
+  if (!makes || openIntents.some((each) => each.key === key)) return undefined;
+  const listOf = (name: KindName) => kinds.get(name)?.seenAmong ?? name;
+  const other = openIntents.find(
+    (each) =>
+      each.phase === 'blocked' &&
+      each.ambiguous &&
+      each.verb === 'create' &&
+      listOf(each.kind) === listOf(kind),
+  );
+  if (other === undefined) return undefined;
+  return {
+    verb: verdict.verdict === 'create' ? 'create' : 'update',
+    code: 'unresolved_create',
+    reason: `it is not known whether ${other.key} was created`,
+    resolve: `vdcsync resolve ${other.key}, as is said there; then vdcsync apply`,
   };
 }
 

@@ -25,6 +25,22 @@ describe('daemon: what its operator is told', () => {
     expect(page).not.toContain('idle, billed');
   });
 
+  test('a purchase that waits for one in doubt is blocked at every look, and never pending', async () => {
+    const lost = faultRule({ method: 'POST', path: '/ips', times: 1 }, { do: 'reset', effect: 'done' });
+    const api = await emulate({ faults: [lost] });
+    const daemon = await startDaemon(api, { spec: `${oneAddress}  more: {}\n` });
+    const first = await daemon.until(({ condition }) => condition === 'blocked', 'a person is asked');
+    const seen = new Set<string>();
+    await daemon.until(({ blocked, operations, passes }) => {
+      seen.add(
+        [...blocked.map(({ key, code }) => `${key} ${code}`), ...operations.map(({ id }) => id)].join(),
+      );
+      daemon.child.kill('SIGHUP');
+      return passes > first.passes + 3;
+    }, 'some more passes');
+    expect([...seen]).toEqual(['ips.more outcome_unknown,ips.web unresolved_create']);
+  });
+
   test('of many projects, a command as it is told means that project, wherever it is run', async () => {
     const lost = faultRule({ method: 'POST', path: '/ips', times: 1 }, { do: 'reset', effect: 'done' });
     const api = await emulate({ faults: [lost] });

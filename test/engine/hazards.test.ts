@@ -119,6 +119,31 @@ describe('engine: reads that fail', () => {
     expect(executed(played, 'ip')).toBe(2);
   });
 
+  test('of one purchase that waits for a person: a plan holds back another as an apply does, and what needs it', async () => {
+    const played = rig();
+    const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+    const web = (address: string) => `  ${address}: {${size}, public_ipv4: {ip: ${address}}}\n`;
+    const spec = `${ips('one', 'two')}servers:\n${web('one')}${web('two')}`.replace('exclusive: true, ', '');
+    const lost = { path: 'allocate_ip', nth: 1 };
+    played.emulator.setFaults([faultRule(lost, { do: 'reset', effect: 'done', stored: false })]);
+
+    const report = await played.apply(spec);
+    played.restart();
+    const plan = await played.plan(spec);
+
+    const codes = (of: Plan) => of.blocked.map(({ key, code }) => `${key} ${code}`);
+    expect(codes(plan)).toEqual([
+      'ips.one outcome_unknown',
+      'ips.two unresolved_create',
+      'servers.one dependency_blocked',
+      'servers.two dependency_blocked',
+    ]);
+    expect(codes(report.plan)).toEqual(codes(plan));
+    expect([plan.operations, report.plan.operations]).toEqual([[], []]);
+    await converges(played, spec);
+    expect(executed(played, 'ip')).toBe(2);
+  });
+
   test('of evidence: conclude nothing', async () => {
     const played = rig();
     played.emulator.setFaults([
@@ -496,6 +521,7 @@ describe('engine: stop and halt', () => {
     const store = new Proxy(inner, {
       get(target, name) {
         const member = target[name as keyof typeof inner] as (...given: unknown[]) => Promise<unknown>;
+        if (member === undefined) return undefined;
         return async (...given: unknown[]) => {
           if (full && name === 'updateIntent') throw new Error('the disk is full');
           return member.apply(target, given);
