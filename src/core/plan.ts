@@ -89,6 +89,8 @@ export interface Cost {
   readonly monthly: MonthlyCost;
   /** Decimal text; the sum of what the catalogue prices. */
   readonly known_monthly_delta: string;
+  /** What it may come to at most, where the file leaves a choice and that makes a difference. */
+  readonly known_monthly_most?: string;
   readonly unknown: readonly string[];
   readonly left_billed: readonly string[];
 }

@@ -11,7 +11,7 @@ import { draftAll, isRenewed, operationsOf } from './draft.ts';
 import { freeBeside } from './free-addresses.ts';
 import type { GuardInput } from './guards.ts';
 import { guard } from './guards.ts';
-import { knownDelta, pricedParts, unknownPrice } from './money.ts';
+import { knownDelta, mostDelta, pricedParts, unknownPrice } from './money.ts';
 import { blockedIntent } from './open-writes.ts';
 import { obstacles, order, prerequisites, successorOf } from './order.ts';
 import { isSelected, type Selection, select } from './selection.ts';
@@ -341,6 +341,7 @@ function summarise({ operations, blocked, drafts, concerned }: Parts, { observed
 
 function costOf({ world }: PlanInput, all: readonly Draft[], drafts: readonly Draft[]): Cost {
   const delta = knownDelta(drafts);
+  const most = mostDelta(drafts);
   const now = all.flatMap(({ kind, subject }) => {
     const price = kind.priceNow?.(subject, world.observed.get(subject.key), world);
     return price === undefined ? [] : [{ key: subject.key, price }];
@@ -354,6 +355,7 @@ function costOf({ world }: PlanInput, all: readonly Draft[], drafts: readonly Dr
       unknown: now.flatMap(({ key, price }) => ('unknown' in price ? [key] : [])),
     },
     known_monthly_delta: money(delta),
+    ...(Number(most) === Number(delta) ? {} : { known_monthly_most: money(most) }),
     unknown: drafts.flatMap(pricedParts).flatMap(({ key, diff }) => {
       const reason = unknownPrice(diff);
       return reason === undefined ? [] : [`${key}: ${reason}`];

@@ -17,7 +17,12 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
   if ('problem' in resolved) return impossible('create', resolved.problem);
   const address = addressProblem(subject.key, entry, world);
   if (address !== undefined) return impossible('create', address);
-  const changes = fromNothing({ ...resolved.body, public_ipv4: addressOf(entry) });
+  const changes = fromNothing({
+    ...resolved.body,
+    // All of them: which one it is to be is found out when it is asked for.
+    gpu_package: entry.gpu_package,
+    public_ipv4: addressOf(entry),
+  });
   return {
     verdict: {
       verdict: 'create',

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { summaryLine } from '../../src/cli/render/plan-groups.ts';
+import { planText } from '../../src/cli/render/plan-text.ts';
+import { plainPaint } from '../../src/cli/terminal.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { load, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
@@ -337,6 +339,20 @@ servers:
     expect(projectOf(emulator).ips.map(({ serverId }) => serverId)).toEqual([
       projectOf(emulator).servers[0]?.id,
     ]);
+  });
+
+  test('GPU servers: a plan shows every preference, and the most that it may come to', async () => {
+    const { plan } = rig();
+    const listed = await plan(servers({ ai: `${gpu}, gpu_package: [l40s-1, l40s-2]` }));
+    const [creation] = listed.operations;
+
+    expect(creation?.changes).toContainEqual({ path: 'gpu_package', from: null, to: ['l40s-1', 'l40s-2'] });
+    expect(listed.cost).toMatchObject({ known_monthly_delta: '890.00', known_monthly_most: '1690.00' });
+    expect(planText(listed, plainPaint)).toContain(
+      'Cost: +890.00 a month (at most +1690.00, where another preference is taken), from 0.00 to 890.00',
+    );
+    const plain = await plan(servers({ ai: `${gpu}, gpu_package: l40s-1` }));
+    expect(plain.cost).not.toHaveProperty('known_monthly_most');
   });
 
   test('GPU servers: the plan knows what a replacement and a deletion change of the bill', async () => {

@@ -92,6 +92,11 @@ export const planSchema = z
         .string()
         .regex(/^-?\d+(\.\d+)?$/)
         .describe('Decimal; what the catalogue prices.'),
+      known_monthly_most: z
+        .string()
+        .regex(/^-?\d+(\.\d+)?$/)
+        .optional()
+        .describe('The most that it may come to, where the file leaves a choice that tells.'),
       unknown: z.array(text).describe('What has a price that is not known. It is not counted as zero.'),
       left_billed: z.array(text).describe('What goes on being billed once the plan is carried out.'),
     }),

@@ -105,10 +105,15 @@ export function costLines({ cost, effort, operations }: Plan): string[] {
   const signed = `${delta > 0 ? '+' : ''}${cost.known_monthly_delta}`;
   const { currency, known_before: before, known_after: after } = cost.monthly;
   const unit = currency === null ? '' : ` ${currency}`;
+  const most = cost.known_monthly_most;
+  const atMost =
+    most === undefined
+      ? ''
+      : ` (at most ${Number(most) > 0 ? '+' : ''}${most}, where another preference is taken)`;
   const known =
-    delta === 0
+    delta === 0 && most === undefined
       ? []
-      : [`Cost: ${signed}${unit} a month, from ${before} to ${after}, as far as prices are known`];
+      : [`Cost: ${signed}${unit} a month${atMost}, from ${before} to ${after}, as far as prices are known`];
   const effortText =
     `Effort: ${counted(effort.writes, 'write')}, about ${counted(effort.reads, 'read')}` +
     (effort.seconds_at_least === 0
