@@ -37,6 +37,7 @@ export interface Project {
   readonly blocked: readonly { readonly key: string; readonly code: string; readonly resolve: string }[];
   readonly drift: readonly { readonly key: string }[];
   readonly in_flight: readonly { readonly key: string; readonly step: string }[];
+  readonly open_writes: readonly { readonly key: string; readonly detail: string | null }[];
   readonly holds: readonly { readonly scope: string }[];
   readonly resources: readonly { readonly key: string; readonly id: string; readonly standing: string }[];
   readonly idle: readonly { readonly id: string; readonly key: string | null }[];

@@ -48,6 +48,13 @@ describe('daemon: what takes long', () => {
         flight.some(({ key, step }) => key === 'servers.gpu-1' && step === 'waiting'),
       'it waits',
     );
+    const { open_writes: open } = await daemon.until(
+      (project) => project.open_writes.length === 1,
+      'all else is sent',
+    );
+    expect(open).toMatchObject([
+      { key: 'servers.gpu-1', detail: expect.stringContaining('no_gpu_capacity') },
+    ]);
     await until(
       async () => live(api).servers.find(({ name }) => name === 'web-1')?.firewall.policyIn,
       (policy) => policy === 'drop',

@@ -59,6 +59,7 @@ const project = z.looseObject({
       verb: text,
       phase: text,
       since: maybe,
+      detail: text.nullable().describe('Why it waits, or why its end is not known.'),
       task_id: text.nullable(),
       request_id: text.nullable(),
     }),

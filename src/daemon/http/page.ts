@@ -8,7 +8,7 @@ import { drawPicture } from './picture.ts';
 import { script } from './script.ts';
 import { ago, ahead, span } from './spans.ts';
 import { standingNow, standingText } from './standing.ts';
-import { unattachedAddresses } from './status.ts';
+import { unattachedAddresses, whyOpen } from './status.ts';
 import { style } from './style.ts';
 import { keysOf, pictureOf } from './view.ts';
 import { marked, wayOut } from './way-out.ts';
@@ -155,10 +155,11 @@ ${inFlight.map(
         : html`<br><progress max="100" value="${Math.min(100, Math.round((100 * (now - since)) / (until - since)))}"></progress> ${ahead(until - now)}`
     }</li>`,
 )}
-${open.map(
-  ({ key, verb, phase, createdAt, taskId }) =>
-    html`<li><strong>${verb} ${key}</strong> ${phase}, sent ${ago(now - createdAt)}${taskId === undefined ? '' : html` <code>${taskId}</code>`}</li>`,
-)}</ul></section>`;
+${open.map((intent) => {
+  const { key, verb, phase, createdAt, taskId } = intent;
+  const why = whyOpen(intent);
+  return html`<li><strong>${verb} ${key}</strong> ${phase}, sent ${ago(now - createdAt)}${taskId === undefined ? '' : html` <code>${taskId}</code>`}${why === undefined ? '' : html`<br><span class="dim">${why}</span>`}</li>`;
+})}</ul></section>`;
 }
 
 function differencesCard({ plan, differsSince, known }: ProjectFacts): Html {

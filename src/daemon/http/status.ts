@@ -1,4 +1,5 @@
 import type { Ip } from '../../core/resources.ts';
+import type { Intent } from '../../core/state.ts';
 import { type BilledAddress, type Unattached, unattached } from '../../engine/books/billed-address.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Fleet } from '../fleet/fleet.ts';
@@ -107,9 +108,10 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
       at: time(at),
       until: time(until),
     })),
-    open_writes: (known?.intents ?? []).map(({ key, verb, phase, createdAt, taskId, requestId }) => ({
-      ...{ key, verb, phase, since: time(createdAt) },
-      ...{ task_id: taskId ?? null, request_id: requestId ?? null },
+    open_writes: (known?.intents ?? []).map((intent) => ({
+      ...{ key: intent.key, verb: intent.verb, phase: intent.phase, since: time(intent.createdAt) },
+      detail: whyOpen(intent) ?? null,
+      ...{ task_id: intent.taskId ?? null, request_id: intent.requestId ?? null },
     })),
     holds: facts.holds.map(({ scope, code, reason, since, probeAt }) => ({
       ...{ scope, code, reason, since: time(since), probe_at: time(probeAt ?? undefined) },
@@ -136,6 +138,12 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
             throttled: known.counts.throttled,
           },
   };
+}
+
+/** What the API said last of a write that has to wait, or why its end is not known. */
+export function whyOpen({ phase, detail, blocked }: Intent): string | undefined {
+  if (phase === 'blocked') return blocked?.reason;
+  return phase === 'waiting' || phase === 'unknown' ? detail : undefined;
 }
 
 /** What is billed and attached to nothing; none before the first look. */
