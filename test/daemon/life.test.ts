@@ -53,9 +53,9 @@ describe('daemon: a project kept as its file says', () => {
   test("a part that left its server's entry stands so in status and page, as the command line says it", async () => {
     const api = await emulate();
     const firewall = shop.slice(shop.indexOf('    firewall:'));
-    const daemon = await startDaemon(api, { spec: shop });
+    const daemon = await startDaemon(api, { spec: `${shop}    backup: { max_age: 24h }\n` });
     await daemon.until(({ converged }) => converged, 'it converges');
-    daemon.write(shop.replace(firewall, ''));
+    daemon.write(shop.replace(firewall, '    backup: { max_age: 24h }\n'));
     const standing = ({ resources }: Project) => resources.map((each) => [each.key, each.standing]);
     const left = await daemon.until(
       (project) => standing(project).some(([, how]) => how === 'undeclared'),
@@ -63,10 +63,14 @@ describe('daemon: a project kept as its file says', () => {
     );
     expect(standing(left)).toContainEqual(['servers.web-1.firewall', 'undeclared']);
     expect(left.converged).toBe(true);
+    // Its clock runs faster than the wall's.
+    expect(Date.parse(left.at)).toBeGreaterThanOrEqual(Date.parse(left.condition_since));
     const page = await (await fetch(daemon.url)).text();
     expect(page).toMatch(
       /servers\.web-1\.firewall<\/td><td>[^<]*<\/td><td class="undeclared">not in its entry any more</,
     );
+    expect(page).toContain('<title>web-1: a part of it is not in its entry any more,');
+    expect(page).toContain('<li>1 managed server, 1 managed backup, 1 address in the project</li>');
     const env = { VDC_BASE_URL: api.baseUrl, VDC_TOKEN: api.projects[0]?.tokens.read ?? '' };
     const { stdout } = await vdcsync(['status', '--format', 'json'], { cwd: daemon.folder, env });
     expect(standing(JSON.parse(stdout))).toEqual(standing(left));

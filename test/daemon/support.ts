@@ -18,7 +18,9 @@ export async function emulate(options: ServeOptions = {}): Promise<RunningEmulat
 
 export interface Project {
   readonly id: number;
+  readonly at: string;
   readonly condition: string;
+  readonly condition_since: string;
   readonly converged: boolean;
   readonly passes: number;
   readonly error: string | null;

@@ -15,6 +15,9 @@ const budget = z.looseObject({ used: count, limit: count });
 
 const project = z.looseObject({
   id: z.int(),
+  at: maybe.describe(
+    'Now, by the clock that the times of this project are of; null until its state is open.',
+  ),
   name: text.nullable(),
   status: text.nullable(),
   mode: z.enum(['correct', 'observe']),

@@ -196,9 +196,14 @@ ${keys.map((key) => {
 export function billCard(facts: ProjectFacts): Html {
   const { known, world, plan, carry } = facts;
   const { idle, inDoubt } = unattachedAddresses(facts);
-  const servers = known?.bindings.filter(({ kind }) => kind === 'server').length ?? 0;
+  const addresses = world?.ips.length ?? 0;
+  const managed = (['server', 'backup', 'server_image'] as const).flatMap((kind) => {
+    const count = known?.bindings.filter((each) => each.kind === kind).length ?? 0;
+    const noun = `${kind.replace('_', ' ')}${count === 1 ? '' : 's'}`;
+    return count === 0 && kind !== 'server' ? [] : [`${count} managed ${noun}`];
+  });
   return html`<section id="bill"><h2>What is billed</h2><ul>
-<li>${servers} managed ${servers === 1 ? 'server' : 'servers'}, ${world?.ips.length ?? 0} addresses in the project</li>
+<li>${managed.join(', ')}, ${addresses === 1 ? '1 address' : `${addresses} addresses`} in the project</li>
 ${idle.map(({ ip, key }) => html`<li class="warn">${ip.address} is idle and billed <span class="dim">${key ?? 'not of this file'}</span></li>`)}
 ${inDoubt.map(({ ip, key }) => html`<li class="warn">${ip.address} is billed and in doubt: it may be <span class="dim">${key}</span></li>`)}
 ${(known?.leftBackups ?? []).map(({ server, backups }) => html`<li class="warn">backup ${backups.join(', ')} of server ${server}, which is gone, is billed${wayOut(carry(`vdcsync ignore ${server} (once deleted in the client area)`))}</li>`)}

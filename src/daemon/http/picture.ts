@@ -49,8 +49,8 @@ function drawLink(from: Placed | undefined, to: Placed | undefined) {
 }
 
 function drawBox({ box, x, y }: Placed) {
-  const { title, note, standing, idle } = box;
-  return html`<g class="box ${standing}${idle ? ' idle' : ''}"><title>${title}: ${standingText(standing)}${note === '' ? '' : `, ${note}`}</title>
+  const { title, note, standing, says = standingText(standing), idle } = box;
+  return html`<g class="box ${standing}${idle ? ' idle' : ''}"><title>${title}: ${says}${note === '' ? '' : `, ${note}`}</title>
 <rect x="${x + 0.5}" y="${y + 0.5}" width="${size.box - 1}" height="${size.height}" rx="7"/>
 <circle cx="${x + 15}" cy="${y + 17}" r="4.5"/>
 <text class="name" x="${x + 27}" y="${y + 21}">${cut(title, most.title)}</text>

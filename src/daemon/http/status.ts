@@ -64,6 +64,7 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
   const { idle, inDoubt } = unattachedAddresses(facts);
   return {
     id: facts.id,
+    at: time(known?.now),
     name: plan?.project.name ?? null,
     status: plan?.project.status ?? null,
     mode: facts.mode,

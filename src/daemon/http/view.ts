@@ -11,6 +11,8 @@ export interface Box {
   readonly title: string;
   readonly note: string;
   readonly standing: Standing;
+  /** The standing in words, where its own are not enough. */
+  readonly says?: string;
   /** Billed, and of no use. */
   readonly idle: boolean;
 }
@@ -56,7 +58,8 @@ function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
   const note = [type, id === undefined ? 'not there yet' : `id ${id}`]
     .filter((each) => each !== '')
     .join(' · ');
-  return { id: key, title: nameOf(key), note, standing, idle: false };
+  const says = standing === 'undeclared' ? { says: 'a part of it is not in its entry any more' } : {};
+  return { id: key, title: nameOf(key), note, standing, ...says, idle: false };
 }
 
 function networkBox(facts: ProjectFacts, key: ResourceKey): Box {
