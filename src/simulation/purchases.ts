@@ -100,7 +100,8 @@ export function createPurchases(deps: PurchasesDeps): Purchases {
     const held = ips.some(({ id, serverId }) => String(id) === first.id && serverId !== null);
     if (intent.kind === 'ip' && held) return true;
     const oneMachine = makers.get(first)?.controller === makers.get(execution)?.controller;
-    return !oneMachine && execution.atMs - first.atMs < unseenMs;
+    const oneKey = first.idempotencyKey === execution.idempotencyKey;
+    return oneKey && !oneMachine && execution.atMs - first.atMs < unseenMs;
   }
 
   /** In a network that is made anew, a card is another one. */
