@@ -122,8 +122,8 @@ async function worldOf(desired: Desired, servers: number, bound: boolean): Promi
     pricing: async () => ({ gpu_packages: [] }),
     images: async () => [{ id: 'img', name: 'ubuntu-24.04', type: 'os' }],
     findNetworkInterfaces: async () => [
-      { id: 'net0' as NetworkInterfaceId, public: true, network_id: null },
-      { id: 'net1' as NetworkInterfaceId, public: false, network_id: network.id },
+      { id: 'net0' as NetworkInterfaceId, public: true, network_id: null, addresses: [] },
+      { id: 'net1' as NetworkInterfaceId, public: false, network_id: network.id, addresses: [] },
     ],
     findFirewall: async () => ({
       enabled: true,

@@ -96,11 +96,23 @@ export const networkSchema: z.ZodType<Network> = z.object({
   server_count: nullable(z.int()),
 });
 
-export const networkInterfaceSchema: z.ZodType<NetworkInterface> = z.object({
-  id: textId<NetworkInterfaceId>(),
-  public: z.boolean(),
-  network_id: nullable(numberId<NetworkId>()),
-});
+/** An address of a card, as text or in an object; in another form it is not shown. @assumption A53 */
+const cardAddress = z
+  .union([z.string().min(1), z.object({ address: z.string().min(1) }).transform(({ address }) => address)])
+  .optional()
+  .catch(undefined);
+
+export const networkInterfaceSchema: z.ZodType<NetworkInterface> = z
+  .object({
+    id: textId<NetworkInterfaceId>(),
+    public: z.boolean(),
+    network_id: nullable(numberId<NetworkId>()),
+    ips: z.array(cardAddress).optional().catch(undefined),
+  })
+  .transform(({ ips = [], ...card }) => ({
+    ...card,
+    addresses: ips.flatMap((each) => each?.split('/')[0] ?? []),
+  }));
 
 export const firewallSchema: z.ZodType<Firewall> = z.object({
   enabled: z.boolean(),

@@ -60,6 +60,8 @@ export interface NetworkInterface {
   readonly id: NetworkInterfaceId;
   readonly public: boolean;
   readonly network_id: NetworkId | null;
+  /** As far as they are shown. @assumption A53 */
+  readonly addresses: readonly string[];
 }
 
 export type FirewallRule = Readonly<Record<string, unknown>>;

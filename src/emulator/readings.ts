@@ -99,6 +99,8 @@ export interface Readings {
   imageAnswer: 'id' | 'bare';
   /** `@assumption A52` */
   changeAnswer: 'done' | 'task';
+  /** `@assumption A53` */
+  cardIps: 'addresses' | 'objects';
 }
 
 /** The first of each list is the default; `number` stands for any whole number from zero. */
@@ -151,6 +153,7 @@ const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings
   driveField: ['none', 'iso_id', 'iso'],
   imageAnswer: ['id', 'bare'],
   changeAnswer: ['done', 'task'],
+  cardIps: ['addresses', 'objects'],
 };
 
 /** Each reading at its default. */

@@ -87,14 +87,14 @@ export function serversOn(project: Project, networkId: number): Server[] {
   );
 }
 
-/** `@source API §2 Network interface` */
-export function cardView(server: Server, card: Card): View {
+/** `@source API §2 Network interface` `@assumption A53` */
+export function cardView(server: Server, card: Card, { cardIps }: Readings): View {
   return {
     id: card.id,
     public: card.public,
     network_id: card.networkId,
     firewall: card.public && server.firewall.enabled,
-    ips: card.ips,
+    ips: cardIps === 'addresses' ? card.ips : card.ips.map((address) => ({ address })),
   };
 }
 

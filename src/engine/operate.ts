@@ -1,4 +1,4 @@
-import type { Subject } from '../core/kind.ts';
+import type { Subject, World } from '../core/kind.ts';
 import type { Operation } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import { isOvertaken } from '../plan/build.ts';
@@ -99,7 +99,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const subject = world.subjects.get(operation.key);
   const id = operation.target;
   if (subject === undefined || id === undefined) return { now: 'satisfied' };
-  const binding = bindingOf(run, subject, id);
+  const binding = bindingOf(run, subject, id, world);
   const maker = makerOf(run, binding);
   if (maker !== undefined)
     return { now: 'blocked', code: 'bound_already', reason: `${id} was made for ${maker.key}` };
@@ -117,10 +117,10 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
 }
 
 /** The binding of a live resource that somebody else made. */
-export function bindingOf(run: Run, subject: Subject, id: string) {
+export function bindingOf(run: Run, subject: Subject, id: string, world: World) {
   const kind = run.kindOf(subject.kind);
-  const parentId = subject.parent === undefined ? undefined : run.world.idOf(subject.parent);
-  const addresses = run.world.ips
+  const parentId = subject.parent === undefined ? undefined : world.idOf(subject.parent);
+  const addresses = world.ips
     .filter(({ server_id }) => subject.kind === 'server' && String(server_id) === id)
     .map((each) => ({ id: each.id, address: each.address }));
   return {
@@ -128,7 +128,7 @@ export function bindingOf(run: Run, subject: Subject, id: string) {
     kind: subject.kind,
     id,
     ...(parentId === undefined ? {} : { parentId }),
-    ...kind.bind({ subject, id, facts: { addresses }, world: run.world }),
+    ...kind.bind({ subject, id, facts: { addresses }, world }),
     protect: subject.desired?.protect ?? false,
     boundAt: run.deps.clock.now(),
   };

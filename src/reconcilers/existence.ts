@@ -72,11 +72,7 @@ function diffBound(
       desired === undefined ? 'delete' : 'update',
       'identity_changed',
       `${noun} ${binding.id} had ${field} ${value} when it was bound and now has ${live.identity[field] ?? 'none'}: it may be another resource`,
-      [
-        `${adopt} (if it is the same)`,
-        `vdcsync resolve ${key} --absent (if what was bound is gone, and this is somebody else's)`,
-        ...(desired === undefined ? [`vdcsync forget ${key} (to let it be)`] : []),
-      ].join(' | '),
+      whoseItIs(subject, binding.id),
     );
   }
   if (binding.tainted === undefined || desired === undefined) return undefined;
@@ -86,6 +82,15 @@ function diffBound(
     `${noun} ${binding.id} was left behind by a write that failed: ${binding.tainted}`,
     `${adopt} (if it is of use), or delete it in the client area`,
   );
+}
+
+/** What a person may say of something that may be another one than was bound. */
+export function whoseItIs({ key, desired }: Subject, id: string): string {
+  return [
+    `vdcsync adopt ${key} ${id} (if it is the same)`,
+    `vdcsync resolve ${key} --absent (if what was bound is gone, and this is somebody else's)`,
+    ...(desired === undefined ? [`vdcsync forget ${key} (to let it be)`] : []),
+  ].join(' | ');
 }
 
 /**

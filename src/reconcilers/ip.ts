@@ -12,6 +12,7 @@ import {
   recordedIds,
   toNothing,
   unchanged,
+  whoseItIs,
 } from './existence.ts';
 import { isKept, ownAddress } from './own-address.ts';
 import { priceOfAddress } from './prices.ts';
@@ -163,9 +164,12 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
   },
 
   /** The pool of an address that somebody else took is not known, so it is not compared. */
-  bind({ id, request, facts, world }) {
+  bind({ subject, id, request, facts, world }) {
     const told = member(facts, 'address');
-    const address = typeof told === 'string' ? told : world.ip(id)?.address;
+    const seen = world.observed.get(subject.key) as IpObserved | undefined;
+    // A list may lack what its own read shows. @assumption A8
+    const live = seen?.id === id ? seen.live : world.ip(id);
+    const address = typeof told === 'string' ? told : live?.address;
     return {
       identity: address === undefined ? {} : { address },
       applied: request?.body ?? null,
@@ -241,6 +245,8 @@ function diffBesideServer(subject: Subject<IpEntry>, live: Ip): Diff {
 }
 
 function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
+  // Without an address of its own the binding tells nothing that a stranger's may not have. @assumption A17
+  if (subject.binding?.identity.address === undefined) return unknownAddress(subject, live);
   const server = live.server_id === null ? undefined : String(live.server_id);
   const holder = server === undefined ? undefined : world.keyOf('server', server);
   const given = holder !== undefined && isGivenUp(subject, world.subjects.get(holder));
@@ -259,6 +265,11 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
     verdict: { verdict: 'delete', changes: toNothing({ address: live.address }) },
     freed: priceOfAddress(world),
   };
+}
+
+function unknownAddress(subject: Subject, { id, address }: Ip): Diff {
+  const reason = `the state does not know what address ${id} was when it was bound; it is ${address} now, and may be another one`;
+  return blocked('delete', 'identity_changed', reason, whoseItIs(subject, String(id)));
 }
 
 /** By a server that goes, or that was made with it and is to have another one, and so is made anew. */

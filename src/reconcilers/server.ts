@@ -125,8 +125,10 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     const entry = asked ?? subject.desired?.value;
     if (request?.name === 'resize_server') return rebound(subject, request, entry);
     const [first] = (member(facts, 'addresses') ?? []) as readonly { readonly address: string }[];
+    const seen = world.observed.get(subject.key) as ServerObserved | undefined;
+    const carded = seen?.id === id ? onPublicCards(seen)[0] : undefined;
     // A server that no list shows with its address yet, or any more, is known by the one it was given.
-    const ipv4 = first?.address ?? (member(facts, 'ipv4') as string | undefined);
+    const ipv4 = first?.address ?? carded ?? (member(facts, 'ipv4') as string | undefined);
     const shown =
       request === undefined ? world.servers?.find((each) => String(each.id) === id)?.name.trim() : undefined;
     return {
@@ -215,20 +217,26 @@ function identityOf(
   const was = binding?.identity ?? {};
   const bound = was.ipv4;
   const held = live.addresses.map(({ address }) => address);
+  const unlisted = onPublicCards(live).filter((each) => !held.includes(each));
   if (bound !== undefined) {
-    const stays = held.includes(bound) || (held.length === 0 && desired !== undefined);
-    const now = stays ? bound : held[0];
+    const stays = [...held, ...unlisted].includes(bound) || (held.length === 0 && desired !== undefined);
+    const now = stays ? bound : (held[0] ?? unlisted[0]);
     return { was: { ipv4: bound }, is: now === undefined ? {} : { ipv4: now } };
   }
   if (desired !== undefined || binding === undefined) return { was: {}, is: {} };
-  const theirs = live.addresses.find(world.isNobodys);
+  const theirs = live.addresses.find(world.isNobodys)?.address ?? unlisted[0];
   const name = was.name ?? member(member(binding.applied, 'body'), 'name');
   const shown = live.shown?.name.trim();
   const named = typeof name === 'string' && shown !== undefined;
   return {
     was: { ipv4: 'none', ...(named ? { name: name.trim() } : {}) },
-    is: { ipv4: theirs?.address ?? 'none', ...(named ? { name: shown } : {}) },
+    is: { ipv4: theirs ?? 'none', ...(named ? { name: shown } : {}) },
   };
+}
+
+/** The addresses that its cards tell, where a list of addresses may end early. @assumption A8 */
+function onPublicCards({ cards = [] }: ServerObserved): readonly string[] {
+  return cards.filter((card) => card.public).flatMap(({ addresses }) => addresses);
 }
 
 /** What is deleted to be made anew has to be the same beyond doubt, as what is deleted for good. */

@@ -42,7 +42,24 @@ describe('src/api/wire', () => {
       'a card without a network',
       networkInterfaceSchema,
       { id: 'net0', public: true, network_id: null, ips: [] },
-      { id: 'net0', public: true, network_id: null },
+      { id: 'net0', public: true, network_id: null, addresses: [] },
+    ],
+    [
+      "a card's addresses, as far as they are understood",
+      networkInterfaceSchema,
+      {
+        id: 'net0',
+        public: true,
+        network_id: null,
+        ips: ['203.0.113.7/24', { address: '203.0.113.8', id: 5 }, 5001, {}],
+      },
+      { id: 'net0', public: true, network_id: null, addresses: ['203.0.113.7', '203.0.113.8'] },
+    ],
+    [
+      'a card whose addresses are in a form of their own',
+      networkInterfaceSchema,
+      { id: 'net0', public: true, network_id: null, ips: 'none' },
+      { id: 'net0', public: true, network_id: null, addresses: [] },
     ],
     [
       'a firewall without policy_out',

@@ -200,6 +200,7 @@ describe("engine: a person's word and what is under way", () => {
     const played = rig();
     await played.apply(web);
     for (const ip of project(played).ips) ip.serverId = null;
+    for (const card of project(played).servers[0]?.cards ?? []) card.ips = [];
     const larger = web.replace('cores: 1', 'cores: 2');
     expect((await played.apply(larger)).blocked).toMatchObject([{ code: 'identity_changed' }]);
 

@@ -65,7 +65,7 @@ describe('plan: scale', () => {
           ip: { id: String(idOf(key)), live: ip },
           server: {
             id: String(idOf(key)),
-            cards: [{ id: 'net1', public: false, network_id: net }],
+            cards: [{ id: 'net1', public: false, network_id: net, addresses: [] }],
             addresses: [{ ...ip, id: idOf(`ips.${own}`) }],
             backups: 1,
           },
@@ -75,7 +75,7 @@ describe('plan: scale', () => {
           key,
           kind,
           id: String(idOf(key)),
-          identity: {},
+          identity: kind === 'ip' ? { address: own } : {},
           applied: null,
           protect: false,
           keep: false,

@@ -27,7 +27,7 @@ export const networkInterfaceRoutes: readonly Route[] = [
     handle: (context) => {
       const server = findServer(context, readId(context.params.id ?? ''));
       const shown = server.cards.filter((card) => !card.hidden);
-      return { status: 200, data: shown.map((card) => cardView(server, card)) };
+      return { status: 200, data: shown.map((card) => cardView(server, card, context.readings)) };
     },
   },
   {
@@ -71,5 +71,5 @@ function addNetworkInterface(context: Context): Reply {
   const card = plugCard(server, network);
   recordExecution(context, 'card', `${server.id}/${card.id}`);
   const task = startTask(context, { kind: 'add_card', serverId: server.id, cardId: card.id });
-  return { status: 202, data: cardView(server, card), task };
+  return { status: 202, data: cardView(server, card, context.readings), task };
 }

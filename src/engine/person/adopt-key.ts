@@ -1,7 +1,7 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { type KindName, parseKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
-import type { Subject } from '../../core/kind.ts';
+import type { Subject, World } from '../../core/kind.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
 import { takeBack } from '../books/strangers.ts';
@@ -37,15 +37,15 @@ export async function adoptKey(
     );
   }
   refuseMalformed(subject.kind, id);
-  const live = await seen(run, key, id);
-  if (live === undefined) {
+  const world = await supposing(run, subject, id);
+  if (!isSeen(world, key, id)) {
     throw new ConfigError(`The project has no ${subject.kind.replaceAll('_', ' ')} ${id}.`);
   }
   await deps.store.claimProject(desired.projectId);
   await run.keepMoves();
   if (bound !== undefined)
     return [await knowAgain(run, subject, bound), ...doubtsOf(run, subject, id)].join('');
-  const binding = bindingOf(run, subject, id);
+  const binding = bindingOf(run, subject, id, world);
   const before = subject.binding;
   await run.change([
     ...takenFrom(run, binding),
@@ -59,7 +59,7 @@ export async function adoptKey(
     ...doubtsOf(run, subject, id),
     comesAnew(run, { ...subject, binding }, live),
     ...(before === undefined ? [] : [stays(run, before), theirs]),
-    believed(run, { ...subject, binding }, live),
+    believed(run, { ...subject, binding }, world.observed.get(key)),
     unverified(run, subject),
   ].join('');
 }
@@ -70,7 +70,7 @@ export async function adoptKey(
  */
 async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<string> {
   const { key, id } = before;
-  const { identity, protect } = bindingOf(run, subject, id);
+  const { identity, protect } = bindingOf(run, subject, id, run.world);
   const { tainted: _trusted, ...binding } = before;
   const kind = run.kindOf(subject.kind);
   const seen = run.world.observed.get(key);
@@ -178,24 +178,17 @@ function believed(run: Run, subject: Subject, live: unknown): string {
     : ` No read shows whether it has ${fields.join(', ')} as the file says: that is believed.`;
 }
 
-/** What a look as if the key were bound to the id already finds; nothing where it is not there. */
-async function seen(run: Run, key: ResourceKey, id: string): Promise<unknown> {
-  const subject = run.world.subjects.get(key);
-  if (subject === undefined) return undefined;
+/** A look as if the key were bound to the id already. */
+function supposing(run: Run, subject: Subject, id: string): Promise<World> {
+  const { key, kind } = subject;
   const parentId = subject.parent === undefined ? undefined : run.world.idOf(subject.parent);
   const supposed: Binding = {
-    key,
-    kind: subject.kind,
-    id,
+    ...{ key, kind, id },
     ...(parentId === undefined ? {} : { parentId }),
-    identity: {},
-    applied: null,
-    protect: false,
-    keep: false,
-    boundAt: 0,
+    ...{ identity: {}, applied: null, protect: false, keep: false, boundAt: 0 },
   };
   const read = run.cache.since(run.deps.clock.monotonic());
-  const world = await survey({
+  return survey({
     desired: run.desired,
     bindings: new Map([...run.bindings, [key, supposed]]),
     kinds: run.deps.kinds,
@@ -203,8 +196,10 @@ async function seen(run: Run, key: ResourceKey, id: string): Promise<unknown> {
     read,
     catalogueRead: read,
   });
-  const found = world.observed.get(key) as { readonly id?: string } | undefined;
-  return found?.id === id ? found : undefined;
+}
+
+function isSeen({ observed }: World, key: ResourceKey, id: string): boolean {
+  return (observed.get(key) as { readonly id?: string } | undefined)?.id === id;
 }
 
 /** @source API §2: integers are identifiers unless stated otherwise */
