@@ -38,7 +38,8 @@ export async function adoptKey(
   }
   refuseMalformed(subject.kind, id);
   const world = await supposing(run, subject, id);
-  if (!isSeen(world, key, id)) {
+  const live = world.observed.get(key);
+  if (!isSeen(live, id)) {
     throw new ConfigError(`The project has no ${subject.kind.replaceAll('_', ' ')} ${id}.`);
   }
   await deps.store.claimProject(desired.projectId);
@@ -59,7 +60,7 @@ export async function adoptKey(
     ...doubtsOf(run, subject, id),
     comesAnew(run, { ...subject, binding }, live),
     ...(before === undefined ? [] : [stays(run, before), theirs]),
-    believed(run, { ...subject, binding }, world.observed.get(key)),
+    believed(run, { ...subject, binding }, live),
     unverified(run, subject),
   ].join('');
 }
@@ -198,8 +199,8 @@ function supposing(run: Run, subject: Subject, id: string): Promise<World> {
   });
 }
 
-function isSeen({ observed }: World, key: ResourceKey, id: string): boolean {
-  return (observed.get(key) as { readonly id?: string } | undefined)?.id === id;
+function isSeen(live: unknown, id: string): boolean {
+  return (live as { readonly id?: string } | undefined)?.id === id;
 }
 
 /** @source API §2: integers are identifiers unless stated otherwise */
