@@ -76,6 +76,8 @@ export interface Intent {
   /** What only evidence can explain: a lost answer, a server error, a task that failed. */
   readonly why?: string;
   readonly sends: number;
+  /** An answer may have been of an earlier use of its key, and no 2xx has said otherwise since. @assumption A4 */
+  readonly doubted?: true;
   /** Sends that were never answered for themselves; the outcome table allows few. */
   readonly lost?: number;
   /** Wall times in ms. */
@@ -114,6 +116,7 @@ export type IntentPatch = Partial<
     | 'phase'
     | 'ambiguous'
     | 'why'
+    | 'doubted'
     | 'sends'
     | 'lost'
     | 'lastSentAt'
@@ -129,7 +132,15 @@ export type IntentPatch = Partial<
   >
 > & {
   /** Fields that no longer hold, such as a look that a new send has overtaken. */
-  readonly clear?: readonly ('why' | 'notSeenAt' | 'acceptedAt' | 'taskId' | 'resourceId' | 'blocked')[];
+  readonly clear?: readonly (
+    | 'why'
+    | 'doubted'
+    | 'notSeenAt'
+    | 'acceptedAt'
+    | 'taskId'
+    | 'resourceId'
+    | 'blocked'
+  )[];
 };
 
 /** One line of the journal. */

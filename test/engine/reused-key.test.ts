@@ -1,21 +1,25 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { settleByHand } from '../support/operator.ts';
-import { load, rig } from '../support/rig.ts';
+import { load, type Rig, type RigOptions, rig } from '../support/rig.ts';
 
 const head = 'settings: {exclusive: true, unmanaged: ignore}\n';
 const server = (cores: number | string) =>
   `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}\n`;
 
+const billsOf = ({ emulator }: Rig) =>
+  emulator.world.executions.filter(({ kind }) => kind === 'server').length;
+
 /** One state bought the server; another one, which never heard of it, is given an edited file. */
-async function bought(readings: Partial<Readings>) {
-  const played = rig({ emulator: { readings } });
+async function bought(readings: Partial<Readings>, wrap?: RigOptions['wrap']) {
+  const played = rig({ emulator: { readings }, ...(wrap === undefined ? {} : { wrap }) });
   const other = memoryState({ createdAt: played.clock.now(), lineage: 'other' });
   await played.apply(server(1));
   played.restart(other);
-  const bills = () => played.emulator.world.executions.filter(({ kind }) => kind === 'server').length;
+  const bills = () => billsOf(played);
   return { ...played, other, bills };
 }
 
@@ -76,6 +80,72 @@ describe('engine: a key that was used before this state knew it', () => {
     expect(refused).toMatchObject({ code: 'conflicting_request' });
     expect(refused?.resolve).toMatch(/^vdcsync apply .*\| vdcsync resolve servers\.web --absent/);
     expect((await apply(server(2))).outcome).toBe('converged');
+  });
+
+  const isolated = (cores: number) => server(cores).replace(', public_ipv4: {new: true}', '');
+  const unknown = { reusedKeyStatus: 409, reusedKeyCode: 'conflicting_request' } as const;
+  /** In the middle of waiting the refusal out. */
+  const meanwhile = (played: Pick<Rig, 'clock'>, happens: () => void) =>
+    void played.clock.sleep(60_000).then(happens);
+
+  test('refused with a 409, and then somebody makes a server: not bought again', async () => {
+    const played = rig({ emulator: { readings: unknown } });
+    const asking = (cores: number) => isolated(cores).replace(head, '');
+    await played.apply(asking(1));
+    played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'other' }));
+    meanwhile(played, () => played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true }));
+
+    const [first] = (await played.apply(asking(2))).blocked;
+    await played.clock.run(played.engine.ignore(load(asking(2)), ['2002']));
+    const [then] = (await played.apply(asking(2))).blocked;
+
+    expect([first?.code, then?.code]).toEqual(['outcome_unknown', 'outcome_unknown']);
+    expect(first?.reason).toContain('2002');
+    expect(then?.resolve).toContain('vdcsync resolve servers.web --adopt');
+    expect(billsOf(played)).toBe(1);
+  });
+
+  test.each([
+    [401, 'unauthorized'],
+    [402, 'payment_required'],
+    [403, 'insufficient_privileges'],
+    [404, 'server_type_not_found'],
+    [409, 'no_gpu_capacity'],
+    [422, 'image_not_supported'],
+    [500, 'internal_error'],
+    [502, 'bad_gateway'],
+  ])('refused with a 409, and then answered %s %s: not bought again when that is over', async (status, code) => {
+    let at = 0;
+    const problem = { 'content-type': 'application/problem+json', 'x-request-id': 'req-x' };
+    const { apply, bills, restart, other, clock } = await bought(unknown, (service) => ({
+      ...service,
+      send: async (request, options) =>
+        request.method === 'POST' && ++at === 3
+          ? { status, headers: problem, body: JSON.stringify({ status, code, title: 'No' }) }
+          : service.send(request, options),
+    }));
+    await apply(server(2));
+    await clock.run(clock.sleep(3_600_000));
+    restart(other);
+
+    const [then] = (await apply(server(4))).blocked;
+
+    expect(then?.reason).toContain('may have been used before');
+    expect(then?.resolve).toContain('vdcsync resolve servers.web --adopt');
+    expect(bills()).toBe(1);
+  });
+
+  test.each([
+    422, 409,
+  ] as const)('refused with a %s after a lost answer: not bought again', async (reusedKeyStatus) => {
+    const { apply, bills, emulator } = await bought({ ...unknown, reusedKeyStatus });
+    emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'none' })]);
+    await apply(server(2));
+
+    const [then] = (await apply(server(4))).blocked;
+
+    expect(then?.resolve).toContain('vdcsync resolve servers.web --adopt');
+    expect(bills()).toBe(1);
   });
 
   test('a body that is refused for its fields waits for the file alone', async () => {

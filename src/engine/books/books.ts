@@ -1,10 +1,10 @@
 import { digestOf } from '../../core/json.ts';
 import type { Plan } from '../../core/plan.ts';
-import type { Intent, StateChange } from '../../core/state.ts';
+import type { StateChange } from '../../core/state.ts';
 import { isOvertaken, type Release } from '../../plan/build.ts';
 import { isSelected } from '../../plan/selection.ts';
-import { block, close, mayHaveBought } from '../intents/endings.ts';
-import { doubtedKey } from '../intents/outcome.ts';
+import { giveUp } from '../intents/doubt.ts';
+import { close } from '../intents/endings.ts';
 import { letGo, released } from '../intents/release.ts';
 import { planFor } from '../look.ts';
 import type { Run } from '../run.ts';
@@ -12,6 +12,7 @@ import { forgetGone } from './forget-gone.ts';
 import { type Judged, rememberStrangers } from './strangers.ts';
 
 const absenceGapMs = 60_000;
+const notWanted = 'not wanted any more';
 
 /** What the plan changes of the state alone: no write goes with it. */
 export async function keepBooks(run: Run, planned: Judged): Promise<void> {
@@ -38,23 +39,8 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
     const asked = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
     const subject = run.world.subjects.get(intent.key);
     if (asked && intent.basis === digestOf(subject?.desired?.value ?? null)) continue;
-    await closeWaiting(run, intent);
+    await giveUp(run, intent, notWanted);
   }
-}
-
-async function closeWaiting(run: Run, intent: Intent): Promise<void> {
-  const detail = 'not wanted any more';
-  const doubt = doubtOf(run, intent);
-  if (doubt !== undefined) await block(run, intent, 'outcome_unknown', `${detail}, but ${doubt}`);
-  else await close(run, intent, intent.ambiguous ? 'absent' : 'refused', detail);
-}
-
-/** Sent again under its key a purchase would be found, even where no list shows it. @assumption A8 */
-function doubtOf(run: Run, intent: Intent): string | undefined {
-  if (intent.why === 'unreadable') return 'it was accepted once';
-  if (mayHaveBought(run, intent)) return `${intent.detail}; ${doubtedKey}`;
-  const mayBeThere = intent.ambiguous && intent.verb === 'create' && run.kindOf(intent.kind).billed !== false;
-  return mayBeThere ? 'its answer was lost, and a list that ends early would not show it' : undefined;
 }
 
 /** What was in flight under a key that the file has renamed is settled: without effect so far, it is asked for anew. */
@@ -64,7 +50,7 @@ export async function settleMoves(run: Run): Promise<void> {
     const intent = run.intents.get(key);
     if (intent === undefined) continue;
     if (isOvertaken(intent, run.world)) await close(run, intent, 'refused', 'the file has changed');
-    else if (intent.phase === 'waiting') await closeWaiting(run, intent);
+    else if (intent.phase === 'waiting') await giveUp(run, intent, notWanted);
   }
   run.renewMoves();
 }

@@ -74,11 +74,6 @@ export async function block(
   return { now: 'blocked', code, reason };
 }
 
-/** A 409 may be of an earlier use of its key, by a state that this one does not know. @assumption A4 */
-export function mayHaveBought(run: Run, { ambiguous, why, verb, kind }: Intent): boolean {
-  return !ambiguous && why === 'conflict' && verb === 'create' && run.kindOf(kind).billed !== false;
-}
-
 /** Records something, and goes on with the intent. */
 export async function goOn(run: Run, intent: Intent, patch: IntentPatch, afterMs = 0): Promise<Progress> {
   await run.update(intent, patch);

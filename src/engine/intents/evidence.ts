@@ -3,6 +3,7 @@ import { fitsPath } from '../../core/path-id.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
+import { mayHaveBought } from './doubt.ts';
 import {
   again,
   block,
@@ -14,7 +15,7 @@ import {
   settled,
   tainted,
 } from './endings.ts';
-import type { Why } from './outcome.ts';
+import { doubtedKey, type Why } from './outcome.ts';
 import { unbrokenRow } from './past.ts';
 
 const minute = 60_000;
@@ -35,6 +36,9 @@ const mostServerErrors = 3;
 const mostFailedTasks = 1;
 /** Writes in a row whose answer is an old one and that no read shows; a deletion buys nothing. */
 const mostReplayed = { create: 3, delete: 10 };
+
+/** Why it would be sent under another key once nothing of it is seen. */
+const takesNewKey: ReadonlySet<Why> = new Set(['refused', 'server_error', 'gateway_error']);
 
 type Found = Extract<Evidence, { verdict: 'done' }>;
 
@@ -105,6 +109,8 @@ async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
     return block(run, intent, 'key_too_old', reason);
   }
   const why = (intent.why ?? 'lost') as Why;
+  if (mayHaveBought(run, intent) && takesNewKey.has(why))
+    return block(run, intent, 'outcome_unknown', `${detail}; ${doubtedKey}`);
   switch (why) {
     case 'lost':
     case 'unreadable':

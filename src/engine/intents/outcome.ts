@@ -42,6 +42,8 @@ export type Disposition =
       readonly afterMs: number;
       readonly why: Why;
       readonly reason: string;
+      /** As where it waits. */
+      readonly doubted?: true;
     };
 
 /**
@@ -95,6 +97,7 @@ export function disposition(
 ): Disposition {
   const { requestTimeoutMs, jitter, waits } = pace;
   const settleMs = requestTimeoutMs + 30 * second;
+  const buys = intent.verb === 'create' && intent.billed;
   switch (result.type) {
     case 'unsent':
       return wait(backoff(second, minute, waits, jitter), 'unreachable', result.reason);
@@ -106,12 +109,13 @@ export function disposition(
       if (intent.ambiguous && (result.status !== 429 || result.replayed)) {
         const why = result.status === 409 ? 'conflict' : 'refused';
         const reason = `${told(result)}, which says nothing of the send before`;
-        return { do: 'look', afterMs: settleMs, why, reason };
+        const doubted = isDoubted(result, buys) ? { doubted: true as const } : {};
+        return { do: 'look', afterMs: settleMs, why, reason, ...doubted };
       }
       if (result.status === 404 && intent.verb === 'delete') {
         return { do: 'look', afterMs: settleMs, why: 'not_found', reason: told(result) };
       }
-      return refusal(result, intent.verb === 'create' && intent.billed, pace);
+      return refusal(result, buys, pace);
   }
 }
 
@@ -163,7 +167,7 @@ function refusal(result: Conclusive, buys: boolean, { jitter, waits, timeScale }
       }
       return {
         ...wait(backoff(5 * second, 5 * minute, waits, jitter), code, reason),
-        ...(stateCodes.has(code) ? {} : { doubted: true }),
+        ...(isDoubted(result, buys) ? { doubted: true as const } : {}),
       };
     case 404:
       return { do: 'refuse', code, reason, until: 'replan' };
@@ -189,7 +193,12 @@ const holds: Readonly<Record<number, HoldScope>> = {
 };
 
 /** What the state of a resource can be refused with. @source API §7 */
-const stateCodes: ReadonlySet<string> = new Set(['ip_in_use', 'server_busy', 'firewall_no_public_iface']);
+const stateCodes: ReadonlySet<string> = new Set([
+  'ip_in_use',
+  'server_busy',
+  'no_gpu_capacity',
+  'firewall_no_public_iface',
+]);
 
 /** What a body can be refused with, where no field is named. @source API §7 */
 const bodyCodes: ReadonlySet<string> = new Set([
@@ -204,6 +213,15 @@ const bodyCodes: ReadonlySet<string> = new Set([
 
 export const doubtedKey =
   'its idempotency key may have been used before this state knew it, and what that made may be there, billed';
+
+/** It may be the refusal of a key that was used for another body. @assumption A4 */
+function isDoubted(result: Conclusive, buys: boolean): boolean {
+  const code = result.code ?? `http_${result.status}`;
+  // What is replayed answered this very body.
+  if (result.replayed) return false;
+  if (result.status !== 409) return mayBeReusedKey(result, code, buys);
+  return result.retryAfterMs === undefined && !stateCodes.has(code);
+}
 
 /** The refusal of a key that was used for another body has no known code. @assumption A4 */
 function mayBeReusedKey({ status, invalidParams = [] }: Conclusive, code: string, buys: boolean): boolean {

@@ -6,17 +6,8 @@ import type { Intent } from '../../core/state.ts';
 import { draftOne, operationsOf } from '../../plan/draft.ts';
 import { waysOut } from '../../plan/open-writes.ts';
 import type { Run } from '../run.ts';
-import {
-  again,
-  block,
-  close,
-  goOn,
-  mayHaveBought,
-  minutes,
-  type Progress,
-  packageOf,
-  warn,
-} from './endings.ts';
+import { giveUp, mayHaveBought } from './doubt.ts';
+import { again, block, close, goOn, minutes, type Progress, packageOf, warn } from './endings.ts';
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
 import { givenOnTo, giveOn } from './given-on.ts';
 import { backoff, type Disposition, disposition, doubtedKey } from './outcome.ts';
@@ -146,15 +137,14 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
   if (!intent.ambiguous || intent.verb === 'delete') {
     const world = await run.lookAgain(intent.key);
     if (stillAsked(run, world, intent) !== undefined)
-      return close(run, intent, intent.ambiguous ? 'absent' : 'refused', 'the project has moved since', {
-        retryAfterMs: 0,
-      });
+      return giveUp(run, intent, 'the project has moved since', { retryAfterMs: 0 });
     const waits = await secondHalfHeld(run, world, intent);
     if (waits !== undefined) return waits;
     const bought = intent.ambiguous ? undefined : await boughtMeanwhile(run, world, { ...half, ...intent });
     if (bought?.now === 'again') return bought;
     // Begun anew, it is judged as any other.
-    if (bought !== undefined) return close(run, intent, 'refused', bought.now, { retryAfterMs: 0 });
+    if (bought !== undefined)
+      return giveUp(run, intent, 'reason' in bought ? bought.reason : bought.now, { retryAfterMs: 0 });
   }
   const token = await run.fence();
   if (!holds(lookHoldsMs)) return again(0);
@@ -204,7 +194,7 @@ async function record(run: Run, intent: Intent, result: WriteResult, next: Dispo
           phase,
           dueAt: now + afterMs,
           detail: reason,
-          ...(next.doubted === true ? { why: 'conflict' } : {}),
+          ...(next.doubted === true ? { doubted: true } : {}),
           ...requestId,
         },
         afterMs,
@@ -216,6 +206,7 @@ async function record(run: Run, intent: Intent, result: WriteResult, next: Dispo
       return progress;
     }
     case 'next_preference':
+      if (mayHaveBought(run, intent)) return refusedInDoubt(run, intent, 'no_gpu_capacity', next.reason);
       return nextPreference(run, intent, next.reason);
     case 'refuse':
       return refused(run, await run.update(intent, requestId), next);
@@ -232,6 +223,7 @@ async function record(run: Run, intent: Intent, result: WriteResult, next: Dispo
           phase: 'unknown',
           ambiguous: true,
           why,
+          ...(next.doubted === true ? { doubted: true } : {}),
           lost: (intent.lost ?? 0) + (unanswered ? 1 : 0),
           dueAt: now + afterMs,
           detail: reason,
@@ -282,8 +274,8 @@ async function accept(
     ...(accepted.id === undefined ? {} : { resourceId: accepted.id }),
     facts: { ...(accepted.facts as object), ...replay },
     ...(breach !== undefined && task === null
-      ? { why: 'no_task', clear: ['notSeenAt'] }
-      : { clear: ['why', 'notSeenAt'] }),
+      ? { why: 'no_task', clear: ['doubted', 'notSeenAt'] }
+      : { clear: ['why', 'doubted', 'notSeenAt'] }),
   });
 }
 
@@ -296,6 +288,7 @@ async function refused(
     run.hold(hold, intent.request, { code, reason });
     await remember(run.deps, later ?? hold, intent, { code, reason });
   }
+  if (mayHaveBought(run, intent)) return refusedInDoubt(run, intent, code, reason);
   switch (until) {
     case 'file':
       return block(run, intent, code, reason, { until });
@@ -312,6 +305,11 @@ async function refused(
       await close(run, intent, 'refused', reason);
       return { now: 'blocked', code, reason };
   }
+}
+
+/** A refusal answers its own send alone, and says nothing of what the key was used for before. */
+function refusedInDoubt(run: Run, intent: Intent, code: string, reason: string): Promise<Progress> {
+  return block(run, intent, code, reason.includes(doubtedKey) ? reason : `${reason}; ${doubtedKey}`);
 }
 
 /**
@@ -355,7 +353,7 @@ function serverIsGone(run: Run, { key, kind, parentId }: Intent): boolean {
 
 function endWithServer(run: Run, intent: Intent): Promise<Progress> {
   const reason = 'its server is gone';
-  if (run.kindOf(intent.kind).billed && intent.phase !== 'waiting')
+  if (run.kindOf(intent.kind).billed && (intent.phase !== 'waiting' || mayHaveBought(run, intent)))
     return block(run, intent, 'outcome_unknown', `${reason}, and with it every way to see what was made`);
   return close(run, intent, 'absent', reason);
 }
