@@ -1,43 +1,12 @@
 import { sumDecimals } from '../core/decimal.ts';
-import { type KindName, type ResourceKey, topLevelKey } from '../core/keys.ts';
-import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
-import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import { mostChange, mostDelta } from './money.ts';
-import { described, type Found, ignoring, isNone, matches } from './strangers.ts';
-
-/** What guards need beside the drafts. */
-export interface GuardInput {
-  readonly kinds: ReadonlyMap<KindName, ResourceKind>;
-  readonly openIntents: readonly Intent[];
-  readonly world: World;
-  /** What nobody has vouched for. */
-  readonly strangers: Found;
-  /** `destroy`: everything managed may go, whatever `prune` says. */
-  readonly destroy: boolean;
-  /** Deletions that this run has carried out already. */
-  readonly deletedBefore: number;
-  /** What this run has added to the monthly bill already, at most; nothing where left out. */
-  readonly increasedBefore?: string | undefined;
-  /** Wall time in ms. */
-  readonly now: number;
-}
-
-/** What a purchase is judged by. */
-type Purchase = Pick<GuardInput, 'world' | 'strangers'>;
-
-type Objection = Omit<Blocked, 'key'>;
-
-/** What is the same for every draft of a plan. */
-interface Facts {
-  /** The stranger that an entry may stand for. */
-  readonly matches: ReadonlyMap<ResourceKey, string>;
-  /** Keys of the file's entries, by the kind and id that they stand for. */
-  readonly named: ReadonlyMap<string, ResourceKey>;
-}
-
-type Guard = (draft: Draft, input: GuardInput, facts: Facts) => Objection | undefined;
+import type { Facts, Guard, GuardInput, Objection } from './objections.ts';
+import { besideUnresolved, isPurchase, takenBefore, unlistedServers, unmanaged } from './purchases.ts';
+import { matches } from './strangers.ts';
 
 /**
  * What holds an operation back although it could be done, most fundamental first.
@@ -87,11 +56,6 @@ export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<
   const increase = Number(sumDecimals([input.increasedBefore ?? '0', mostDelta(left())]));
   for (const draft of left()) add(draft, maxIncrease(draft, input, increase));
   return objections;
-}
-
-/** What is held against a purchase now: what is there may be just that. */
-export function boughtAlready(draft: Draft, input: Purchase): Objection | undefined {
-  return unmanaged(draft, input, { matches: new Map() }) ?? unlistedServers(draft, input);
 }
 
 /** What the kind itself says cannot be done. */
@@ -239,109 +203,6 @@ function replacement({ subject, diff }: Draft): Objection | undefined {
         ? `write \`replace: allowed\` in ${subject.key}, or restore ${undo}`
         : `remove \`id: ${id}\` from ${subject.key}${word}, or restore ${undo}`,
   };
-}
-
-/** What is there and nobody has vouched for may be what this file describes: bought before, or by another copy of the state. */
-function unmanaged(
-  { subject, diff }: Draft,
-  { world, strangers }: Purchase,
-  { matches }: Pick<Facts, 'matches'>,
-): Objection | undefined {
-  if (!isPurchase(subject, diff) || strangers.since === 'unknown') return undefined;
-  if (isNone(strangers) || world.settings.unmanaged === 'ignore') return undefined;
-  const { key, kind } = subject;
-  // A state that has seen the project before has no server that shows by nothing but a free address.
-  if (strangers.since === 'settled' && kind === 'server' && strangers.servers.length === 0) return undefined;
-  const id = matches.get(key);
-  const address = kind === 'ip' ? world.ip(id ?? '')?.address : undefined;
-  const what = described(strangers);
-  return {
-    verb: 'create',
-    code: 'unmanaged_resources',
-    reason:
-      strangers.since === 'new'
-        ? `the local state is new, and the project already has ${what}, which may be what this file describes${unseen(subject, world)}`
-        : `${what} came without this state's doing: if another copy of it bought that, this would be bought twice`,
-    resolve: [
-      `vdcsync adopt ${key} ${id ?? 'ID'} (if it is ${address ?? 'this'})`,
-      `${ignoring(strangers)} (if nothing of it is this file's)`,
-      'write `settings: {unmanaged: ignore}`',
-    ].join(' | '),
-  };
-}
-
-/** Servers of which nothing but a count is to be seen may be what this file describes as well. */
-function unlistedServers({ subject, diff }: Draft, { world, strangers }: Purchase): Objection | undefined {
-  if (!isPurchase(subject, diff) || subject.kind !== 'server' || strangers.since !== 'new') return undefined;
-  const found = strangers.unlisted;
-  if (found === undefined || world.settings.unmanaged === 'ignore') return undefined;
-  const { network, servers } = found;
-  const { public_ipv4: address } = (subject.desired?.value ?? {}) as { readonly public_ipv4?: unknown };
-  const hidden = address === undefined ? '' : ': an address may have been taken from it since';
-  const which =
-    servers === 1 ? 'server that no address shows, which' : 'servers that no address shows, one of which';
-  return {
-    verb: 'create',
-    code: 'unlisted_servers',
-    reason: `the local state is new, and network ${network} counts ${servers} ${which} may be what this file describes${hidden}`,
-    resolve: `vdcsync adopt ${subject.key} ID (if it is one of them: the client area tells its id) | vdcsync ignore ID (if it is somebody else's) | write \`settings: {unmanaged: ignore}\``,
-  };
-}
-
-/**
- * Of a server that this state did not make an image may have been taken before this state was
- * born, and no list shows images. @assumption A51
- */
-function takenBefore({ subject, diff }: Draft, { world, strangers }: GuardInput): Objection | undefined {
-  const { key, kind, desired } = subject;
-  if (kind !== 'server_image' || diff.verdict.verdict !== 'create' || strangers.since !== 'new')
-    return undefined;
-  const { server: name } = desired?.value as { readonly server?: string };
-  const server = name === undefined ? undefined : world.subjects.get(topLevelKey('servers', name));
-  const made = (server?.binding?.applied as { readonly body?: unknown } | null | undefined)?.body;
-  if (server?.binding === undefined || made != null || world.settings.unmanaged === 'ignore')
-    return undefined;
-  return {
-    verb: 'create',
-    code: 'image_taken_before',
-    reason: `the local state is new, ${server.key} was there before it, and so may be the image: no list shows images`,
-    resolve: `vdcsync adopt ${key} ID (if the client area shows it) | write \`settings: {unmanaged: ignore}\` (to have one taken)`,
-  };
-}
-
-/** Two unresolved creations that show in one list could not be told apart afterwards. */
-function besideUnresolved(
-  { subject: { key, kind }, diff: { verdict } }: Draft,
-  { kinds, openIntents }: GuardInput,
-): Objection | undefined {
-  const makes = verdict.verdict === 'create' || verdict.verdict === 'replace';
-  if (!makes || openIntents.some((each) => each.key === key)) return undefined;
-  const listOf = (name: KindName) => kinds.get(name)?.seenAmong ?? name;
-  const other = openIntents.find(
-    (each) =>
-      each.phase === 'blocked' &&
-      each.ambiguous &&
-      each.verb === 'create' &&
-      listOf(each.kind) === listOf(kind),
-  );
-  if (other === undefined) return undefined;
-  return {
-    verb: verdict.verdict === 'create' ? 'create' : 'update',
-    code: 'unresolved_create',
-    reason: `it is not known whether ${other.key} was created`,
-    resolve: `vdcsync resolve ${other.key}, as is said there; then vdcsync apply`,
-  };
-}
-
-function isPurchase({ kind }: Subject, { verdict }: Diff): boolean {
-  return verdict.verdict === 'create' && (kind === 'server' || kind === 'ip');
-}
-
-/** @source API §4: servers cannot be listed */
-function unseen({ kind, desired }: Subject, { servers }: World): string {
-  const entry = desired?.value as { readonly public_ipv4?: unknown } | undefined;
-  if (kind !== 'server' || servers !== undefined || entry?.public_ipv4 !== undefined) return '';
-  return '; a server without a public address is not to be seen, but with list_servers in the API profile';
 }
 
 function maxDeletions(

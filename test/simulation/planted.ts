@@ -130,7 +130,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'an empty state buys in a project that is not empty',
-    file: guards,
+    file: 'plan/purchases.ts',
     find: "if (isNone(strangers) || world.settings.unmanaged === 'ignore') return undefined;\n  const { key, kind }",
     replace: 'return undefined;\n  const { key, kind }',
   },

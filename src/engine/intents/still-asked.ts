@@ -2,7 +2,7 @@ import equal from 'fast-deep-equal';
 import type { World } from '../../core/kind.ts';
 import { type Operation, operationId } from '../../core/plan.ts';
 import { draftOne, operationsOf } from '../../plan/draft.ts';
-import { boughtAlready } from '../../plan/guards.ts';
+import { boughtAlready } from '../../plan/purchases.ts';
 import { strangersOf } from '../books/strangers.ts';
 import type { Run } from '../run.ts';
 import { attachedMeanwhile } from './attached-meanwhile.ts';
