@@ -19,8 +19,8 @@ export function freeBeside(
   const isOpen = underWay(openIntents);
   const free = world
     .freeIps()
-    .filter((ip) => !isIgnored(ip, vouched) && !isOpen('ip', String(ip.id)))
-    .filter((ip) => world.isNobodys(ip) || idleEntry(ip, world) !== undefined);
+    .filter((ip) => !isOpen('ip', String(ip.id)))
+    .filter((ip) => (world.isNobodys(ip) ? !isIgnored(ip, vouched) : idleEntry(ip, world) !== undefined));
   const left = [...free];
   const told = buyers.flatMap((buyer) => {
     const at = left.findIndex((ip) => instead(buyer, ip, world, free) !== undefined);

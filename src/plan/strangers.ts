@@ -88,7 +88,7 @@ export function vouchedServers(world: World, { servers, addresses }: Vouched): (
   const ids = new Set(servers);
   const names = new Set(addresses);
   return (id) => {
-    const held = world.ipsOf(String(id));
+    const held = world.ipsOf(String(id)).filter(world.isNobodys);
     return ids.has(id) && (held.length === 0 || held.some((ip) => names.has(nameOf(ip))));
   };
 }

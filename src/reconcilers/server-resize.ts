@@ -64,14 +64,16 @@ export function resizeRequest({ desired }: Subject<ServerEntry>, { target }: Ope
   return { name: 'resize_server', path: { server_id: Number(target) }, body };
 }
 
-/** The binding after a resize: the server it was, with other sizes. */
+/** The binding after a resize: the server it was, with other sizes. Of what nobody here made, it tells no more than them. */
 export function rebound(
   { binding }: Subject<ServerEntry>,
   { body }: WriteRequest,
   asked: ServerEntry | undefined,
 ): Pick<Binding, 'identity' | 'applied' | 'keep'> {
-  const before = member(binding?.applied, 'body');
-  const entry = { ...asked } as Json;
-  const made = before == null ? null : ({ ...(before as object), ...(body as object) } as Json);
-  return { identity: binding?.identity ?? {}, applied: { entry, body: made }, keep: binding?.keep ?? false };
+  const before = member(binding?.applied, 'body') ?? null;
+  const known =
+    before === null ? { ...(member(binding?.applied, 'entry') as object), ...(body as object) } : asked;
+  const made = before === null ? null : { ...(before as object), ...(body as object) };
+  const applied = { entry: { ...known }, body: made } as Json;
+  return { identity: binding?.identity ?? {}, applied, keep: binding?.keep ?? false };
 }

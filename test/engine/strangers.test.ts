@@ -212,6 +212,25 @@ describe('engine: what somebody else makes', () => {
     });
   });
 
+  test("a server of theirs that took an address of this file's is ignored, and the address is not", async () => {
+    const played = rig();
+    const spec = `${head}ips:\n  x: {}\n`;
+    await played.apply(spec);
+    const { id } = played.emulator.mutate({ do: 'add_server', name: 'theirs', public: false }) as {
+      id: number;
+    };
+    const [taken] = project(played).ips;
+    Object.assign(taken ?? {}, { serverId: id });
+    await played.clock.advance(120_000);
+
+    await played.clock.run(played.engine.ignore(load(spec), [String(id)]));
+    expect((await played.plan(spec)).warnings.map(({ code }) => code)).not.toContain('unmanaged_resources');
+    expect(await vouchedBy(played.store)).toMatchObject({ servers: [id], addresses: [] });
+    played.emulator.mutate({ do: 'delete_server', id });
+
+    expect(await idle(played)).toBe(1);
+  });
+
   test('only what is there and not of this file can be ignored', async () => {
     const played = rig();
     await played.apply(head + web);

@@ -45,6 +45,18 @@ describe('the sizes of a server that somebody else made', () => {
     expect(projectOf(emulator).servers).toMatchObject([{ cores: 4, memoryMb: 4096 }]);
   });
 
+  test('vouch for nothing else that the entry says once they are changed', async () => {
+    const { apply, plan, entry } = adopted({ serverFields: 'sizes' });
+    await apply(entry(''));
+    const said = ', server_type: sliders-1, image: debian-13, ssh_keys: [101], cores: 4';
+
+    expect((await apply(entry(said))).outcome).toBe('converged');
+
+    expect((await plan(entry(said))).warnings).toMatchObject([
+      { code: 'server_unchecked', message: expect.stringContaining('image, ssh_keys') },
+    ]);
+  });
+
   test('cost before a change what they cost now', async () => {
     const { apply, plan, entry } = adopted({ serverFields: 'sizes' });
     const of = (cores: number) => entry(`, server_type: sliders-1, cores: ${cores}`);

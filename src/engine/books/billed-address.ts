@@ -23,8 +23,9 @@ export interface Unattached {
 
 export function unattached(ips: readonly Ip[], vouched: Vouched | undefined, books: Books): Unattached {
   const free = ips
-    .filter((ip) => ip.server_id === null && !isIgnored(ip, vouched))
-    .map((ip) => billedAddress(ip, books));
+    .filter(({ server_id }) => server_id === null)
+    .map((ip) => billedAddress(ip, books))
+    .filter(({ ip, boundAt }) => boundAt !== null || !isIgnored(ip, vouched));
   return {
     idle: free.filter(({ inDoubt }) => !inDoubt),
     inDoubt: free.filter(({ inDoubt }) => inDoubt),

@@ -117,9 +117,11 @@ export async function vouchFor(
   const isTheirs = vouchedServers(world, before);
   const named = new Set<number>(servers);
   const all = new Set([...before.servers, ...servers]);
-  const theirs = world.ips.filter(
+  const held = world.ips.filter(
     ({ server_id }) => server_id !== null && (named.has(server_id) || isTheirs(server_id)),
   );
+  // What a server of theirs holds of this file stays this file's.
+  const theirs = held.filter(world.isNobodys);
   const names = new Set([...before.addresses, ...[...addresses, ...theirs].map(nameOf)]);
   const settled = settles || before.settled === true;
   const same = all.size === before.servers.length && names.size === before.addresses.length;

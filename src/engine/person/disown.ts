@@ -48,7 +48,8 @@ export async function ignoreStrangers(
   );
   if (servers.length + addresses.length === 0) return told.join(' ');
   await vouchFor(run, { servers, addresses });
-  const held = servers.flatMap((id) => world.ipsOf(String(id)));
+  // What a server of theirs holds of this file stays this file's.
+  const held = servers.flatMap((id) => world.ipsOf(String(id))).filter(world.isNobodys);
   await keepQuietOf(deps, [...addresses, ...held]);
   const what = described({ servers, addresses: [...addresses, ...held] });
   const are = servers.length + addresses.length === 1 ? 'is' : 'are';
