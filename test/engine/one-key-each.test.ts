@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { type Transport, TransportError } from '../../src/core/transport.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
@@ -194,6 +195,29 @@ describe("engine: a person's word and what is under way", () => {
     const { blocked, outcome } = await played.apply(both);
     expect({ blocked, outcome }).toEqual({ blocked: [], outcome: 'converged' });
     expect(await ids(played)).toEqual({ 'servers.b': '2001', 'servers.web': '2002' });
+  });
+
+  test.each([
+    undefined,
+    faultRule({ path: 'list_ips' }, { do: 'truncate_list', keep: 0 }),
+  ])('what a failed task left is adopted for another key with the address that it holds', async (fault) => {
+    const played = rig({ emulator: { readings: { failedTaskLeaves: 'everything' } } });
+    played.emulator.mutate({ do: 'fail_next_task' });
+    await played.apply(web);
+    const both = `${web}  shop: {${size}, public_ipv4: {new: true}}\n`;
+    if (fault !== undefined) played.emulator.setFaults([fault]);
+
+    await played.clock.run(played.engine.adopt(load(both), 'servers.shop' as ResourceKey, '2001'));
+    played.emulator.setFaults([]);
+
+    expect((await played.apply(both)).outcome).toBe('converged');
+    const bound = (await played.store.bindings()).map(({ key, id }) => `${key} ${id}`).sort();
+    expect(bound).toEqual([
+      'servers.shop 2001',
+      'servers.shop.public_ipv4 5001',
+      'servers.web 2002',
+      'servers.web.public_ipv4 5002',
+    ]);
   });
 
   test('`adopt` of what is bound already takes no edit as applied', async () => {

@@ -2,6 +2,7 @@ import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { type KindName, parseKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
+import type { Ip } from '../../core/resources.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
 import { takeBack } from '../books/strangers.ts';
@@ -162,7 +163,21 @@ export function takenFrom(
   // What a failed write left may be what another one made under an id that was free again.
   if (owner.tainted === undefined && !isAnother(owner, binding))
     throw new ConfigError(`${id} is bound to ${owner.key} already.`);
-  return released(run, owner.key, `its id ${id} is another resource's now`);
+  return [
+    ...released(run, owner.key, `its id ${id} is another resource's now`),
+    ...heldBy(run, binding, owner),
+  ];
+}
+
+/** The addresses under the old key that the very server holds: they are the new key's to take. */
+function heldBy({ boundIn, world }: Run, live: Binding, owner: Binding): StateChange[] {
+  const reason = `came with ${live.id}, which is ${live.key} now`;
+  // A list may end early: what none shows is where the server is, unless that is another one. @assumption A8
+  const isHeld = (ip: Ip | undefined) =>
+    ip === undefined ? !isAnother(owner, live) : String(ip.server_id) === live.id;
+  return boundIn(owner.key)
+    .filter(({ kind, id }) => kind === 'ip' && isHeld(world.ip(id)))
+    .map(({ key }) => ({ type: 'release', key, gone: false, reason }));
 }
 
 /** Where nothing tells whether there is anything of that id. */
