@@ -101,11 +101,16 @@ export function buildPlan(input: PlanInput): Planned {
   const taken = new Map(
     [...objections.values()].filter(({ code }) => code === 'name_exists').map((each) => [each.key, each]),
   );
+  const unmade = new Set(
+    [...objections.values()].flatMap(({ key, verb }) => (verb === 'create' ? [key] : [])),
+  );
   const everythingBlocked = byKey([
     ...[...inFlight.values()].flatMap((intent) => blockedIntent(intent, world, taken.get(intent.key))),
     ...heldMoves.map(heldMove),
-    ...(heldMoves.length > 0 ? [] : [...objections]).flatMap(([{ subject }, objection]) =>
-      inFlight.has(subject.key) ? [] : [inDoubt(objection, inFlight) ?? objection],
+    ...(heldMoves.length > 0 ? [] : [...objections]).flatMap(([draft, objection]) =>
+      inFlight.has(draft.subject.key)
+        ? []
+        : [inDoubt(objection, inFlight) ?? waitsForIts(draft, objection, unmade) ?? objection],
     ),
     ...held,
   ]);
@@ -254,6 +259,17 @@ function inDoubt(objection: Blocked, inFlight: ReadonlyMap<ResourceKey, Intent>)
   if (objection.code !== 'address_not_the_only_free_one') return undefined;
   const open = [...inFlight.values()].find(({ kind, verb }) => kind === 'ip' && verb === 'create');
   return open && dependencyBlocked(objection, open.key, open);
+}
+
+/** The address that is in the way may be the very one that is to stand for what the server names. */
+function waitsForIts(
+  { subject, kind }: Draft,
+  objection: Blocked,
+  unmade: ReadonlySet<ResourceKey>,
+): Blocked | undefined {
+  if (objection.code !== 'address_not_the_only_free_one') return undefined;
+  const its = kind.references(subject.desired?.value).find(({ key }) => unmade.has(key));
+  return its && dependencyBlocked(objection, its.key, undefined);
 }
 
 function keyOf(id: OperationId): ResourceKey {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { documentedProfile } from '../../src/core/profile.ts';
 import { loadProfile } from '../../src/emulator/profile.ts';
-import { rig } from '../support/rig.ts';
+import { load, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders } from './support.ts';
 
 /** Which address each server holds, by their names in the file. */
@@ -18,6 +18,20 @@ async function boundTo(world: ReturnType<typeof rig>, key: string): Promise<numb
 }
 
 describe('reconcilers/server-address', () => {
+  test('waits for its address where that is held back itself: the free one may be just that', async () => {
+    const { plan, emulator, engine, clock } = rig();
+    const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };
+    const spec = `ips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: {ip: web}}}\n`;
+
+    const { blocked } = await plan(spec);
+    expect(blocked).toMatchObject([
+      { key: 'ips.web', code: 'unmanaged_resources' },
+      { key: 'servers.one', code: 'dependency_blocked', resolve: 'settle ips.web first' },
+    ]);
+    await clock.run(engine.adopt(load(spec), 'ips.web' as never, String(id)));
+    expect(codesOf(await plan(spec))).toEqual({});
+  });
+
   test('several servers each get the address that the file names, in a chain', async () => {
     const world = rig();
     const text = `ips: {a: {}, b: {}, spare: {}, z: {}}
