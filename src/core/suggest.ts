@@ -25,6 +25,12 @@ export function didYouMean(text: string, candidates: Iterable<string>, quote = '
 export function didYouMeanKey(key: string, keys: Iterable<string>, quote = '`'): string {
   const collection = key.slice(0, key.indexOf('.') + 1);
   const beside = [...keys].filter((each) => each.startsWith(collection));
+  const named = collection === '' ? [...keys].filter((each) => each.endsWith(`.${key}`)) : [];
+  if (named.length > 0)
+    return `; did you mean ${named
+      .slice(0, 3)
+      .map((each) => `${quote}${each}${quote}`)
+      .join(' or ')}?`;
   if (collection === '' || beside.length === 0) return didYouMean(key, keys, quote);
   const rest = (each: string) => each.slice(collection.length);
   const meant = nearMiss(rest(key), beside.map(rest));

@@ -4,7 +4,7 @@ import type { Intent } from '../core/state.ts';
 import { isOvertaken } from '../plan/build.ts';
 import { takeBack } from './books/strangers.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
-import { close, type Progress } from './intents/endings.ts';
+import { closeOutdated, type Progress } from './intents/endings.ts';
 import { makerOf, ownerOf } from './intents/owner.ts';
 import { letGo, released } from './intents/release.ts';
 import { creationAfter, secondHalfHeld, unresolvedCreate } from './intents/replacement.ts';
@@ -35,8 +35,7 @@ export async function operate(run: Run, operation: Operation): Promise<Turn> {
 
 /** The open intent of another verb is in the way of the operation, and its end is not the operation's. */
 async function goOnWith(run: Run, operation: Operation, open: Intent): Promise<Turn> {
-  if (isOvertaken(open, run.world))
-    return close(run, open, 'refused', 'the file has changed', { retryAfterMs: 0 });
+  if (isOvertaken(open, run.world)) return closeOutdated(run, open, { retryAfterMs: 0 });
   const progress = await advance(run, open, operation);
   return progress.now === 'closed' && open.verb !== operation.verb ? { now: 'again', afterMs: 0 } : progress;
 }

@@ -259,4 +259,11 @@ describe('cli: commands without API', () => {
     expect(stdout).toContain('2 resources');
     expect(code).toBe(0);
   });
+
+  test('history says of a key without writes that it is this one that has none', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    await inProcess(['apply', '--yes', '--emulator'], { cwd });
+    const { stdout } = await inProcess(['history', '--key', 'servers.nope'], { cwd });
+    expect(stdout).toBe('No write was ever sent from this state for servers.nope.\n');
+  });
 });

@@ -7,6 +7,7 @@ describe('core: a key that was probably meant', () => {
     ['servers.nope', ''],
     ['server.db-1', '; did you mean `servers.db-1`?'],
     ['networks.db-1', ''],
+    ['db-1', '; did you mean `servers.db-1`?'],
   ])('%s', (key, hint) => {
     expect(didYouMeanKey(key, ['servers.db-1', 'networks.backend'])).toBe(hint);
   });

@@ -29,6 +29,21 @@ describe('engine: a saved plan', () => {
   });
 });
 
+describe('engine: a refusal that the file answers', () => {
+  test('stays in the history, with what the API said', async () => {
+    const played = rig();
+    const spec = (rule: string) =>
+      server(`firewall: {enabled: true, policy_in: drop, rules: [{direction: in, action: accept${rule}}]}`);
+    await played.apply(spec(', source: 198.51.100.7'));
+    expect((await played.apply(spec(''))).outcome).toBe('converged');
+
+    const details = (await played.store.intents({ limit: 100 })).map(({ detail = '' }) => detail);
+    expect(details).toContainEqual(
+      expect.stringMatching(/^the file has changed; before that: 422 invalid_request .*source/),
+    );
+  });
+});
+
 describe('engine: one run', () => {
   test('takes one backup of a server, however soon the next one is due', async () => {
     const played = rig();

@@ -43,7 +43,9 @@ export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
       const paint = paintFor(io.stdout);
       const lines = intents.flatMap((intent) => intentLines(intent, (text) => paint('dim', text)));
       io.stdout.write(
-        lines.length === 0 ? 'No write was ever sent from this state.\n' : `${lines.join('\n')}\n`,
+        lines.length === 0
+          ? `No write was ever sent from this state${key === undefined ? '' : ` for ${key}`}.\n`
+          : `${lines.join('\n')}\n`,
       );
     }
     return exitCodes.done;

@@ -4,7 +4,7 @@ import type { StateChange } from '../../core/state.ts';
 import { isOvertaken, type Release } from '../../plan/build.ts';
 import { isSelected } from '../../plan/selection.ts';
 import { giveUp } from '../intents/doubt.ts';
-import { close } from '../intents/endings.ts';
+import { closeOutdated } from '../intents/endings.ts';
 import { letGo, released } from '../intents/release.ts';
 import { planFor } from '../look.ts';
 import type { Run } from '../run.ts';
@@ -30,7 +30,7 @@ export async function keepBooks(run: Run, planned: Judged): Promise<void> {
 async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
   for (const intent of [...run.intents.values()]) {
     if (isOvertaken(intent, run.world)) {
-      await close(run, intent, 'refused', 'the file has changed');
+      await closeOutdated(run, intent);
       continue;
     }
     // A plan that waits for a rename asks for nothing, and so says nothing of what is wanted.
@@ -49,7 +49,7 @@ export async function settleMoves(run: Run): Promise<void> {
   for (const key of new Set(run.heldMoves.flatMap(({ waitsFor }) => waitsFor))) {
     const intent = run.intents.get(key);
     if (intent === undefined) continue;
-    if (isOvertaken(intent, run.world)) await close(run, intent, 'refused', 'the file has changed');
+    if (isOvertaken(intent, run.world)) await closeOutdated(run, intent);
     else if (intent.phase === 'waiting') await giveUp(run, intent, notWanted);
   }
   run.renewMoves();

@@ -1,6 +1,6 @@
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { block, close, type Progress } from './endings.ts';
+import { after, block, close, type Progress } from './endings.ts';
 import { doubtedKey } from './outcome.ts';
 
 /** Its key may have been used before, for another body, by a state that this one does not know. @assumption A4 */
@@ -17,7 +17,7 @@ export function giveUp(
 ): Promise<Progress> {
   const doubt = doubtOf(run, intent);
   if (doubt !== undefined) return block(run, intent, 'outcome_unknown', `${detail}, but ${doubt}`);
-  return close(run, intent, intent.ambiguous ? 'absent' : 'refused', detail, options);
+  return close(run, intent, intent.ambiguous ? 'absent' : 'refused', after(detail, intent), options);
 }
 
 /** Sent again under its key a purchase would be found, even where no list shows it. @assumption A8 */

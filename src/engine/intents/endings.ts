@@ -61,6 +61,24 @@ export async function close(
   return { now: 'closed', outcome, detail, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
+/** Ends a refusal that the file has answered. */
+export function closeOutdated(
+  run: Run,
+  intent: Intent,
+  more: { readonly retryAfterMs?: number } = {},
+): Promise<Progress> {
+  return close(run, intent, 'refused', after('the file has changed', intent), more);
+}
+
+/** Why a write is asked for no more; what the API said of it last stays in the history. */
+export function after(why: string, { blocked, detail }: Intent): string {
+  const said = blocked?.reason ?? detail ?? '';
+  return said === '' ? why : `${why}${saidBefore}${said}`;
+}
+
+/** Stands before what was said of a write that had ended by its being asked for no more. */
+export const saidBefore = '; before that: ';
+
 /** Leaves it to a person, or to the file. */
 export async function block(
   run: Run,

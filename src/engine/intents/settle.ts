@@ -7,7 +7,7 @@ import { draftOne, operationsOf } from '../../plan/draft.ts';
 import { waysOut } from '../../plan/open-writes.ts';
 import type { Run } from '../run.ts';
 import { giveUp, mayHaveBought } from './doubt.ts';
-import { again, block, close, goOn, minutes, type Progress, packageOf, warn } from './endings.ts';
+import { again, block, close, goOn, minutes, type Progress, packageOf, saidBefore, warn } from './endings.ts';
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
 import { givenOnTo, giveOn } from './given-on.ts';
 import { backoff, type Disposition, disposition, doubtedKey } from './outcome.ts';
@@ -341,7 +341,7 @@ async function nextPreference(run: Run, intent: Intent, reason: string): Promise
 
 /** Also where the key grew too old for it. */
 function wantedCapacity({ outcome, detail = '' }: Intent): boolean {
-  return outcome === 'refused' && detail.includes('no_gpu_capacity');
+  return outcome === 'refused' && detail.includes('no_gpu_capacity') && !detail.includes(saidBefore);
 }
 
 /** Its server has gone or is another one now, so what was asked for inside it has lost its object. */
