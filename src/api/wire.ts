@@ -264,12 +264,15 @@ const gpuPackageSchema: z.ZodType<GpuPackage> = z.object({
   backup_price: price,
 });
 
-/** @source API §2: `gpu_packages` is for `fixed` types. */
+const planSchema = z.object({ id: z.int(), name: z.string().catch('') });
+
+/** @source API §2: `gpu_packages` is for `fixed` types. @assumption A54 `plans` */
 export const pricingSchema: z.ZodType<ServerTypePricing> = z.object({
   gpu_packages: z
     .array(gpuPackageSchema)
     .nullish()
     .transform((packages) => packages ?? []),
+  plans: z.array(planSchema).optional().catch(undefined),
 });
 
 export const imageEntrySchema: z.ZodType<ImageEntry> = z.object({

@@ -126,6 +126,8 @@ export interface GpuPackage {
 
 export interface ServerTypePricing {
   readonly gpu_packages: readonly GpuPackage[];
+  /** Of a plan type, where they are shown. @assumption A54 */
+  readonly plans?: readonly { readonly id: number; readonly name: string }[] | undefined;
 }
 
 export interface ImageEntry {

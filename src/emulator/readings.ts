@@ -101,6 +101,8 @@ export interface Readings {
   changeAnswer: 'done' | 'task';
   /** `@assumption A53` */
   cardIps: 'addresses' | 'objects';
+  /** `@assumption A54` */
+  planList: 'shown' | 'hidden';
 }
 
 /** The first of each list is the default; `number` stands for any whole number from zero. */
@@ -154,6 +156,7 @@ const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings
   imageAnswer: ['id', 'bare'],
   changeAnswer: ['done', 'task'],
   cardIps: ['addresses', 'objects'],
+  planList: ['shown', 'hidden'],
 };
 
 /** Each reading at its default. */

@@ -163,8 +163,8 @@ export function serverTypeView(type: ServerType): View {
   };
 }
 
-/** Withdrawn packages are left out. `@source API §2 Server type pricing` */
-export function pricingView(type: ServerType): View {
+/** Withdrawn packages are left out. `@source API §2 Server type pricing` `@assumption A54` */
+export function pricingView(type: ServerType, { planList }: Pick<Readings, 'planList'>): View {
   const packages = type.packages.filter((sold) => !sold.withdrawn);
   return {
     server_type_id: type.id,
@@ -180,7 +180,7 @@ export function pricingView(type: ServerType): View {
       price: sold.price,
       backup_price: sold.backupPrice,
     })),
-    ...(type.pricingMode === 'plans'
+    ...(type.pricingMode === 'plans' && planList === 'shown'
       ? {
           plans: type.plans.map((plan) => ({
             id: plan.id,

@@ -40,8 +40,8 @@ export function resolveBody(
   if (type === undefined) return { problem: typeNotFound(entry, world.catalogue.types) };
   const image = findImage(entry.image ?? '', world.catalogue.images.get(type.id) ?? []);
   if ('problem' in image) return image;
-  const mode = modeProblem(entry, type);
-  if (mode !== undefined) return { problem: mode };
+  const sizing = modeProblem(entry, type) ?? planProblem(entry, type, world);
+  if (sizing !== undefined) return { problem: sizing };
   const packages = world.catalogue.pricing.get(type.id)?.gpu_packages ?? [];
   const chosen = choosePackage(entry, packages, exhausted, type);
   if ('problem' in chosen) return chosen;
@@ -210,6 +210,21 @@ export function modeProblem(entry: ServerEntry, type: ServerType): Problem | und
     code: 'sizing_mode_mismatch',
     reason: `${type.name} is priced by ${type.pricing_mode}, which does not take ${wrong[0]}`,
     resolve: sizingHint[type.pricing_mode as keyof typeof sizingHint],
+  };
+}
+
+/** @assumption A54 */
+export function planProblem(
+  { plan_id: wanted }: ServerEntry,
+  type: ServerType,
+  world: World,
+): Problem | undefined {
+  const plans = world.catalogue.pricing.get(type.id)?.plans ?? [];
+  if (wanted === undefined || plans.length === 0 || plans.some(({ id }) => id === wanted)) return undefined;
+  return {
+    code: 'plan_not_found',
+    reason: `${type.name} has no plan ${wanted}`,
+    resolve: `write one of: ${plans.map(({ id, name }) => (name === '' ? id : `${id} (${name})`)).join(', ')}`,
   };
 }
 

@@ -3,6 +3,7 @@ import { childKey, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change, Verb, Warning } from '../core/plan.ts';
 import { blocked, fromNothing, incomplete, member, renaming, toNothing, unchanged } from './existence.ts';
+import { findType } from './gpu-package.ts';
 import { ownAddress } from './own-address.ts';
 import { addressAlongside, addressOf, addressProblem } from './server-address.ts';
 import { diffFields, madeOf, type Problem, priceApplied, resolveBody } from './server-body.ts';
@@ -94,6 +95,7 @@ export function diffLive(
   if ('problem' in resolved) return { ...impossible('update', resolved.problem), warnings };
   const problem = addressProblem(subject.key, entry, world);
   if (problem !== undefined) return { ...impossible('update', problem), warnings };
+  const stays = whatStays(subject, live, world);
   const reason = `${fixed.map(({ path }) => path).join(', ')} cannot be changed in place`;
   return {
     verdict: {
@@ -103,7 +105,8 @@ export function diffLive(
       allowed: entry.replace === 'allowed',
     },
     warnings,
-    ...whatStays(subject, live, world),
+    ...stays,
+    consequences: [...stays.consequences, ...uncheckable(subject.key, all, entry, world)],
     price: resolved.price,
     ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
     ...addressAlongside(subject.key, entry, world),
@@ -208,6 +211,23 @@ function whatStays(
       return [{ code: 'address_left_idle', key, message }];
     }),
   };
+}
+
+/** Whether the API takes it shows only in a creation, and the old server has gone by then. @assumption A36 @assumption A54 */
+function uncheckable(
+  key: ResourceKey,
+  changes: readonly Change[],
+  { server_type }: ServerEntry,
+  { catalogue }: World,
+): Warning[] {
+  const type = findType(server_type, catalogue.types);
+  const listed = type !== undefined && catalogue.pricing.get(type.id)?.plans !== undefined;
+  const fields = changes.flatMap(({ path }) =>
+    path === 'ssh_keys' || (path === 'plan_id' && !listed) ? [path] : [],
+  );
+  if (fields.length === 0) return [];
+  const message = `nothing shows beforehand whether there is what ${fields.join(' and ')} ${fields.length === 1 ? 'names' : 'name'}: if the API refuses it, the old server is gone already`;
+  return [{ code: 'replacement_unchecked', key, message }];
 }
 
 /** An address of the file that no server of it asks for. */

@@ -6,7 +6,7 @@ import type { Server } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
 import { blocked, member } from './existence.ts';
 import { priceOfSize } from './prices.ts';
-import { madeAs, modeProblem, priceApplied, sizes, typeOf } from './server-body.ts';
+import { madeAs, modeProblem, planProblem, priceApplied, sizes, typeOf } from './server-body.ts';
 import type { ServerEntry, ServerObserved } from './server-entry.ts';
 
 /** Whether sizes need no replacement. A packaged server is never resized. @source API §4 */
@@ -28,7 +28,7 @@ export function diffSize(
 ): Diff {
   const made = madeAs(subject, shown);
   const type = typeOf(made, world);
-  const wrong = type && modeProblem(entry, type);
+  const wrong = type && (modeProblem(entry, type) ?? planProblem(entry, type, world));
   if (wrong !== undefined) return blocked('update', wrong.code, wrong.reason, wrong.resolve);
   const sized = { ...made, ...Object.fromEntries(changes.map(({ path, to }) => [path, to])) };
   const bill = { price: priceOfSize(type, sized, world), freed: priceApplied(subject, shown, world) };

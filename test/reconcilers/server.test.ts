@@ -341,6 +341,35 @@ servers:
     ]);
   });
 
+  test('a plan that the type has not is blocked, before anything is deleted for it', async () => {
+    const { apply, plan, emulator } = rig();
+    const of = (id: number) =>
+      servers({ one: `server_type: plans-1, image: ubuntu-24.04, plan_id: ${id}, replace: allowed` });
+    expect((await plan(of(99))).blocked).toMatchObject([
+      {
+        code: 'plan_not_found',
+        resolve: expect.stringMatching(/^write one of: 51 \(.+\), 52 \(.+\), 53 \(/),
+      },
+    ]);
+    await apply(of(51));
+    expect(codesOf((await apply(of(99))).plan)).toEqual({ 'servers.one': 'plan_not_found' });
+    expect(projectOf(emulator).servers).toHaveLength(1);
+    expect(warningsOf(await plan(of(52)))).toEqual([]);
+  });
+
+  test('where no read shows the plans, a replacement says that they are not checked, as of SSH keys', async () => {
+    const { apply, plan } = rig({ emulator: { readings: { planList: 'hidden' } } });
+    const of = (more: string) =>
+      servers({ one: `server_type: plans-1, image: ubuntu-24.04, replace: allowed, ${more}` });
+    await apply(of('plan_id: 51, ssh_keys: [101]'));
+    expect((await plan(of('plan_id: 99, ssh_keys: [999]'))).warnings).toMatchObject([
+      {
+        code: 'replacement_unchecked',
+        message: expect.stringContaining('whether there is what plan_id and ssh_keys name'),
+      },
+    ]);
+  });
+
   test('GPU servers: a plan shows every preference, and the most that it may come to', async () => {
     const { plan } = rig();
     const listed = await plan(servers({ ai: `${gpu}, gpu_package: [l40s-1, l40s-2]` }));

@@ -161,6 +161,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'apply: the old name goes, and the resource stays',
   ],
   bound_already: ['another entry is bound to the same resource', 'correct the `id:` of one of the two'],
+  plan_not_found: ['the type has no such plan', 'write one that it has'],
   prune_disabled: [
     'it has left the file, and `settings.prune` is false',
     'set `prune: true` to have it deleted, `vdcsync forget KEY` to keep it, or put the entry back',
@@ -170,6 +171,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   replace_not_allowed: [
     'it could only be deleted and made again',
     'write `replace: allowed`, or restore the field',
+  ],
+  replacement_unchecked: [
+    'nothing shows whether the API takes what the new server is to have, and the old one goes first',
+    'look it up in the client area before you let it be replaced',
   ],
   server_differs: [
     'the API shows another name or size, which cannot be changed',

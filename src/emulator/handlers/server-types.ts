@@ -19,7 +19,7 @@ export const serverTypeRoutes: readonly Route[] = [
     path: '/server-types/{id}/pricing',
     handle: (context) => ({
       status: 200,
-      data: pricingView(findType(context, readId(context.params.id ?? ''))),
+      data: pricingView(findType(context, readId(context.params.id ?? '')), context.readings),
     }),
   },
   {
