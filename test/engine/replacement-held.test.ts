@@ -84,6 +84,40 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
     expect(stands(played)).toEqual([true, true]);
   });
 
+  const claiming = (ips: string, address: string) =>
+    `${head}ips: {${ips}}\nservers:\n  web: {${size(1).replace('{new: true}', address)}, replace: allowed}\n`;
+
+  test.each([
+    ['its own', file(1), `${file(1)}ips: {q: {}}\n`, file(2)],
+    [
+      'one that has left the file',
+      claiming('x: {}', '{ip: x}'),
+      claiming('x: {}, q: {}', '{ip: x}'),
+      claiming('', '{reuse: true}'),
+    ],
+  ])('after a 403 to a release, where an address has to go first: %s', async (_which, before, more, text) => {
+    const played = rig();
+    await played.apply(before);
+    await played.apply(more);
+    const token = played.emulator.tokens().readWrite;
+    played.emulator.mutate({ do: 'refuse_operations', token, operations: ['release_ip'] });
+    await played.apply(before);
+    played.restart();
+
+    const plan = await played.plan(text);
+    const report = await played.apply(text);
+
+    const way = `vdcsync resolve ${key} --abandon, and vdcsync apply`;
+    const held = { code: 'insufficient_privileges', resolve: expect.stringContaining(way) };
+    expect(plan.blocked).toContainEqual(expect.objectContaining({ verb: 'delete', ...held }));
+    expect(report.blocked).toContainEqual(expect.objectContaining({ ...blocked, ...held }));
+    expect(project(played).servers.some(({ id }) => id === 2001)).toBe(true);
+
+    played.emulator.mutate({ do: 'refuse_operations', token, operations: [] });
+    await played.clock.run(played.engine.resolve(load(text), key, { type: 'abandon' }));
+    expect((await played.apply(text)).outcome).toBe('converged');
+  });
+
   test('after a 402 in the same run', async () => {
     const played = await made();
     played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });

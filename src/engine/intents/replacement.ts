@@ -1,7 +1,8 @@
 import type { World } from '../../core/kind.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
-import { draftOne, operationsOf } from '../../plan/draft.ts';
+import { draftAll, draftOne, operationsOf } from '../../plan/draft.ts';
+import { obstacles } from '../../plan/order.ts';
 import type { Run } from '../run.ts';
 import { awaitEnd, type Progress, unresolved } from './endings.ts';
 import { heldBefore } from './standing-holds.ts';
@@ -28,6 +29,27 @@ export function creationAfter(
 }
 
 /**
+ * All that has to be sent behind a deletion before what it makes room for is there: that
+ * creation, and the release of each address that is in its way.
+ */
+export function madeRoomFor(
+  run: Run,
+  world: World,
+  key: Operation['key'],
+  verb: Operation['verb'],
+): readonly Operation[] {
+  const creation = creationAfter(run, world, key, verb);
+  if (creation === undefined) return [];
+  const { kinds } = run.deps;
+  const inTheWay = new Set(obstacles(creation, kinds, world).filter((each) => each !== key));
+  if (inTheWay.size === 0) return [creation];
+  const releases = draftAll(kinds, world, new Set())
+    .filter(({ subject }) => inTheWay.has(subject.key))
+    .flatMap(operationsOf);
+  return [creation, ...releases];
+}
+
+/**
  * What keeps the second half of a replacement from being sent keeps the first: what is
  * deleted has to come again.
  *
@@ -38,7 +60,8 @@ export async function secondHalfHeld(
   world: World,
   { key, verb, request }: Pick<Intent, 'key' | 'verb' | 'request'>,
 ): Promise<Progress | undefined> {
-  const creation = creationAfter(run, world, key, verb);
+  const second = madeRoomFor(run, world, key, verb);
+  const [creation] = second;
   if (creation === undefined) return undefined;
   const { deps, cache } = run;
   const { status } = await cache.since(deps.clock.monotonic() - standingHoldsMs).project();
@@ -46,7 +69,7 @@ export async function secondHalfHeld(
     const reason = `the project is ${status}: ${key} would be deleted, and could not be made again`;
     return { now: 'blocked', code: 'project_not_active', reason };
   }
-  const held = (await heldBefore(deps, creation, key)) ?? run.heldBy(request, creation.spend);
+  const held = (await heldBefore(deps, second, key)) ?? run.heldBy(request, creation.spend);
   if (held !== undefined) return { now: 'blocked', ...held };
   return unresolvedCreate(run, creation);
 }

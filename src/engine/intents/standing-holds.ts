@@ -65,13 +65,13 @@ export async function dropLifted(deps: EngineDeps, holds: Map<string, Refused>):
   }
 }
 
-/** What was refused before, and still speaks for the creation that the key's deletion makes room for. */
+/** What was refused before, and still speaks for some of what the key's deletion makes room for. */
 export async function heldBefore(
   deps: EngineDeps,
-  written: Written,
+  second: readonly Written[],
   key: ResourceKey,
 ): Promise<(Refused & Pick<Blocked, 'resolve'>) | undefined> {
-  const hold = (await inForce(deps)).find((each) => speaksFor(each, written));
+  const hold = (await inForce(deps)).find((each) => second.some((written) => speaksFor(each, written)));
   return hold && { code: hold.code, reason: since(hold), resolve: liftedBy(hold, lifting(key)) };
 }
 
@@ -88,7 +88,10 @@ export async function withHolds(deps: EngineDeps, plan: Plan): Promise<Plan> {
     if (hold === undefined) return [];
     const { id, key, verb, replacement } = operation;
     const waits = replacement !== undefined || plan.operations.some((each) => successorOf(each) === id);
-    const resolve = liftedBy(hold, waits ? lifting(key) : 'vdcsync apply');
+    // The first half of a replacement is not sent where what comes between the two cannot be.
+    const between = plan.operations.find((each) => each.replacement !== undefined && each.needs.includes(id));
+    const makesRoom = waits ? key : between?.key;
+    const resolve = liftedBy(hold, makesRoom === undefined ? 'vdcsync apply' : lifting(makesRoom));
     return [{ key, verb, code: hold.code, reason: since(hold), resolve }];
   });
   if (held.length === 0) return plan;

@@ -9,7 +9,7 @@ import type { EngineDeps, Resolution } from '../deps.ts';
 import { boundBy, close } from '../intents/endings.ts';
 import { ownerOf } from '../intents/owner.ts';
 import { released } from '../intents/release.ts';
-import { creationAfter } from '../intents/replacement.ts';
+import { madeRoomFor } from '../intents/replacement.ts';
 import { heldBefore, lift } from '../intents/standing-holds.ts';
 import { openRun } from '../look.ts';
 import type { Run } from '../run.ts';
@@ -61,10 +61,10 @@ async function abandonedOutcome(run: Run, intent: Intent): Promise<string> {
 
 /** What was refused before holds a replacement back, which sends nothing to find out: a person says that it is over. */
 async function liftHold(run: Run, key: ResourceKey): Promise<string | undefined> {
-  const creation = creationAfter(run, run.world, key, 'delete');
-  const held = creation && (await heldBefore(run.deps, creation, key));
-  if (creation === undefined || held === undefined) return undefined;
-  await lift(run.deps, creation);
+  const second = madeRoomFor(run, run.world, key, 'delete');
+  const held = await heldBefore(run.deps, second, key);
+  if (held === undefined) return undefined;
+  for (const each of second) await lift(run.deps, each);
   return `${key}: it is not held by ${held.code} any more; the next apply makes it anew.`;
 }
 
