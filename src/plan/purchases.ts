@@ -23,6 +23,7 @@ export function unmanaged(
   const id = matches.get(key);
   const address = kind === 'ip' ? world.ip(id ?? '')?.address : undefined;
   const what = described(strangers);
+  const one = kind === 'ip' ? 'one of them: its id, or the address itself' : 'one of them';
   return {
     verb: 'create',
     code: 'unmanaged_resources',
@@ -31,7 +32,7 @@ export function unmanaged(
         ? `the local state is new, and the project already has ${what}, which may be what this file describes${unseen(subject, world)}`
         : `${what} came without this state's doing: if another copy of it bought that, this would be bought twice`,
     resolve: [
-      `vdcsync adopt ${key} ${id ?? 'ID'} (if it is ${address ?? 'this'})`,
+      `vdcsync adopt ${key} ${id ?? 'ID'} (if it is ${address ?? (id === undefined ? one : 'this')})`,
       `${ignoring(strangers)} (if nothing of it is this file's)`,
       'write `settings: {unmanaged: ignore}`',
     ].join(' | '),

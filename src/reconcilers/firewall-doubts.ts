@@ -14,6 +14,19 @@ const usualWords = {
 } as const;
 const ruleFields = ['direction', 'action', 'protocol'] as const;
 
+/** What other firewalls call them. */
+const foreignWords: Readonly<Record<string, string>> = {
+  deny: 'drop',
+  block: 'drop',
+  allow: 'accept',
+  permit: 'accept',
+  pass: 'accept',
+  ingress: 'in',
+  inbound: 'in',
+  egress: 'out',
+  outbound: 'out',
+};
+
 const lastPort = 65_535;
 
 /** What is sent as it stands, and will probably be refused, when the server is there and open already. */
@@ -37,7 +50,8 @@ export function firewallDoubts({ policy_in: policy, rules = [] }: FirewallEntry)
 function wordDoubts(field: keyof typeof usualWords, value: unknown, path: EntryIssue['path']): EntryIssue[] {
   const usual: readonly string[] = usualWords[field];
   if (typeof value !== 'string' || usual.includes(value.trim())) return [];
-  const hint = didYouMean(value.trim(), usual);
+  const meant = foreignWords[value.trim().toLowerCase()] ?? '';
+  const hint = usual.includes(meant) ? `; did you mean \`${meant}\`?` : didYouMean(value.trim(), usual);
   return hint === '' ? [] : [{ path, message: `\`${value}\` is an unusual \`${field}\`${hint}` }];
 }
 

@@ -208,3 +208,19 @@ describe('engine/person: a key that the file has not', () => {
     await expect(adopt('ips.web')).rejects.toThrow('The file has no ips.web.');
   });
 });
+
+describe('engine/person: an address', () => {
+  test('is adopted by its id, or by itself', async () => {
+    const { engine, clock, emulator, store } = rig();
+    const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };
+    const address = emulator.world.projects[0]?.ips[0]?.address ?? '';
+    const adopt = (named: string) =>
+      clock.run(engine.adopt(load('ips: {web: {}}\n'), 'ips.web' as ResourceKey, named));
+
+    await expect(adopt('203.0.113.250')).rejects.toThrow(
+      'it looks like 5001, or is an address of the project',
+    );
+    await adopt(address);
+    expect(await store.bindings()).toMatchObject([{ key: 'ips.web', id: String(id), identity: { address } }]);
+  });
+});

@@ -81,7 +81,9 @@ describe('engine: a state that is behind the project', () => {
     });
     const [spare, server] = report.blocked;
     expect(server?.resolve).toContain('vdcsync adopt servers.web 2001');
-    expect(spare?.resolve, 'two would do').toContain('vdcsync adopt ips.spare ID');
+    expect(spare?.resolve, 'two would do').toContain(
+      'vdcsync adopt ips.spare ID (if it is one of them: its id, or the address itself)',
+    );
     const adopt = (key: string, id: string) =>
       played.clock.run(played.engine.adopt(load(spec), key as ResourceKey, id));
     await adopt('servers.web', '2001');

@@ -36,6 +36,9 @@ describe('spec: firewall values that are nearly usual ones', () => {
         '11:68: `tpc` is an unusual `protocol`; did you mean `tcp`?',
       ],
     ],
+    ['{ policy_in: deny }', ['11:28: `deny` is an unusual `policy_in`; did you mean `drop`?']],
+    ['{ policy_in: reject }', []],
+    ['{ rules: [{ action: Allow }] }', ['11:35: `Allow` is an unusual `action`; did you mean `accept`?']],
     ['{ rules: [{}] }', ['11:25: the rule is empty']],
   ])('%s is told with its place', (firewall, told) => {
     expect(doubts(firewall)).toEqual(told);

@@ -22,9 +22,10 @@ export async function adoptKey(
   gate: WriteGate,
   desired: Desired,
   key: ResourceKey,
-  id: string,
+  named: string,
 ): Promise<string> {
   const run = await openRun(deps, gate, desired);
+  const id = idOf(run, key, named);
   const subject = run.world.subjects.get(key);
   const bound = subject?.binding?.id === id ? subject.binding : undefined;
   if (subject !== undefined && bound !== undefined && subject.desired === undefined && run.world.isThere(key))
@@ -97,6 +98,13 @@ function doubtsOf(run: Run, subject: Subject, id: string): readonly string[] {
   return doubts.length === 0
     ? []
     : [` But ${doubts.join('; ')}. If it is the wrong one, adopt the right one instead.`];
+}
+
+/** An address can be named by itself: no list of a person's shows its id. */
+function idOf({ world }: Run, key: ResourceKey, named: string): string {
+  const isAddress = parseKey(key)?.kind === 'ip';
+  const live = isAddress ? world.ips.find(({ address }) => address === named) : undefined;
+  return live === undefined ? named : String(live.id);
 }
 
 /** What may have been meant: a key that is near, or some of the sort. */
@@ -223,7 +231,8 @@ export function refuseMalformed(kind: KindName, id: string): void {
   const form =
     kind === 'iso' ? /^uiso-\d{1,10}$/ : ['server', 'ip', 'network'].includes(kind) ? /^\d+$/ : /./;
   if (form.test(id)) return;
-  const like = kind === 'iso' ? 'uiso-12' : '2001';
+  const like =
+    { iso: 'uiso-12', ip: '5001, or is an address of the project', network: '32' }[kind as string] ?? '2001';
   throw new ConfigError(
     `"${id}" is no id of ${kind === 'ip' || kind === 'iso' ? 'an' : 'a'} ${kind}: it looks like ${like}.`,
     true,
