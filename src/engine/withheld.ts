@@ -37,7 +37,7 @@ export function unshownResults(unshown: readonly Operation[]): readonly Operatio
     outcome: 'blocked',
     code: 'not_shown',
     detail: `it would be ${replacement === undefined ? 'deleted' : 'deleted and made again'}, and the plan that this run began with did not show that`,
-    resolve: 'vdcsync apply, which shows it',
+    resolve: 'vdcsync apply, which shows it; the daemon does so in its next pass',
     durationMs: 0,
   }));
 }

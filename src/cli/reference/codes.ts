@@ -130,8 +130,8 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   network_in_use: ['servers are on the network', 'take them off it, or delete them first'],
   no_gpu_capacity: ['no host had the cards free for a day', 'name further packages, or wait'],
   not_shown: [
-    'nobody is asked (`--yes`), and what became possible on the way would delete what the first plan did not show as to be deleted',
-    '`vdcsync apply` again, or `plan` to see it first',
+    'nobody is asked (`--yes`, the daemon), and what became possible on the way would delete what the first plan did not show as to be deleted',
+    '`vdcsync apply` again, or `plan` to see it first; the daemon shows and does it in its next pass',
   ],
   no_longer_declared: [
     'a part of a server, such as its firewall, has left its entry, and stays as it is',

@@ -70,9 +70,11 @@ export function conditionOf({ plan, error, observing, holds }: Standing): Condit
   const suspended = plan.blocked.length > 0 && plan.blocked.every(({ code }) => code === 'suspended');
   if (suspended) return 'suspended';
   const held = new Set(holds.map(({ code }) => code));
-  const waits = new Set([...held, 'dependency_blocked', 'moved_in_flight']);
+  const waits = new Set([...held, 'dependency_blocked', 'moved_in_flight', 'not_shown']);
   if (plan.blocked.some(({ code }) => !waits.has(code))) return 'blocked';
   if (holds.length > 0 && plan.operations.length + plan.blocked.length > 0) return 'held';
+  // The next pass shows it, and does it.
+  if (plan.blocked.some(({ code }) => code === 'not_shown')) return 'converging';
   if (plan.blocked.length > 0) return 'blocked';
   if (plan.warnings.some(({ code }) => code === 'drift')) return 'drifting';
   // A write under way is no operation of the plan any more, and not yet done.

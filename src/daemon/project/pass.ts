@@ -69,7 +69,8 @@ async function carryOut(
   mode: Mode,
   halt: AbortSignal,
 ): Promise<Ended & Pick<ApplyReport, 'plan'>> {
-  if (mode !== 'observe') return engine.apply(desired, { approve: async () => true, halt, repeating });
+  if (mode !== 'observe')
+    return engine.apply(desired, { approve: async () => true, unattended: true, halt, repeating });
   const plan = await engine.plan(desired, { repeating });
   if (plan.project.id === desired.projectId) return { outcome: 'observed', results: [], plan };
   throw new FenceError(
