@@ -7,7 +7,8 @@ import { described, type Found, ignoring, isNone } from './strangers.ts';
 
 export function inFlightWarning(intent: Intent): Warning[] {
   if (intent.phase === 'blocked') return [];
-  const message = `${intent.verb} was sent before and is not settled yet (${intent.phase}); apply settles it first`;
+  const said = intent.detail === undefined || intent.detail === '' ? '' : `: ${intent.detail}`;
+  const message = `${intent.verb} was sent before and is not settled yet (${intent.phase}${said}); apply goes on with it first`;
   return [{ code: 'in_flight', key: intent.key, message }];
 }
 

@@ -52,6 +52,16 @@ describe('cli: emulator', () => {
     expect(code).toBe(0);
   });
 
+  test('with a profile, the client is told to take that very one', async () => {
+    const cwd = folderWith({ 'own.yaml': 'time_scale: 5\noperations: {list_servers: {}}\n' });
+    const child = start(['emulator', '--speed', '5', '--profile', 'own.yaml'], { cwd });
+    child.stdout?.once('data', () => child.kill('SIGTERM'));
+    const { stdout } = await ended(child);
+    expect(stdout).toContain('same profile, in which `time_scale: 5` has to stand');
+    expect(stdout).toContain('export VDCSYNC_API_PROFILE=own.yaml\n');
+    expect(stdout).not.toContain('echo');
+  });
+
   test.each([
     ['a faults file that is not there', ['--faults', 'gone'], /gone cannot be read/],
     ['a faults file that says nothing known', ['--faults', 'bad.yaml'], /bad\.yaml:1:9: .*unknown "limits"/],

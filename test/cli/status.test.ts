@@ -190,7 +190,7 @@ describe('status', () => {
     await inProcess(['apply', '--yes', '--emulator'], { cwd });
     const { stdout } = await inProcess(['status', '--emulator'], { cwd });
     expect(stdout).toMatch(
-      /Looked at the API 2.* UTC, .* ago by its clock, 60 times faster, which all times here are of\n/,
+      /Looked at the API 2.* UTC, .* ago by vdcsync's count of its time, 60 times faster, which all times here are of\n/,
     );
   });
 

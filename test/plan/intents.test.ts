@@ -41,6 +41,14 @@ describe('plan: writes that are not settled', () => {
     ]);
   });
 
+  test('one that waits is told with what it waits for', () => {
+    const waiting = intent({ phase: 'waiting', detail: '409 no_gpu_capacity · no host has the cards free' });
+    const { warnings } = planOf(worldOf(desired), { openIntents: [waiting] });
+    expect(warnings.find(({ code }) => code === 'in_flight')?.message).toContain(
+      '(waiting: 409 no_gpu_capacity · no host has the cards free)',
+    );
+  });
+
   test('where one candidate is all there is, it says what would have decided that', () => {
     const one = intent({ blocked: { ...unknown, candidates: ['41'] } });
     const reason = (settings: object) =>

@@ -101,22 +101,33 @@ function connection({ baseUrl, projects: [first] }: RunningEmulator) {
   };
 }
 
-function howTo(running: RunningEmulator, { speed = 1 }: EmulatorFlags, io: Io): string {
+/** What the client has to be told: the clock's pace, and what the emulator's profile opens. */
+function profileLines({ speed = 1, profile }: EmulatorFlags, dim: (text: string) => string): string[] {
+  const own = (file: string) => [`export VDCSYNC_API_PROFILE=${file}`];
+  if (profile === undefined) {
+    if (speed === 1) return [];
+    return [
+      '',
+      dim(`# its clock runs ${speed} times faster: tell the client so`),
+      `echo 'time_scale: ${speed}' > api-profile.yaml`,
+      ...own('api-profile.yaml'),
+    ];
+  }
+  const pace =
+    speed === 1 ? '' : `, in which \`time_scale: ${speed}\` has to stand: its clock runs that much faster`;
+  return ['', dim(`# the client takes the same profile${pace}`), ...own(profile)];
+}
+
+function howTo(running: RunningEmulator, flags: EmulatorFlags, io: Io): string {
   const paint = paintFor(io.stdout);
   const { base_url: url, project, tokens } = connection(running);
-  const scale = [
-    '',
-    paint('dim', `# its clock runs ${speed} times faster: tell the client so`),
-    `echo 'time_scale: ${speed}' > api-profile.yaml`,
-    'export VDCSYNC_API_PROFILE=api-profile.yaml',
-  ];
   return [
     paint('bold', `The emulator serves project ${project.id} (${project.name}) at ${url}`),
     '',
     paint('dim', '# in another terminal:'),
     `export VDC_BASE_URL=${url}`,
     `export VDC_TOKEN=${tokens.read_write}`,
-    ...(speed === 1 ? [] : scale),
+    ...profileLines(flags, (text) => paint('dim', text)),
     '',
     `curl -H "Authorization: Bearer $VDC_TOKEN" $VDC_BASE_URL/project`,
     'vdcsync plan -f vdcsync.yaml',

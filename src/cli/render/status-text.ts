@@ -35,7 +35,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
   const seen =
     view.observed_at === null
       ? paint('yellow', `From the state alone: ${printable(view.offline ?? 'the API was not looked at')}`)
-      : `Looked at the API ${at(view.observed_at)}${age(view.observed_at, now)}${timeScale === 1 ? '' : ` by its clock, ${timeScale} times faster, which all times here are of`}`;
+      : `Looked at the API ${at(view.observed_at)}${age(view.observed_at, now)}${timeScale === 1 ? '' : ` by vdcsync's count of its time, ${timeScale} times faster, which all times here are of`}`;
   return [
     paint('bold', project),
     paint('dim', printable(recorded)),
