@@ -123,7 +123,34 @@ function findsFree(key: ResourceKey, world: World): boolean {
     .map((each) => each.key)
     .sort();
   const left = world.ipsOf(world.idOf(key) ?? '').filter(world.isNobodys);
-  return takers.indexOf(key) < world.freeIps().length + left.length;
+  const free = world.freeIps().filter((ip) => !isReleased(ip, world));
+  return takers.indexOf(key) < free.length + left.length;
+}
+
+/** It has left the file, and goes before a free one is taken. */
+function isReleased({ id }: Ip, { settings, keyOf, subjects }: World): boolean {
+  const key = keyOf('ip', String(id));
+  return settings.prune && key !== undefined && subjects.get(key)?.desired === undefined;
+}
+
+/** Who gets which address is a matter of order: claims first, then what makes others free, and last who takes any. */
+export function addressSequence(
+  operations: readonly Operation[],
+  world: World,
+): ReadonlyMap<OperationId, readonly OperationId[]> {
+  const claims = claimSequence(operations, world);
+  // What came free to be released is gone before `{reuse: true}` could take it from who waits for that.
+  const releases = operations.flatMap(({ id, kind, verb }) =>
+    kind === 'ip' && verb === 'delete' ? [id] : [],
+  );
+  const takers = operations.filter(({ kind, verb, key }) => {
+    const wanted = (world.subjects.get(key)?.desired?.value as ServerEntry | undefined)?.public_ipv4;
+    return kind === 'server' && verb === 'create' && wanted !== undefined && 'reuse' in wanted;
+  });
+  return new Map([
+    ...claims,
+    ...takers.map(({ id }) => [id, [...(claims.get(id) ?? []), ...releases]] as const),
+  ]);
 }
 
 /**
@@ -132,7 +159,7 @@ function findsFree(key: ResourceKey, world: World): boolean {
  * What makes further addresses free comes after all of them: addresses that nobody
  * claims, servers that go, and those that take any free one.
  */
-export function claimSequence(
+function claimSequence(
   operations: readonly Operation[],
   world: World,
 ): ReadonlyMap<OperationId, readonly OperationId[]> {

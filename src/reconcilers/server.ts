@@ -5,7 +5,7 @@ import type { ReadPort } from '../core/ports.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { diffExistence, idIn, member, recordedIds, unchanged } from './existence.ts';
-import { claimSequence, releasedFirst, sentAddress } from './server-address.ts';
+import { addressSequence, releasedFirst, sentAddress } from './server-address.ts';
 import { isEdited, priceApplied, resolveBody } from './server-body.ts';
 import { diffCreate, diffLeaving, diffLive, neededToCreate, unchecked, unseen } from './server-diff.ts';
 import { checkSizing, type ServerEntry, type ServerObserved, serverSchema } from './server-entry.ts';
@@ -67,7 +67,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
 
   inTheWay: releasedFirst,
 
-  sequence: claimSequence,
+  sequence: addressSequence,
 
   write({ subject, operation, world, exhausted }) {
     if (operation.verb === 'update') return resizeRequest(subject, operation);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { loadPrices } from '../../src/cli/settings/profile.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
 import { loadProfile } from '../../src/emulator/profile.ts';
 import { load, rig } from '../support/rig.ts';
@@ -155,6 +156,44 @@ servers:
     expect(codesOf(await world.plan(next))).toEqual({ 'servers.new': 'address_in_use' });
     expect((await world.apply(next)).outcome).toBe('converged');
     expect(holders(world.emulator)).toEqual({ new: [await boundTo(world, 'ips.web')] });
+  });
+
+  test.each([
+    'taskDone',
+    'accepted',
+  ] as const)('what is made anew gets no address from who takes any free one (detached: %s)', async (detachAt) => {
+    const world = rig({ emulator: { readings: { detachAt } } });
+    const file = (cores: number, more: string, added = '') =>
+      `settings: {prune: true, max_deletions: 10}\nservers:\n  a: {${sliders}, replace: allowed${more}}\n  b: {${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: allowed, public_ipv4: {new: true}}\n${added}`;
+    await world.apply(file(1, ''));
+    const next = file(2, ', public_ipv4: {reuse: true}', `  c: {${sliders}, public_ipv4: {reuse: true}}\n`);
+
+    const planned = await world.plan(next);
+    const report = await world.apply(next);
+
+    const ids = idsOf(planned);
+    const released = ids.indexOf('delete:servers.b.public_ipv4');
+    expect(ids.indexOf('create:servers.a')).toBeGreaterThan(released);
+    expect(ids.indexOf('create:servers.c')).toBeGreaterThan(released);
+    expect([report.outcome, report.blocked]).toEqual(['converged', []]);
+    expect(Object.keys(holders(world.emulator)).sort()).toEqual(['a', 'b', 'c']);
+  });
+
+  test('an address that leaves the file is released before one is taken, and the plan counts the other', async () => {
+    const world = rig({
+      profile: { ...documentedProfile, prices: loadPrices('currency: EUR\naddress: 3.00\n', 'prices') },
+    });
+    await world.apply('ips: {x: {}}\n');
+    const next = `settings: {prune: true}\nservers: {new: {${sliders}, public_ipv4: {reuse: true}}}\n`;
+
+    const planned = await world.plan(next);
+    const report = await world.apply(next);
+
+    expect(idsOf(planned)).toEqual(['delete:ips.x', 'create:servers.new']);
+    // Three for the one that is bought, and three less for the one that goes.
+    expect(planned.cost.known_monthly_delta).toBe('0.00');
+    expect(report.outcome).toBe('converged');
+    expect(holders(world.emulator)).toEqual({ new: [5002] });
   });
 
   test('servers that go and free an address wait until the claims are settled', async () => {
