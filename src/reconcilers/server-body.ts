@@ -16,9 +16,11 @@ export interface Problem {
   readonly resolve: string;
 }
 
+/** `POST /servers` without the address. */
+export type Sent = Readonly<Record<string, unknown>>;
+
 interface Resolved {
-  /** `POST /servers` without the address. */
-  readonly body: Readonly<Record<string, unknown>>;
+  readonly body: Sent;
   readonly warnings: readonly string[];
   readonly price: Price;
   /** Of the packages that the entry names. */
@@ -219,7 +221,7 @@ export function planProblem(
   type: ServerType,
   world: World,
 ): Problem | undefined {
-  const plans = world.catalogue.pricing.get(type.id)?.plans ?? [];
+  const plans = plansOf(type.id, world);
   if (wanted === undefined || plans.length === 0 || plans.some(({ id }) => id === wanted)) return undefined;
   return {
     code: 'plan_not_found',
@@ -227,6 +229,37 @@ export function planProblem(
     resolve: `write one of: ${plans.map(({ id, name }) => (name === '' ? id : `${id} (${name})`)).join(', ')}`,
   };
 }
+
+function plansOf(type: unknown, { catalogue }: World) {
+  return catalogue.pricing.get(type as number)?.plans ?? [];
+}
+
+/**
+ * Fields of a creation that nothing can check beforehand, and that are not as the API last
+ * accepted them of this very server. A key that it accepted is one, also without the others.
+ */
+export function unproven(body: Sent, applied: Json, world: World): string[] {
+  const accepted = member(applied, 'body');
+  const sameType = member(accepted, 'server_type_id') === body.server_type_id;
+  const listed = plansOf(body.server_type_id, world).length > 0;
+  return uncheckable.filter((field) => {
+    const [before, now] = [member(accepted, field), body[field]];
+    if (now === undefined || (field === 'plan_id' && listed)) return false;
+    if (field === 'ssh_keys') return (now as readonly unknown[]).some((id) => ![before].flat().includes(id));
+    return !equal(before, now) || (field !== 'name' && !sameType);
+  });
+}
+
+const uncheckable = [
+  'name',
+  'cores',
+  'memory_mb',
+  'disk_gb',
+  'plan_id',
+  'ssh_keys',
+  'gpus',
+  'disk_type',
+] as const;
 
 const sizingHint = {
   sliders: 'write cores, memory_mb and disk_gb',

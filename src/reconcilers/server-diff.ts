@@ -3,10 +3,17 @@ import { childKey, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change, Verb, Warning } from '../core/plan.ts';
 import { blocked, fromNothing, incomplete, member, renaming, toNothing, unchanged } from './existence.ts';
-import { findType } from './gpu-package.ts';
 import { ownAddress } from './own-address.ts';
 import { addressAlongside, addressOf, addressProblem } from './server-address.ts';
-import { diffFields, madeOf, type Problem, priceApplied, resolveBody } from './server-body.ts';
+import {
+  diffFields,
+  madeOf,
+  type Problem,
+  priceApplied,
+  resolveBody,
+  type Sent,
+  unproven,
+} from './server-body.ts';
 import type { ServerEntry, ServerObserved } from './server-entry.ts';
 import { canResize, diffShown, diffSize, isSize } from './server-resize.ts';
 
@@ -106,7 +113,7 @@ export function diffLive(
     },
     warnings,
     ...stays,
-    consequences: [...stays.consequences, ...uncheckable(subject.key, all, entry, world)],
+    consequences: [...stays.consequences, ...mayBeRefused(subject, resolved.body, world)],
     price: resolved.price,
     ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
     ...addressAlongside(subject.key, entry, world),
@@ -213,20 +220,12 @@ function whatStays(
   };
 }
 
-/** Whether the API takes it shows only in a creation, and the old server has gone by then. @assumption A36 @assumption A54 */
-function uncheckable(
-  key: ResourceKey,
-  changes: readonly Change[],
-  { server_type }: ServerEntry,
-  { catalogue }: World,
-): Warning[] {
-  const type = findType(server_type, catalogue.types);
-  const listed = type !== undefined && catalogue.pricing.get(type.id)?.plans !== undefined;
-  const fields = changes.flatMap(({ path }) =>
-    path === 'ssh_keys' || (path === 'plan_id' && !listed) ? [path] : [],
-  );
+/** The API's refusal of the new one would come when the old one is gone. @assumption A36 @assumption A54 */
+function mayBeRefused({ key, binding }: Subject, body: Sent, world: World): Warning[] {
+  const fields = unproven(body, binding?.applied ?? null, world);
   if (fields.length === 0) return [];
-  const message = `nothing shows beforehand whether there is what ${fields.join(' and ')} ${fields.length === 1 ? 'names' : 'name'}: if the API refuses it, the old server is gone already`;
+  const values = fields.map((field) => `${field} ${JSON.stringify(body[field])}`).join(', ');
+  const message = `nothing shows beforehand whether the API takes ${values}, and server ${binding?.id} is deleted first: a refusal leaves neither; make one with that under a new key beside it before, or look it up in the client area`;
   return [{ code: 'replacement_unchecked', key, message }];
 }
 

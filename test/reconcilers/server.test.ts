@@ -216,6 +216,7 @@ servers:
     expect(idsOf(planned)).not.toContain('delete:servers.web.public_ipv4');
     expect(planned.cost.left_billed).toContain(`${kept?.address} stays billed: keep_ip`);
     expect(planned.warnings).toMatchObject([
+      { code: 'replacement_unchecked' },
       { code: 'released', message: expect.stringMatching(/^keep_ip: .* the new server gets another one$/) },
     ]);
     expect(report.outcome).toBe('converged');
@@ -223,6 +224,50 @@ servers:
       [kept?.id, false],
       [expect.any(Number), true],
     ]);
+  });
+
+  test.each([
+    [
+      'plan_id',
+      'server_type: 5, image: debian-13, plan_id: 51',
+      ['plan_id: 51', 'plan_id: 52'],
+      'plan_id 52,',
+    ],
+    ['ssh_keys', `${sliders}, ssh_keys: [101, 102]`, ['[101, 102]', '[102, 999]'], 'ssh_keys [102,999],'],
+    ['disk_type', `${sliders}, disk_type: ssd`, ['ssd', 'nvme'], 'disk_type "nvme",'],
+    ['cores', sliders, ['cores: 1', 'cores: 2'], 'cores 2,'],
+    ['name', sliders, ['cores: 1', 'name: other, cores: 1'], 'name "other",'],
+    [
+      'server_type',
+      `${gpu}, gpu_package: l40s-1`,
+      [`${gpu}, gpu_package: l40s-1`, sliders],
+      'cores 1, memory_mb 1024, disk_gb 20,',
+    ],
+  ])('a replacement that only the API can refuse, by its %s, is told of', async (_, entry, [
+    from,
+    to,
+  ], says) => {
+    const { apply, plan } = rig({ emulator: { readings: { planList: 'hidden' } } });
+    const file = (text: string) => servers({ one: `${text}, replace: allowed` });
+    await apply(file(entry));
+
+    const { warnings } = await plan(file(entry.replace(from as string, to as string)));
+
+    expect(warnings).toMatchObject([
+      { code: 'replacement_unchecked', key: 'servers.one', message: expect.stringContaining(says as string) },
+    ]);
+  });
+
+  test.each([
+    ['image', `${sliders}, ssh_keys: [101, 102]`, 'ubuntu-24.04', 'debian-13'],
+    ['ssh_keys', `${sliders}, ssh_keys: [101, 102]`, '[101, 102]', '[102]'],
+    ['gpu_package', `${gpu}, gpu_package: l40s-1`, 'l40s-1', 'h100-1'],
+  ])('and one by its %s, which is known to be taken, is not', async (_, entry, from, to) => {
+    const { apply, plan } = rig();
+    const file = (text: string) => servers({ one: `${text}, replace: allowed` });
+    await apply(file(entry));
+
+    expect((await plan(file(entry.replace(from, to)))).warnings).toEqual([]);
   });
 
   test('an address of the file that no server asks for any more is told of before the server goes', async () => {
@@ -236,7 +281,7 @@ servers:
 
     expect(await told(leaving('prune: true'))).toEqual(['address_left_idle']);
     expect(await told(file(', public_ipv4: {new: true}'))).toEqual(['address_left_idle']);
-    expect(await told(file(', public_ipv4: {ip: web}').replace('cores: 1', 'cores: 2'))).toEqual([]);
+    expect(await told(file(', public_ipv4: {ip: web}').replace('ubuntu-24.04', 'debian-13'))).toEqual([]);
     expect(await told(leaving('prune: false'))).toEqual([]);
     expect(await told('settings: {prune: true}')).toEqual([]);
   });
@@ -365,7 +410,7 @@ servers:
     expect((await plan(of('plan_id: 99, ssh_keys: [999]'))).warnings).toMatchObject([
       {
         code: 'replacement_unchecked',
-        message: expect.stringContaining('whether there is what plan_id and ssh_keys name'),
+        message: expect.stringContaining('whether the API takes plan_id 99, ssh_keys [999], and server 20'),
       },
     ]);
   });

@@ -174,7 +174,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   ],
   replacement_unchecked: [
     'nothing shows whether the API takes what the new server is to have, and the old one goes first',
-    'look it up in the client area before you let it be replaced',
+    'make one with the same values under a new key before, or look them up in the client area',
   ],
   server_differs: [
     'the API shows another name or size, which cannot be changed',
