@@ -8,7 +8,7 @@ import type { Step } from '../core/progress.ts';
 import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
 import type { Selection } from '../plan/selection.ts';
 import { rememberBackups } from './books/left-backups.ts';
-import { type HeldMove, type Move, moveChanges, movedBindings, movesOf } from './books/moves.ts';
+import { type HeldMove, type Move, moveChanges, movedBindings, movesOf, ownNames } from './books/moves.ts';
 import type { EngineDeps, Hold, Repeating } from './deps.ts';
 import type { HoldScope } from './intents/outcome.ts';
 import { dropLifted } from './intents/standing-holds.ts';
@@ -116,11 +116,12 @@ export interface RunOptions {
 
 /** Loads the state, makes sure of the project, and takes a first look at it. */
 export async function startRun(options: RunOptions): Promise<Run> {
-  const { deps, desired, cache, repeating } = options;
+  const { deps, cache, repeating } = options;
   const { store, clock, kinds, profile } = deps;
-  refuseOtherState(desired, await store.info());
+  refuseOtherState(options.desired, await store.info());
   const stored = new Map((await store.bindings()).map((binding) => [binding.key, binding]));
   const intents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
+  const desired = ownNames(options.desired, stored, intents);
   const { moves, held } = movesOf(desired, stored, intents);
   const bindings = movedBindings(stored, moves);
   const wanted = new Map(desired.resources.map((resource) => [resource.key, resource]));
@@ -163,6 +164,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
 
   const run: Omit<Run, 'world'> & { world?: World } = {
     ...options,
+    desired,
     stop: AbortSignal.any([options.stop, options.halt, broken.signal]),
     halt: AbortSignal.any([options.halt, broken.signal]),
     bindings,

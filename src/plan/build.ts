@@ -19,7 +19,7 @@ import { isLeftAlone } from './strangers.ts';
 import {
   inFlightWarning,
   leftOut,
-  movedWarning,
+  movedWarnings,
   noLongerDeclared,
   notActive,
   unknownToUs,
@@ -124,7 +124,7 @@ export function buildPlan(input: PlanInput): Planned {
     ...allowed.flatMap(({ subject, diff }) => (chosen.has(subject.key) ? (diff.consequences ?? []) : [])),
     ...releases.map(({ key, reason }) => ({ code: 'released', key, message: reason })),
     ...[...inFlight.values()].flatMap(inFlightWarning),
-    ...(input.moves ?? []).map(movedWarning),
+    ...movedWarnings(input.moves ?? [], drafts, world),
     ...notActive(world),
     ...leftOut(
       possible.length -

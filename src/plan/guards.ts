@@ -4,6 +4,7 @@ import type { World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
 import { mostChange, mostDelta } from './money.ts';
+import { movedFromUnknown } from './moved-from.ts';
 import type { Facts, Guard, GuardInput, Objection } from './objections.ts';
 import { besideUnresolved, isPurchase, takenBefore, unlistedServers, unmanaged } from './purchases.ts';
 import { matches } from './strangers.ts';
@@ -45,7 +46,7 @@ export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<
     }
   };
   for (const draft of drafts) {
-    add(draft, refused(draft));
+    add(draft, movedFromUnknown(draft, input) ?? refused(draft));
     for (const each of guards) add(draft, each(draft, input, facts));
   }
   const left = () => drafts.filter((draft) => !objections.has(draft));

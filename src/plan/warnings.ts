@@ -3,6 +3,7 @@ import type { World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
+import { movedFromNothing } from './moved-from.ts';
 import { described, type Found, ignoring, isNone } from './strangers.ts';
 
 export function inFlightWarning(intent: Intent): Warning[] {
@@ -12,13 +13,15 @@ export function inFlightWarning(intent: Intent): Warning[] {
   return [{ code: 'in_flight', key: intent.key, message }];
 }
 
-export function movedWarning({
-  from,
-  to,
-}: {
-  readonly from: ResourceKey;
-  readonly to: ResourceKey;
-}): Warning {
+export function movedWarnings(
+  moves: readonly { readonly from: ResourceKey; readonly to: ResourceKey }[],
+  drafts: readonly Draft[],
+  world: World,
+): Warning[] {
+  return [...moves.map(movedWarning), ...drafts.flatMap((draft) => movedFromNothing(draft, world))];
+}
+
+function movedWarning({ from, to }: { readonly from: ResourceKey; readonly to: ResourceKey }): Warning {
   return {
     code: 'moved',
     key: to,

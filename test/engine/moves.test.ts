@@ -44,6 +44,50 @@ describe('engine/moves', () => {
     expect((await world.plan(after)).operations).toEqual([]);
   });
 
+  test('a key that the state does not know neither buys nor deletes while something may be meant', async () => {
+    const world = rig();
+    await world.apply(before);
+    const typo = after.replace('from: servers.web-1', 'from: servers.web1');
+
+    const { operations, blocked } = await world.plan(typo);
+
+    expect(operations.filter(({ kind }) => kind === 'server')).toEqual([]);
+    expect(blocked).toMatchObject([
+      {
+        key: 'servers.web',
+        verb: 'create',
+        code: 'moved_from_unknown',
+        reason: expect.stringContaining('did you mean servers.web-1?'),
+        resolve: expect.stringContaining('write `moved: {from: servers.web-1}` in servers.web |'),
+      },
+      { key: 'servers.web-1', verb: 'delete', code: 'moved_from_unknown' },
+      ...['firewall', 'network_interfaces.back'].map((part) => ({
+        key: `servers.web.${part}`,
+        code: 'dependency_blocked',
+      })),
+    ]);
+    await world.apply(typo);
+    expect(world.emulator.world.projects[0]?.servers.map(({ name }) => name)).toEqual(['web-1']);
+    expect((await world.apply(after)).outcome).toBe('converged');
+    expect(world.emulator.world.projects[0]?.servers.map(({ name }) => name)).toEqual(['web-1']);
+  });
+
+  test('in a new project it is a warning, and what is made goes by its own name', async () => {
+    const world = rig();
+    const { warnings, blocked } = await world.plan(after);
+    expect(blocked).toEqual([]);
+    expect(warnings.flatMap(({ code, key }) => (code === 'moved_from_unknown' ? [key] : []))).toEqual([
+      'ips.www',
+      'networks.back',
+      'servers.web',
+    ]);
+    expect((await world.apply(after)).outcome).toBe('converged');
+    const [project] = world.emulator.world.projects;
+    expect(project?.servers.map(({ name }) => name)).toEqual(['web']);
+    expect(project?.networks.map(({ name }) => name)).toContain('back');
+    expect((await world.plan(after)).operations).toEqual([]);
+  });
+
   test('the key is no name to change, once the line that renamed it has gone', async () => {
     const world = rig();
     await world.apply(before);

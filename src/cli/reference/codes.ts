@@ -114,6 +114,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'raise it if this is meant',
   ],
   moved: ['the entry had another key', 'nothing: its binding moves with it'],
+  moved_from_unknown: [
+    "the entry's `moved` names a key to which the state binds nothing",
+    'correct it where something is meant that the file leaves out, which stays until then; else remove the line',
+  ],
   moved_in_flight: [
     'the entry had another key, and a write for one of the two is not settled',
     '`vdcsync apply` settles it; nothing else is done before',

@@ -32,9 +32,7 @@ export function movesOf(
   bindings: ReadonlyMap<ResourceKey, Binding>,
   intents: ReadonlyMap<ResourceKey, Intent>,
 ): Moves {
-  const standing = new Set(
-    [...bindings.keys(), ...intents.keys()].flatMap((key) => [key, takeApart(key).parent ?? key]),
-  );
+  const standing = standingKeys(bindings, intents);
   const renamed = desired.resources.flatMap(({ key, moved }) =>
     moved === undefined || !standing.has(moved) ? [] : [{ from: moved, to: key }],
   );
@@ -53,6 +51,30 @@ export function movesOf(
   function isMovedBefore(to: ResourceKey, from: ResourceKey): boolean {
     return bindings.has(to) && !bindings.has(from);
   }
+}
+
+/** The file without the names of keys that stand for nothing: what is made new goes by its own. */
+export function ownNames(
+  desired: Desired,
+  bindings: ReadonlyMap<ResourceKey, Binding>,
+  intents: ReadonlyMap<ResourceKey, Intent>,
+): Desired {
+  const standing = standingKeys(bindings, intents);
+  const resources = desired.resources.map((resource) => {
+    const { key, moved, named, value } = resource;
+    if (moved === undefined || named !== false || standing.has(moved) || bindings.has(key)) return resource;
+    return { ...resource, value: { ...(value as object), name: takeApart(key).name } };
+  });
+  return { ...desired, resources };
+}
+
+function standingKeys(
+  bindings: ReadonlyMap<ResourceKey, Binding>,
+  intents: ReadonlyMap<ResourceKey, Intent>,
+): ReadonlySet<ResourceKey> {
+  return new Set(
+    [...bindings.keys(), ...intents.keys()].flatMap((key) => [key, takeApart(key).parent ?? key]),
+  );
 }
 
 function inFlight({ from, to }: Move, intents: ReadonlyMap<ResourceKey, Intent>): HeldMove[] {

@@ -1,0 +1,70 @@
+import { type ResourceKey, takeApart } from '../core/keys.ts';
+import type { Subject, World } from '../core/kind.ts';
+import type { Warning } from '../core/plan.ts';
+import { nearMiss } from '../core/suggest.ts';
+import type { Draft } from './draft.ts';
+import type { GuardInput, Objection } from './objections.ts';
+
+/**
+ * An entry that is to be made new, although it says that it had another key: the state binds nothing
+ * to that. Where the file has left out what is bound, one of these is probably meant, and
+ * neither is it made nor do they go.
+ */
+export function movedFromUnknown({ subject, diff }: Draft, { world }: GuardInput): Objection | undefined {
+  const { verdict } = diff;
+  const { key, parent, kind } = subject;
+  // What else keeps it from being made may come of the slip.
+  if (verdict.verdict === 'create' || (verdict.verdict === 'blocked' && verdict.verb === 'create')) {
+    const from = unknownFrom(subject, world);
+    const left = leftOut(world, subject.kind);
+    if (from === undefined || left.length === 0) return undefined;
+    const meant = nearest(from, left);
+    return {
+      verb: 'create',
+      code: 'moved_from_unknown',
+      reason: `its \`moved\` names ${from}, to which the state binds nothing; the file leaves out ${left.join(', ')}${meant === undefined ? '' : `: did you mean ${meant}?`}`,
+      resolve: `write \`moved: {from: ${meant ?? left.join(' or ')}}\` in ${key} | take \`moved\` out of ${key} (if it is a new one)`,
+    };
+  }
+  const top = parent === undefined ? subject : world.subjects.get(parent);
+  if (verdict.verdict !== 'delete' || top === undefined || top.desired !== undefined) return undefined;
+  const entry = world
+    .subjectsOf(parent === undefined ? kind : 'server')
+    .find((each) => unknownFrom(each, world) !== undefined);
+  if (entry === undefined) return undefined;
+  return {
+    verb: 'delete',
+    code: 'moved_from_unknown',
+    reason: `${top.key} may be what ${entry.key} was: its \`moved\` names ${entry.desired?.moved}, to which the state binds nothing`,
+    resolve: `write \`moved: {from: ${top.key}}\` in ${entry.key} | take \`moved\` out of ${entry.key} (if ${key} is to go)`,
+  };
+}
+
+/** Where nothing can be meant, such as in a file that is used for another project. */
+export function movedFromNothing({ subject, diff }: Draft, world: World): Warning[] {
+  const from = unknownFrom(subject, world);
+  if (from === undefined || diff.verdict.verdict !== 'create' || leftOut(world, subject.kind).length > 0)
+    return [];
+  const message = `its \`moved\` names ${from}, to which the state binds nothing: it is made new, and goes by its own name`;
+  return [{ code: 'moved_from_unknown', key: subject.key, message }];
+}
+
+function nearest(from: ResourceKey, keys: readonly ResourceKey[]): ResourceKey | undefined {
+  const names = keys.map((key) => takeApart(key).name);
+  const name = nearMiss(takeApart(from).name, names);
+  return name === undefined ? undefined : keys[names.indexOf(name)];
+}
+
+function unknownFrom({ key, desired, binding }: Subject, world: World): ResourceKey | undefined {
+  const isNew = desired?.managed === true && desired.id === undefined && binding === undefined;
+  const hasParts = () => world.childrenOf(key).some((each) => each.binding !== undefined);
+  return isNew && !hasParts() ? desired.moved : undefined;
+}
+
+/** Keys that stand for something which is there, and that the file has no more. */
+function leftOut(world: World, kind: Subject['kind']): ResourceKey[] {
+  return world
+    .subjectsOf(kind)
+    .filter((each) => each.parent === undefined && each.desired === undefined && world.isThere(each.key))
+    .map(({ key }) => key);
+}
