@@ -1,5 +1,5 @@
 import { childKey, type ResourceKey } from '../core/keys.ts';
-import type { World } from '../core/kind.ts';
+import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
@@ -41,10 +41,19 @@ export function noLongerDeclared({ subject, kind, diff }: Draft, world: World): 
   const whole = kind.name === 'backup' ? childKey(parent, 'backup') : key;
   if (whole !== key && world.subjects.has(whole)) return [];
   const id = binding.id === binding.parentId ? '' : ` ${binding.id}`;
-  const what = `${kind.name.replaceAll('_', ' ')}${id}`;
+  const older = kind.name === 'backup' ? olderThan(subject, world) : '';
+  const what = `${kind.name.replaceAll('_', ' ')}${id}${older}`;
   const billed = kind.billed ? ', billed' : '';
   const message = `the entry of ${parent} does not name it any more: ${what} stays as it is${billed}, and is neither compared nor changed; put it back, or let go of it: vdcsync forget ${key}`;
   return [{ code: 'no_longer_declared', key, message }];
+}
+
+/** The backups that are let go of with the newest one. */
+function olderThan({ key, parent }: Subject, world: World): string {
+  const others =
+    parent === undefined ? [] : world.childrenOf(parent).filter((each) => each.key.startsWith(`${key}.`));
+  const ids = others.flatMap(({ binding }) => binding?.id ?? []);
+  return ids.length === 0 ? '' : `, with the older ${ids.join(', ')},`;
 }
 
 /** What nobody knows of stays billed unseen, and may be this file's. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
 import { leftBackups } from '../../src/engine/books/left-backups.ts';
 import { load, rig } from '../support/rig.ts';
 
@@ -33,6 +34,34 @@ describe('engine: what stays billed after its server', () => {
     await apply(nothing);
 
     expect(await leftBackups(store)).toMatchObject([{ server: '2001', backups: [expect.any(String)] }]);
+  });
+
+  test('what a person let go of is named, and told of once its server is gone', async () => {
+    const { apply, plan, clock, engine, emulator, store } = rig();
+    const rotated = web('backup: {max_age: 24h, keep: 3}');
+    await apply(rotated);
+    await clock.advance(26 * 3_600_000);
+    await apply(rotated);
+    const { backups = [] } = emulator.world.projects[0] ?? {};
+    const ids = backups.map(({ id }) => id).sort();
+    expect(ids).toHaveLength(2);
+    const without = web('');
+
+    const { warnings } = await plan(without);
+    const said = await clock.run(engine.forget(load(without), 'servers.web.backup' as ResourceKey));
+    for (const id of ids)
+      expect([warnings[0]?.message.includes(id), said.includes(id)]).toEqual([true, true]);
+    expect(await leftBackups(store)).toEqual([]);
+    emulator.mutate({ do: 'delete_server', id: 2001 });
+    await apply(nothing);
+
+    const [left] = await leftBackups(store);
+    expect({ ...left, backups: [...(left?.backups ?? [])].sort() }).toMatchObject({
+      server: '2001',
+      backups: ids,
+    });
+    await clock.run(engine.ignore(load(nothing), ['2001']));
+    expect(await leftBackups(store)).toEqual([]);
   });
 
   test.each([

@@ -4,6 +4,8 @@ import type { World } from '../../core/kind.ts';
 import type { Binding, Intent, StateChange, StateStore } from '../../core/state.ts';
 
 const noteName = 'left_backups';
+/** Of servers that are still there: a person let go of them, and they are told of once their server has gone. */
+const forgottenNote = 'forgotten_backups';
 
 /**
  * Backups that were known of a server when it went. They stay billed, and no documented read
@@ -25,6 +27,20 @@ export async function leftBackups(store: Pick<StateStore, 'note'>): Promise<read
   return ((await store.note(noteName)) ?? []) as unknown as readonly LeftBackups[];
 }
 
+/** What a person lets go of stays billed, and is nobody's to tell of as long as its server shows it. */
+export async function rememberForgotten(store: StateStore, left: LeftBackups): Promise<void> {
+  await putForgotten(store, [...(await forgotten(store)), left]);
+}
+
+async function putForgotten(store: StateStore, all: readonly LeftBackups[]): Promise<void> {
+  if (all.length > 0 || (await forgotten(store)).length > 0)
+    await store.putNote(forgottenNote, all as unknown as Json);
+}
+
+async function forgotten(store: StateStore): Promise<readonly LeftBackups[]> {
+  return ((await store.note(forgottenNote)) ?? []) as unknown as readonly LeftBackups[];
+}
+
 /** What the state holds just before servers are let go of; `now` in wall ms. */
 interface Known {
   readonly store: StateStore;
@@ -39,22 +55,31 @@ export async function rememberBackups(
   changes: readonly StateChange[],
   deletion?: Intent,
 ): Promise<void> {
-  const left = changes.flatMap((change): LeftBackups[] => {
+  const servers = changes.flatMap((change) => {
     const binding = change.type === 'release' && change.gone ? bindings.get(change.key) : undefined;
-    if (binding?.kind !== 'server') return [];
-    const { key, id: server } = binding;
+    return binding?.kind === 'server' ? [binding] : [];
+  });
+  if (servers.length === 0) return;
+  const [before, released] = [await leftBackups(store), await forgotten(store)];
+  const left = servers.flatMap(({ key, id: server }): LeftBackups[] => {
     const ours = boundIn(key).flatMap(({ kind, id }) => (kind === 'backup' ? [id] : []));
-    const backups = [...new Set([...(deletion?.key === key ? backupsBefore(deletion) : []), ...ours])];
-    return backups.length === 0 ? [] : [{ server, key, backups, at: now }];
+    // Its deletion has seen which of them are still there.
+    const isSeen = deletion?.key === key && backupsBefore(deletion).length > 0;
+    const seen = isSeen ? backupsBefore(deletion) : of(server, released);
+    if (seen.length + ours.length === 0) return [];
+    return [{ server, key, backups: [...new Set([...of(server, before), ...seen, ...ours])], at: now }];
   });
   if (left.length === 0) return;
-  const before = await leftBackups(store);
-  const others = before.filter(({ server }) => !left.some((each) => each.server === server));
-  const merged = left.map((each) => {
-    const known = before.find(({ server }) => server === each.server)?.backups ?? [];
-    return { ...each, backups: [...new Set([...known, ...each.backups])] };
-  });
-  await put(store, [...others, ...merged]);
+  await put(store, [...without(left, before), ...left]);
+  await putForgotten(store, without(left, released));
+}
+
+function of(server: string, all: readonly LeftBackups[]): readonly string[] {
+  return all.flatMap((each) => (each.server === server ? each.backups : []));
+}
+
+function without(some: readonly LeftBackups[], all: readonly LeftBackups[]): readonly LeftBackups[] {
+  return all.filter(({ server }) => !some.some((each) => each.server === server));
 }
 
 /** As its deletion saw them last. */

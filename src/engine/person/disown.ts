@@ -5,7 +5,7 @@ import type { ServerId } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
 import { described } from '../../plan/strangers.ts';
-import { forgetBackups, leftBackups } from '../books/left-backups.ts';
+import { forgetBackups, leftBackups, rememberForgotten } from '../books/left-backups.ts';
 import { keepQuietOf, vouchFor } from '../books/strangers.ts';
 import type { EngineDeps } from '../deps.ts';
 import { letGo } from '../intents/release.ts';
@@ -93,19 +93,43 @@ export async function forgetKey(
       `${key} is in the file, and would be made anew: take it out first, or write \`managed: false\` and \`id: ${id}\` in it.`,
     );
   await run.keepMoves();
-  await run.change(letGo(run, key, 'a person let go of it'));
+  const changes = letGo(run, key, 'a person let go of it');
+  const backups = changes
+    .flatMap((each) => run.bindings.get(each.key) ?? [])
+    .filter((each) => each.kind === 'backup');
+  if (kind === 'backup' && parent !== undefined) await rememberListed(run, parent, backups);
+  await run.change(changes);
   const address = kind === 'ip' ? run.world.ip(id) : undefined;
   await vouchFor(run, {
     servers: kind === 'server' ? [Number(id)] : [],
     addresses: address === undefined ? [] : [address],
   });
-  return `${key} stands for nothing any more.${stays(run, binding)}`;
+  return `${key} stands for nothing any more.${stays(run, binding, kind === 'backup' ? backups : [])}`;
+}
+
+/** Those that a list lacks are gone already. */
+async function rememberListed(
+  { deps, cache }: Run,
+  key: ResourceKey,
+  backups: readonly Binding[],
+): Promise<void> {
+  const [{ parentId: server } = {}] = backups;
+  if (server === undefined) return;
+  const listed = await cache.since(deps.clock.monotonic()).findBackups(Number(server) as ServerId);
+  const left = backups.map(({ id }) => id).filter((id) => listed?.some((each) => each.id === id) ?? true);
+  if (left.length > 0)
+    await rememberForgotten(deps.store, { server, key, backups: left, at: deps.clock.now() });
 }
 
 /** What is let go of goes on being billed where it is still there. */
-export function stays({ world, kindOf }: Run, { kind, id }: Binding): string {
+export function stays(
+  { world, kindOf }: Run,
+  { kind, id }: Binding,
+  backups: readonly Binding[] = [],
+): string {
   const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
-  const name = kind === 'ip' ? world.ip(id)?.address : id;
+  const ids = backups.length === 0 ? id : backups.map((each) => each.id).join(', ');
+  const name = kind === 'ip' ? world.ip(id)?.address : ids;
   const noun = kind === 'ip' ? 'address' : kind.replaceAll('_', ' ');
   const what = [`${noun} ${name ?? id}`, ...(held.length === 0 ? [] : [`address ${held.join(', ')}`])];
   const billed = kindOf(kind).billed === true ? ', and is billed as long as it is there' : '';
