@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
@@ -86,6 +86,14 @@ describe('cli: reading a plan', () => {
     expect(markdown).toContain('#### Deleted or replaced');
     expect(markdown).toMatch(/- \*\*replaces\*\* `servers\.web-1`.*disks is lost/);
     expect(markdown.indexOf('Deleted or replaced')).toBeLessThan(markdown.indexOf('<details>'));
+  });
+
+  test('a deletion names all that the live resource is known by', async () => {
+    const none = 'version: 1\nproject: { id: 4711 }\nsettings: { prune: true, max_deletions: 9 }\n';
+    writeFileSync(join(cwd, 'none.yaml'), none);
+    const text = (await inProcess(['plan', '--emulator', '-f', 'none.yaml'], { cwd })).stdout;
+    expect(text).toMatch(/- server {2}2001, 203\.0\.113\.\d+\n/);
+    expect(text).toMatch(/- backend {2}\d+, 10\.20\.0\.0\/24\n/);
   });
 
   test('the graph of changes, as a picture and for Markdown', async () => {

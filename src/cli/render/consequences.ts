@@ -5,14 +5,19 @@ export function consequences(operation: Operation, plan: Pick<Plan, 'operations'
   return [...replacement(operation, plan), ...traffic(operation)];
 }
 
-/** The live resource that an operation is about: its id, and the address that goes. Of a replacement, the old one. */
+/** The live resource that an operation is about: its id; of what goes, also what else it is known by. Of a replacement, the old one. */
 export function liveOf(operation: Operation, { operations }: Pick<Plan, 'operations'>): string[] {
   const { verb, replacement, reason = '' } = operation;
   const about = verb === 'create' ? operations.find(({ id }) => id === replacement) : operation;
   if (about === undefined) return [];
   const { target } = about;
   const told = target === undefined || reason.includes(`id ${target}`);
-  return [...(told ? [] : [target]), ...[releasedAddress(about) ?? []].flat()];
+  return [...(told ? [] : [target]), ...(about.verb === 'delete' ? knownBy(about) : [])];
+}
+
+/** Texts that the key does not say already: another name, addresses, a subnet. */
+function knownBy({ key, changes }: Operation): string[] {
+  return changes.flatMap(({ from }) => (typeof from === 'string' && !key.endsWith(`.${from}`) ? [from] : []));
 }
 
 /** The dotted address that a deletion releases. */
