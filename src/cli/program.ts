@@ -229,6 +229,11 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
       'at most so many, spread over the run (default: 400)',
       wholeNumber(0, 100_000),
     )
+    .option(
+      '--trials <count>',
+      'at most so many in all, crashes and faults, spread over them (default: all)',
+      wholeNumber(1, 100_000),
+    )
     .addOption(textOrJson())
     .action(async (flags: RehearseFlags) => {
       const { rehearse } = await import('./commands/rehearse.ts');

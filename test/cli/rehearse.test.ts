@@ -28,7 +28,10 @@ describe('cli: rehearse', () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const args = ['rehearse', '--crashes', '10', '--svg', 'run.svg', '--format', 'json'];
     const { code, stdout, stderr } = await inProcess(args, { cwd });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect({ code, stderr }).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^\d+ trials; --trials COUNT plays fewer\n/),
+    });
     const told = JSON.parse(stdout);
     expect(told).toMatchObject({
       outcome: 'converged',
@@ -53,6 +56,13 @@ describe('cli: rehearse', () => {
     expect(stdout).toMatch(/create servers\.web-1 +▕/);
     expect(stdout).toMatch(/trials converged, 0 duplicates/);
     expect([0, 1]).toContain(code);
+  });
+
+  test('plays no more than it is told to, crashes and faults, and says of how many', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const { stdout, stderr } = await inProcess(['rehearse', '--trials', '4', '--format', 'json'], { cwd });
+    expect(JSON.parse(stdout).trials).toBe(4);
+    expect(stderr).toMatch(/^4 of \d+ trials, as --trials says\n/);
   });
 
   test('says where `exclusive` would spare a person', async () => {

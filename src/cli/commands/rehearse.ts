@@ -4,7 +4,14 @@ import { type ExitCode, exitCodes } from '../exit.ts';
 import { type Adapted, adapt } from '../rehearse/adapt.ts';
 import { type CalmRun, calmRun } from '../rehearse/calm-run.ts';
 import { barsSvg, barsText } from '../rehearse/picture.ts';
-import { isDuplicate, runTrial, settledByExclusive, type TrialEnd, trialsFor } from '../rehearse/trials.ts';
+import {
+  isDuplicate,
+  runTrial,
+  settledByExclusive,
+  spread,
+  type TrialEnd,
+  trialsFor,
+} from '../rehearse/trials.ts';
 import { blockedLines } from '../render/plan-text.ts';
 import { counted, span } from '../render/values.ts';
 import { type CommonFlags, profileOf } from '../settings/config.ts';
@@ -16,6 +23,7 @@ export interface RehearseFlags extends CommonFlags {
   readonly format?: 'text' | 'json';
   readonly svg?: string;
   readonly crashes?: number;
+  readonly trials?: number;
 }
 
 /** More crashes than this are spread over the run, where no number is given. */
@@ -39,14 +47,20 @@ export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> 
   const calm = await calmRun(adapted.spec, projectId, profile, text);
   const converged = calm.report.outcome === 'converged';
   // What is blocked already without any fault says nothing about faults.
-  const trials = converged ? await trialsFor(adapted.spec, calm.plan, flags.crashes ?? mostCrashes) : [];
+  const all = converged ? await trialsFor(adapted.spec, calm.plan, flags.crashes ?? mostCrashes) : [];
+  const trials = spread(all.length, flags.trials ?? all.length).flatMap((nth) => all[nth - 1] ?? []);
+  if (converged) io.stderr.write(`${numberOf(trials.length, all.length)}\n`);
+  const progress = progressOn(io, trials.length);
   const ends: TrialEnd[] = [];
   for (const trial of trials) {
-    progress(io, ends.length, trials.length, trial.name);
+    progress(ends.length, trial.name);
     ends.push(await runTrial(trial));
   }
+  progress(trials.length, '');
+  const asked = ends.filter(({ person }) => person).length;
+  if (!settings.exclusive && asked > 0)
+    io.stderr.write(`${counted(asked, 'trial')} again, with \`settings: {exclusive: true}\`\n`);
   const byExclusive = settings.exclusive ? 0 : await settledByExclusive(trials, ends);
-  progress(io, trials.length, trials.length, '');
   const rehearsal = { projectId, adapted, calm, ends, byExclusive };
   if (flags.svg !== undefined) writeOut(flags.svg, barsSvg(calm.bars, titleOf(rehearsal)), io);
   const json = () => `${JSON.stringify(rehearsalJson(rehearsal), null, 2)}\n`;
@@ -147,7 +161,22 @@ function costLine({ cost }: Plan): string[] {
   return parts.length === 0 ? [] : [`Cost: ${parts.join('; ')}`];
 }
 
-function progress(io: Io, done: number, of: number, name: string): void {
-  if (!io.stderr.isTTY || io.env.TERM === 'dumb') return;
-  io.stderr.write(done >= of ? '\r\x1b[K' : `\r\x1b[K${done + 1}/${of} ${name}`);
+function numberOf(played: number, all: number): string {
+  if (played < all) return `${played} of ${counted(all, 'trial')}, as --trials says`;
+  return `${counted(all, 'trial')}; --trials COUNT plays fewer`;
 }
+
+/** In place on a terminal; elsewhere a line now and then. */
+function progressOn({ stderr, env }: Io, of: number): (done: number, name: string) => void {
+  if (stderr.isTTY && env.TERM !== 'dumb')
+    return (done, name) => stderr.write(done >= of ? '\r\x1b[K' : `\r\x1b[K${done + 1}/${of} ${name}`);
+  let toldAt = performance.now();
+  return (done, name) => {
+    if (done >= of || performance.now() - toldAt < lineEveryMs) return;
+    toldAt = performance.now();
+    stderr.write(`${done + 1}/${of} ${name}\n`);
+  };
+}
+
+/** Real ms. */
+const lineEveryMs = 10_000;
