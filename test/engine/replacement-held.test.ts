@@ -93,7 +93,7 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
       'one that has left the file',
       claiming('x: {}', '{ip: x}'),
       claiming('x: {}, q: {}', '{ip: x}'),
-      claiming('', '{reuse: true}'),
+      claiming('q: {}', '{reuse: true}'),
     ],
   ])('after a 403 to a release, where an address has to go first: %s', async (_which, before, more, text) => {
     const played = rig();
