@@ -2,9 +2,12 @@ import type { Operation, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
 import type { Intent } from '../core/state.ts';
 import { withBlocked } from '../plan/build.ts';
+import { waysOut } from '../plan/open-writes.ts';
 import { unresolvedBeside } from './intents/replacement.ts';
 import { writingToken } from './intents/standing-holds.ts';
 import type { Run } from './run.ts';
+
+type Found = Pick<OperationResult, 'key' | 'verb'> & { readonly code: string };
 
 /** What this run found in the way belongs into its last plan, also where a fresh look does not show it. */
 export function withFindings(
@@ -24,7 +27,8 @@ export function withFindings(
     const cause = firstOf(run, { key, verb, code });
     const again = `${cause === undefined ? '' : `${cause}; then `}vdcsync ${destroy ? 'destroy' : 'apply'}`;
     const next = named ?? (cause === undefined ? `${again} (once the cause is gone)` : again);
-    return [{ key, verb, code, reason: detail, resolve: wayOut(open, next) }];
+    const resolve = [wayOut(open, next), ...waysOfOther(run, { key, verb, code })].join(' | ');
+    return [{ key, verb, code, reason: detail, resolve }];
   });
   const told = new Set(further.map(({ key }) => key));
   const blocked = [...plan.blocked.filter(({ key }) => !told.has(key)), ...further];
@@ -32,15 +36,10 @@ export function withFindings(
 }
 
 /** What has to be done before it can be tried again, where that is known. */
-function firstOf(
-  run: Run,
-  { key, verb, code }: Pick<OperationResult, 'key' | 'verb'> & { readonly code: string },
-): string | undefined {
+function firstOf(run: Run, { key, verb, code }: Found): string | undefined {
   switch (code) {
     case 'unresolved_create': {
-      const kind = run.world.subjects.get(key)?.kind;
-      // Of a replacement it is the creation that has to wait.
-      const other = kind && unresolvedBeside(run, { kind, verb: verb === 'delete' ? 'create' : verb });
+      const other = otherInDoubt(run, { key, verb });
       return other?.phase === 'blocked' ? `vdcsync resolve ${other.key}, as is said there` : undefined;
     }
     case 'insufficient_scope':
@@ -50,6 +49,18 @@ function firstOf(
     default:
       return undefined;
   }
+}
+
+/** One that is to be sent again may have to wait, for an address, for what waits for it: a person can end that. */
+function waysOfOther(run: Run, { key, verb, code }: Found): readonly string[] {
+  const other = code === 'unresolved_create' ? otherInDoubt(run, { key, verb }) : undefined;
+  return other?.phase === 'waiting' ? waysOut(other, { world: run.world }) : [];
+}
+
+function otherInDoubt(run: Run, { key, verb }: Pick<Found, 'key' | 'verb'>): Intent | undefined {
+  const kind = run.world.subjects.get(key)?.kind;
+  // Of a replacement it is the creation that has to wait.
+  return kind && unresolvedBeside(run, { kind, verb: verb === 'delete' ? 'create' : verb });
 }
 
 function wayOut(open: Intent | undefined, again: string): string {
