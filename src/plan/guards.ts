@@ -45,8 +45,9 @@ export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<
       objections.set(draft, { key: draft.subject.key, ...objection });
     }
   };
+  const movedFrom = movedFromUnknown(input.world);
   for (const draft of drafts) {
-    add(draft, movedFromUnknown(draft, input) ?? refused(draft));
+    add(draft, movedFrom(draft) ?? refused(draft));
     for (const each of guards) add(draft, each(draft, input, facts));
   }
   const left = () => drafts.filter((draft) => !objections.has(draft));

@@ -3,14 +3,19 @@ import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import { nearMiss } from '../core/suggest.ts';
 import type { Draft } from './draft.ts';
-import type { GuardInput, Objection } from './objections.ts';
+import type { Objection } from './objections.ts';
 
 /**
  * An entry that is to be made new, although it says that it had another key: the state binds nothing
  * to that. Where the file has left out what is bound, one of these is probably meant, and
  * neither is it made nor do they go.
  */
-export function movedFromUnknown({ subject, diff }: Draft, { world }: GuardInput): Objection | undefined {
+export function movedFromUnknown(world: World): (draft: Draft) => Objection | undefined {
+  const entries = [...world.subjects.values()].filter((each) => unknownFrom(each, world) !== undefined);
+  return (draft) => (entries.length === 0 ? undefined : judged(draft, entries, world));
+}
+
+function judged({ subject, diff }: Draft, entries: readonly Subject[], world: World): Objection | undefined {
   const { verdict } = diff;
   const { key, parent, kind } = subject;
   // What else keeps it from being made may come of the slip.
@@ -28,9 +33,7 @@ export function movedFromUnknown({ subject, diff }: Draft, { world }: GuardInput
   }
   const top = parent === undefined ? subject : world.subjects.get(parent);
   if (verdict.verdict !== 'delete' || top === undefined || top.desired !== undefined) return undefined;
-  const entry = world
-    .subjectsOf(parent === undefined ? kind : 'server')
-    .find((each) => unknownFrom(each, world) !== undefined);
+  const entry = entries.find((each) => each.kind === (parent === undefined ? kind : 'server'));
   if (entry === undefined) return undefined;
   return {
     verb: 'delete',
@@ -56,7 +59,8 @@ function nearest(from: ResourceKey, keys: readonly ResourceKey[]): ResourceKey |
 }
 
 function unknownFrom({ key, desired, binding }: Subject, world: World): ResourceKey | undefined {
-  const isNew = desired?.managed === true && desired.id === undefined && binding === undefined;
+  if (desired?.moved === undefined) return undefined;
+  const isNew = desired.managed && desired.id === undefined && binding === undefined;
   const hasParts = () => world.childrenOf(key).some((each) => each.binding !== undefined);
   return isNew && !hasParts() ? desired.moved : undefined;
 }

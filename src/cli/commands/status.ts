@@ -13,8 +13,9 @@ import { shownLocation } from '../../state/open.ts';
 import { openSession, openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { statusText } from '../render/status-text.ts';
-import { type CommonFlags, isUrl, stateLocation } from '../settings/config.ts';
+import { type CommonFlags, stateLocation } from '../settings/config.ts';
 import { readSpec } from '../settings/spec-source.ts';
+import { isUrl } from '../settings/state-url.ts';
 import { type StatusFacts, type StatusView, statusOf } from '../status.ts';
 import { type Io, paintFor } from '../terminal.ts';
 

@@ -9,15 +9,9 @@ import { heldSpending } from '../../engine/intents/standing-holds.ts';
 import { shownLocation } from '../../state/open.ts';
 import { openStore } from '../compose.ts';
 import { counted } from '../render/values.ts';
-import {
-  type CommonFlags,
-  isUrl,
-  profileOf,
-  reasonOf,
-  specFiles,
-  stateLocation,
-} from '../settings/config.ts';
+import { type CommonFlags, profileOf, reasonOf, specFiles, stateLocation } from '../settings/config.ts';
 import { readSpec } from '../settings/spec-source.ts';
+import { isUrl } from '../settings/state-url.ts';
 import type { Io } from '../terminal.ts';
 import { type Finding, finding, ok } from './findings.ts';
 

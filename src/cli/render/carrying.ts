@@ -1,4 +1,5 @@
-import { type CommonFlags, isUrl } from '../settings/config.ts';
+import type { CommonFlags } from '../settings/config.ts';
+import { isUrl } from '../settings/state-url.ts';
 import type { Io } from '../terminal.ts';
 
 /** Commands that a hint may name, and that mean the same project only with the same flags, with those it names itself. */

@@ -6,6 +6,7 @@ import { type ApiProfile, documentedProfile } from '../../core/profile.ts';
 import { type LogFormat, type LogLevel, logFormats, logLevels } from '../../platform/log-levels.ts';
 import type { Io } from '../terminal.ts';
 import { loadPrices, loadProfile } from './profile.ts';
+import { isUrl } from './state-url.ts';
 
 /** Options that every command with a file, a state or the API takes. */
 export interface CommonFlags {
@@ -36,11 +37,6 @@ export function stateLocation(flags: CommonFlags, io: Io): string {
   if (named === '') throw new ConfigError('the state needs a path: --state or VDCSYNC_STATE is empty', true);
   const location = named ?? join('.vdcsync', 'state.db');
   return location === ':memory:' || isUrl(location) ? location : resolve(io.cwd, location);
-}
-
-/** Does a state's location name a database and not a file? */
-export function isUrl(location: string): boolean {
-  return /^\w+:\/\//.test(location);
 }
 
 /** The profile that applies, and its text for the emulator, which reads it by itself. */
