@@ -1,6 +1,7 @@
 import equal from 'fast-deep-equal';
 import type { Traffic } from '../core/plan.ts';
 import type { FirewallRule } from '../core/resources.ts';
+import { shownRuleFields } from './firewall-entry.ts';
 
 /** A firewall as it decides about what comes in; disabled, it lets everything through. */
 export interface Filter {
@@ -61,14 +62,7 @@ function acts({ enabled, direction }: FirewallRule): boolean {
   return enabled !== false && (direction === undefined || direction === 'in');
 }
 
-const plainFields = new Set([
-  'direction',
-  'action',
-  'enabled',
-  'protocol',
-  'destination_port',
-  'description',
-]);
+const plainFields = new Set(shownRuleFields);
 
 function flowsOf(rule: FirewallRule): Flow[] {
   if (!acts(rule)) return [];

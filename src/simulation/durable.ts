@@ -26,7 +26,8 @@ export interface Disk {
   durable: boolean;
 }
 
-const writing = new Set<string>([
+/** The calls of a state that change it. */
+export const writing = new Set<string>([
   'claimProject',
   'change',
   'beginIntent',

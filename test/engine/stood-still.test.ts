@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { StateError } from '../../src/core/errors.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import { TransportError } from '../../src/core/transport.ts';
+import { writing } from '../../src/simulation/durable.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
@@ -23,20 +24,11 @@ function sleeper(pause: (played: Rig) => Promise<void>): Rig {
 
 /** A state as whoever has lost its lock sees it: once `isLost`, not a change is recorded. */
 function owned(inner: StateStore, isLost: () => boolean): StateStore {
-  const changes = [
-    'claimProject',
-    'change',
-    'beginIntent',
-    'updateIntent',
-    'closeIntent',
-    'recordUse',
-    'putNote',
-  ];
   return new Proxy(inner, {
     get(target, name) {
       if (name === 'isOwned') return () => !isLost();
       const member = target[name as keyof StateStore] as (...given: unknown[]) => Promise<unknown>;
-      if (!changes.includes(String(name))) return member.bind(target);
+      if (!writing.has(String(name))) return member.bind(target);
       return async (...given: unknown[]) => {
         if (isLost()) throw new StateError('the lock is gone');
         return member.apply(target, given);

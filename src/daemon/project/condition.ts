@@ -18,20 +18,7 @@ import type { ShownHold } from '../pace/holds.ts';
  * - `suspended`: nothing is changed while `settings.suspend` lasts
  * - `converged`
  */
-export type Condition =
-  | 'starting'
-  | 'fenced'
-  | 'unauthorized'
-  | 'unreachable'
-  | 'failing'
-  | 'blocked'
-  | 'held'
-  | 'drifting'
-  | 'converging'
-  | 'suspended'
-  | 'converged';
-
-export const conditions: readonly Condition[] = [
+export const conditions = [
   'starting',
   'fenced',
   'unauthorized',
@@ -43,7 +30,9 @@ export const conditions: readonly Condition[] = [
   'converging',
   'suspended',
   'converged',
-];
+] as const;
+
+export type Condition = (typeof conditions)[number];
 
 /** A condition as another process wrote it down. */
 export function knownCondition(text: string | undefined): Condition | undefined {
