@@ -1,8 +1,8 @@
 import type { Operation, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
 import type { Intent } from '../core/state.ts';
-import { withBlocked } from '../plan/build.ts';
 import { waysOut } from '../plan/open-writes.ts';
+import { withBlocked } from '../plan/totals.ts';
 import { unresolvedBeside } from './intents/replacement.ts';
 import { writingToken } from './intents/standing-holds.ts';
 import type { Run } from './run.ts';

@@ -1,7 +1,7 @@
 import type { Subject, World } from '../core/kind.ts';
 import type { Operation } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
-import { isOvertaken } from '../plan/build.ts';
+import { isOvertaken } from '../plan/open-writes.ts';
 import { takeBack } from './books/strangers.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { closeOutdated, type Progress } from './intents/endings.ts';

@@ -1,6 +1,21 @@
+import { digestOf } from '../core/json.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
+
+/** The writes that are not settled, but for refusals that the file has overtaken. */
+export function openWrites(intents: readonly Intent[], world: World): ReadonlyMap<ResourceKey, Intent> {
+  return new Map(
+    intents.filter((intent) => !isOvertaken(intent, world)).map((intent) => [intent.key, intent]),
+  );
+}
+
+/** A refusal of what the file said then, and the file says something else now. */
+export function isOvertaken(intent: Intent, world: World): boolean {
+  if (intent.phase !== 'blocked' || intent.blocked?.until !== 'file') return false;
+  return digestOf(world.subjects.get(intent.key)?.desired?.value ?? null) !== intent.basis;
+}
 
 /** A write that is left to a person; `taken`: what it would make has come to be by another hand. */
 export function blockedIntent(intent: Intent, world: World, taken: Blocked | undefined): Blocked[] {

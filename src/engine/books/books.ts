@@ -1,7 +1,8 @@
 import { digestOf } from '../../core/json.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { StateChange } from '../../core/state.ts';
-import { isOvertaken, type Release } from '../../plan/build.ts';
+import type { Release } from '../../plan/build.ts';
+import { isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected } from '../../plan/selection.ts';
 import { giveUp } from '../intents/doubt.ts';
 import { closeOutdated } from '../intents/endings.ts';

@@ -1,0 +1,124 @@
+import type { KindName, ResourceKey } from '../core/keys.ts';
+import type { ResourceKind, World } from '../core/kind.ts';
+import type { Blocked, Operation, OperationId } from '../core/plan.ts';
+import { operationId } from '../core/plan.ts';
+import type { Intent } from '../core/state.ts';
+import type { Draft } from './draft.ts';
+import { obstacles, prerequisites, successorOf } from './order.ts';
+
+/** What decides whether an operation has to wait for something that cannot be done. */
+interface Known {
+  readonly kinds: ReadonlyMap<KindName, ResourceKind>;
+  readonly world: World;
+  readonly inFlight: ReadonlyMap<ResourceKey, Intent>;
+  /** Keys whose binding ends without a write. */
+  readonly released: ReadonlySet<ResourceKey>;
+  readonly objections: ReadonlyMap<Draft, Blocked>;
+}
+
+/**
+ * What cannot be done because something else cannot: what it needs neither exists nor is
+ * about to, or what is in its way stays. Of a replacement both halves are held or none:
+ * what is deleted has to come again; so has the server that an address goes for.
+ */
+export function hold(
+  candidates: readonly Operation[],
+  { kinds, world, inFlight, released, objections }: Known,
+): { readonly operations: readonly Operation[]; readonly held: readonly Blocked[] } {
+  const unadopted = keysOf(objections, 'adopt');
+  const waits = new Map<OperationId, ResourceKey>();
+  for (let known = -1; known !== waits.size; ) {
+    known = waits.size;
+    const going = new Set<OperationId>();
+    for (const operation of candidates) {
+      if (waits.has(operation.id)) continue;
+      const waitsFor = findMissing(operation, going);
+      if (waitsFor === undefined) going.add(operation.id);
+      else waits.set(operation.id, waitsFor);
+    }
+    for (const operation of candidates) {
+      const half = operation.replacement ?? successorOf(operation);
+      const other = half && waits.get(half);
+      if (other !== undefined && !waits.has(operation.id)) waits.set(operation.id, other);
+    }
+  }
+
+  function findMissing(operation: Operation, going: ReadonlySet<OperationId>): ResourceKey | undefined {
+    const comes = (key: ResourceKey) =>
+      (world.isThere(key) && !unadopted.has(key)) ||
+      going.has(operationId('create', key)) ||
+      going.has(operationId('adopt', key));
+    const goes = (key: ResourceKey) => released.has(key) || going.has(operationId('delete', key));
+    const need = operation.needs.find((id) => !going.has(id));
+    return (
+      prerequisites(operation, kinds, world).find((key) => !comes(key)) ??
+      obstacles(operation, kinds, world).find((key) => !goes(key)) ??
+      (need && keyOf(need))
+    );
+  }
+
+  return {
+    operations: candidates.filter(({ id }) => !waits.has(id)),
+    held: candidates.flatMap((operation) => {
+      const waitsFor = waits.get(operation.id);
+      const half = operation.replacement !== undefined && operation.verb === 'delete';
+      return waitsFor === undefined || half
+        ? []
+        : [dependencyBlocked(operation, waitsFor, inFlight.get(waitsFor))];
+    }),
+  };
+}
+
+/** What is held against drafts whose writes are not open, each with what it truly waits for. */
+export function objectedTo(
+  objections: ReadonlyMap<Draft, Blocked>,
+  inFlight: ReadonlyMap<ResourceKey, Intent>,
+): Blocked[] {
+  const unmade = keysOf(objections, 'create');
+  return [...objections].flatMap(([draft, objection]) =>
+    inFlight.has(draft.subject.key)
+      ? []
+      : [inDoubt(objection, inFlight) ?? waitsForIts(draft, objection, unmade) ?? objection],
+  );
+}
+
+function keysOf(objections: ReadonlyMap<Draft, Blocked>, verb: Blocked['verb']): ReadonlySet<ResourceKey> {
+  return new Set([...objections.values()].flatMap((each) => (each.verb === verb ? [each.key] : [])));
+}
+
+/** An address that is in the way may be one whose purchase is not settled, and not one to be released. */
+function inDoubt(objection: Blocked, inFlight: ReadonlyMap<ResourceKey, Intent>): Blocked | undefined {
+  if (objection.code !== 'address_not_the_only_free_one') return undefined;
+  const open = [...inFlight.values()].find(({ kind, verb }) => kind === 'ip' && verb === 'create');
+  return open && dependencyBlocked(objection, open.key, open);
+}
+
+/** The address that is in the way may be the very one that is to stand for what the server names. */
+function waitsForIts(
+  { subject, kind }: Draft,
+  objection: Blocked,
+  unmade: ReadonlySet<ResourceKey>,
+): Blocked | undefined {
+  if (objection.code !== 'address_not_the_only_free_one') return undefined;
+  const its = kind.references(subject.desired?.value).find(({ key }) => unmade.has(key));
+  return its && dependencyBlocked(objection, its.key, undefined);
+}
+
+function keyOf(id: OperationId): ResourceKey {
+  return id.slice(id.indexOf(':') + 1) as ResourceKey;
+}
+
+function dependencyBlocked(
+  { key, verb, replacement }: Pick<Operation, 'key' | 'verb' | 'replacement'>,
+  waitsFor: ResourceKey,
+  sent: Intent | undefined,
+): Blocked {
+  const underWay = sent !== undefined && sent.phase !== 'blocked';
+  return {
+    key,
+    verb: replacement === undefined ? verb : 'update',
+    code: 'dependency_blocked',
+    reason: `waits for ${waitsFor}, which is ${underWay ? 'under way' : 'blocked or missing'}`,
+    resolve: underWay ? 'vdcsync apply, which settles it first' : `settle ${waitsFor} first`,
+  };
+}

@@ -1,0 +1,95 @@
+import { money, sumDecimals } from '../core/decimal.ts';
+import { isEntry } from '../core/desired.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { World } from '../core/kind.ts';
+import type { Blocked, Cost, Effort, Operation, Plan, Summary } from '../core/plan.ts';
+import type { Draft } from './draft.ts';
+import { knownDelta, mostDelta, pricedParts, unknownPrice } from './money.ts';
+
+/** The plan with this as what is blocked: a resource is counted once, so what is held back is not to be done as well. */
+export function withBlocked(plan: Plan, blocked: readonly Blocked[]): Plan {
+  const keys = new Set(blocked.map(({ key }) => key));
+  const left = plan.operations.filter(({ key }) => !keys.has(key));
+  return { ...plan, blocked, summary: { ...plan.summary, ...counts(left), blocked: keys.size } };
+}
+
+/** Both halves of a replacement are one. */
+function counts(operations: readonly Operation[]) {
+  const plain = (verb: string) =>
+    operations.filter((each) => each.verb === verb && each.replacement === undefined).length;
+  return {
+    create: plain('create'),
+    update: plain('update'),
+    replace: operations.filter(({ verb, replacement }) => verb === 'create' && replacement !== undefined)
+      .length,
+    delete: plain('delete'),
+    adopt: plain('adopt'),
+  };
+}
+
+interface Counted {
+  readonly drafts: readonly Draft[];
+  readonly operations: readonly Operation[];
+  readonly blocked: readonly Blocked[];
+  /** Keys of which something is planned or held back, also where it is left out. */
+  readonly concerned: ReadonlySet<ResourceKey>;
+}
+
+export function summarise({ operations, blocked, drafts, concerned }: Counted, { observed }: World): Summary {
+  const unseen = drafts.filter(
+    ({ subject, kind }) =>
+      observed.has(subject.key) && (kind.unseen?.(subject, observed.get(subject.key)) ?? []).length > 0,
+  ).length;
+  return {
+    ...(unseen === 0 ? {} : { unseen }),
+    ...counts(operations),
+    blocked: new Set(blocked.map(({ key }) => key)).size,
+    unchanged: drafts.filter(
+      ({ subject: { key, desired } }) => desired !== undefined && isEntry(desired) && !concerned.has(key),
+    ).length,
+  };
+}
+
+/** `all`: what is billed now; `drafts`: those that are carried out. */
+export function costOf(world: World, all: readonly Draft[], drafts: readonly Draft[]): Cost {
+  const delta = knownDelta(drafts);
+  const most = mostDelta(drafts);
+  const now = all.flatMap(({ kind, subject }) => {
+    const price = kind.priceNow?.(subject, world.observed.get(subject.key), world);
+    return price === undefined ? [] : [{ key: subject.key, price }];
+  });
+  const before = sumDecimals(now.flatMap(({ price }) => ('known' in price ? [price.known] : [])));
+  return {
+    monthly: {
+      currency: world.profile.prices?.currency ?? null,
+      known_before: money(before),
+      known_after: money(sumDecimals([before, delta])),
+      unknown: now.flatMap(({ key, price }) => ('unknown' in price ? [key] : [])),
+    },
+    known_monthly_delta: money(delta),
+    ...(Number(most) === Number(delta) ? {} : { known_monthly_most: money(most) }),
+    unknown: drafts.flatMap(pricedParts).flatMap(({ key, diff }) => {
+      const reason = unknownPrice(diff);
+      return reason === undefined ? [] : [`${key}: ${reason}`];
+    }),
+    left_billed: drafts.flatMap(({ diff }) => diff.leftBilled ?? []),
+  };
+}
+
+/**
+ * What carrying the plan out takes at least: one look at everything before and one after,
+ * and for each operation a poll or a check; a deletion is checked against more lists.
+ */
+export function effortOf(operations: readonly Operation[], world: World): Effort {
+  const { limits } = world.profile;
+  const writes = operations.filter(({ verb }) => verb !== 'adopt');
+  if (writes.length === 0) return { writes: 0, reads: 0, seconds_at_least: 0 };
+  const servers = [...world.subjects.values()].filter(({ kind }) => kind === 'server').length;
+  const deletions = writes.filter(({ verb }) => verb === 'delete').length;
+  const reads =
+    2 * readsOf.collections + readsOf.server * servers + writes.length + readsOf.deletion * deletions;
+  const windows = Math.max(Math.ceil(writes.length / limits.writes), Math.ceil(reads / limits.reads)) - 1;
+  return { writes: writes.length, reads, seconds_at_least: (windows * limits.windowMs) / 1000 };
+}
+
+const readsOf = { collections: 3, server: 2, deletion: 1 };
