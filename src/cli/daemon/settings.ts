@@ -5,8 +5,7 @@ import { ConfigError } from '../../core/errors.ts';
 import { type Listen, parseListen } from '../../daemon/http/listen.ts';
 import type { Receiver } from '../../daemon/notices/notifier.ts';
 import type { Mode } from '../../daemon/ports.ts';
-import type { GitAccess } from '../../daemon/sources/git-program.ts';
-import { checkGitNames } from '../../daemon/sources/git-source.ts';
+import { checkGitNames, type GitSettings } from '../../daemon/sources/git-source.ts';
 import { parseGitUrl } from '../../daemon/sources/git-url.ts';
 import { SourceError } from '../../daemon/sources/source.ts';
 import { isLoopbackHost } from '../../platform/undici-transport.ts';
@@ -26,17 +25,6 @@ export interface RunFlags extends CommonFlags {
   readonly gitAllowInsecure?: boolean;
   readonly gitAllowRewind?: boolean;
   readonly parallel?: number;
-}
-
-/** The branch that a spec comes from. */
-export interface GitSettings {
-  readonly access: GitAccess;
-  readonly ref: string;
-  readonly path: string;
-  readonly folder: string;
-  /** Of the API's pace. */
-  readonly intervalMs: number;
-  readonly allowRewind: boolean;
 }
 
 export interface DaemonSettings {

@@ -12,7 +12,8 @@ import {
   unreadable,
 } from './source.ts';
 
-export interface GitSourceOptions {
+/** The branch that a spec comes from. */
+export interface GitSettings {
   readonly access: GitAccess;
   /** Branch or tag: `main`, `refs/heads/main`, `v1`. */
   readonly ref: string;
@@ -20,9 +21,13 @@ export interface GitSourceOptions {
   readonly path: string;
   /** Where the bare repository is kept. */
   readonly folder: string;
+  /** How often its tip is asked for, of the API's pace. */
   readonly intervalMs: number;
   /** Follow the branch also where its history was rewritten. */
   readonly allowRewind: boolean;
+}
+
+export interface GitSourceOptions extends GitSettings {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: DaemonLogger;

@@ -3,9 +3,8 @@ import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import type { Binding, Intent, StateChange, StateStore } from '../../core/state.ts';
 
-const noteName = 'left_backups';
-/** Of servers that are still there: a person let go of them, and they are told of once their server has gone. */
-const forgottenNote = 'forgotten_backups';
+/** `forgotten`: a person let go of them while their server is there; they are told of once it has gone. */
+const notes = { left: 'left_backups', forgotten: 'forgotten_backups' } as const;
 
 /**
  * Backups that were known of a server when it went. They stay billed, and no documented read
@@ -23,22 +22,24 @@ export interface LeftBackups {
   readonly at: number;
 }
 
-export async function leftBackups(store: Pick<StateStore, 'note'>): Promise<readonly LeftBackups[]> {
-  return ((await store.note(noteName)) ?? []) as unknown as readonly LeftBackups[];
+export function leftBackups(store: Pick<StateStore, 'note'>): Promise<readonly LeftBackups[]> {
+  return read(store, 'left');
 }
 
 /** What a person lets go of stays billed, and is nobody's to tell of as long as its server shows it. */
 export async function rememberForgotten(store: StateStore, left: LeftBackups): Promise<void> {
-  await putForgotten(store, [...(await forgotten(store)), left]);
+  await put(store, 'forgotten', [...(await read(store, 'forgotten')), left]);
 }
 
-async function putForgotten(store: StateStore, all: readonly LeftBackups[]): Promise<void> {
-  if (all.length > 0 || (await forgotten(store)).length > 0)
-    await store.putNote(forgottenNote, all as unknown as Json);
+async function read(
+  store: Pick<StateStore, 'note'>,
+  which: keyof typeof notes,
+): Promise<readonly LeftBackups[]> {
+  return ((await store.note(notes[which])) ?? []) as unknown as readonly LeftBackups[];
 }
 
-async function forgotten(store: StateStore): Promise<readonly LeftBackups[]> {
-  return ((await store.note(forgottenNote)) ?? []) as unknown as readonly LeftBackups[];
+function put(store: StateStore, which: keyof typeof notes, all: readonly LeftBackups[]): Promise<void> {
+  return store.putNote(notes[which], all as unknown as Json);
 }
 
 /** What the state holds just before servers are let go of; `now` in wall ms. */
@@ -60,7 +61,7 @@ export async function rememberBackups(
     return binding?.kind === 'server' ? [binding] : [];
   });
   if (servers.length === 0) return;
-  const [before, released] = [await leftBackups(store), await forgotten(store)];
+  const [before, released] = [await read(store, 'left'), await read(store, 'forgotten')];
   const left = servers.flatMap(({ key, id: server }): LeftBackups[] => {
     const ours = boundIn(key).flatMap(({ kind, id }) => (kind === 'backup' ? [id] : []));
     // Its deletion has seen which of them are still there.
@@ -70,8 +71,8 @@ export async function rememberBackups(
     return [{ server, key, backups: [...new Set([...of(server, before), ...seen, ...ours])], at: now }];
   });
   if (left.length === 0) return;
-  await put(store, [...without(left, before), ...left]);
-  await putForgotten(store, without(left, released));
+  await put(store, 'left', [...without(left, before), ...left]);
+  if (released.length > 0) await put(store, 'forgotten', without(left, released));
 }
 
 function of(server: string, all: readonly LeftBackups[]): readonly string[] {
@@ -94,16 +95,9 @@ export async function forgetBackups(
 ): Promise<readonly LeftBackups[]> {
   const all = await leftBackups(store);
   const forgotten = all.filter(({ server }) => servers.includes(server));
-  if (forgotten.length > 0)
-    await put(
-      store,
-      all.filter((each) => !forgotten.includes(each)),
-    );
+  const left = all.filter((each) => !forgotten.includes(each));
+  if (forgotten.length > 0) await put(store, 'left', left);
   return forgotten;
-}
-
-function put(store: StateStore, left: readonly LeftBackups[]): Promise<void> {
-  return store.putNote(noteName, left as unknown as Json);
 }
 
 /** What a run knows of state and project. */
