@@ -1,18 +1,45 @@
+import { collections } from './keys.ts';
+
 /** A typing error is short: longer texts are not compared, which also bounds the work. */
 const longestCompared = 64;
 
-/** The candidate that was probably meant, if one is near enough. */
+/** What a field's name may end in, and a person leave out. */
+const unit = /^(mb|gb|id)$/;
+
+/** The candidate that was probably meant, if one is near enough, or only one begins like it. */
 export function nearMiss(text: string, candidates: Iterable<string>): string | undefined {
   if (text.length > longestCompared) return undefined;
+  const all = [...candidates];
+  return nearest(text, all) ?? begunAs(text, all);
+}
+
+/** Letters alone count: neither their case nor what stands between words. */
+function nearest(text: string, candidates: readonly string[]): string | undefined {
+  const given = lettersOf(text);
   let best: { candidate: string; distance: number } | undefined;
   for (const candidate of candidates) {
-    if (Math.abs(candidate.length - text.length) > allowed(text)) continue;
-    const distance = editDistance(text.toLowerCase(), candidate.toLowerCase());
-    if (distance <= allowed(text) && distance < (best?.distance ?? Number.POSITIVE_INFINITY)) {
+    const letters = lettersOf(candidate);
+    if (Math.abs(letters.length - given.length) > allowed(given)) continue;
+    const distance = editDistance(given, letters);
+    if (distance <= allowed(given) && distance < (best?.distance ?? given.length)) {
       best = { candidate, distance };
     }
   }
   return best?.candidate;
+}
+
+/** `memory` for `memory_mb`; `disk` for `disk_gb`, and not for `disk_type`. */
+function begunAs(text: string, candidates: readonly string[]): string | undefined {
+  const given = lettersOf(text);
+  if (given.length < 3) return undefined;
+  const begun = candidates.filter((each) => lettersOf(each).startsWith(given));
+  const measured = begun.filter((each) => unit.test(lettersOf(each).slice(given.length)));
+  const [only, another] = measured.length > 0 ? measured : begun;
+  return another === undefined ? only : undefined;
+}
+
+function lettersOf(text: string): string {
+  return text.toLowerCase().replaceAll(/[-_ ]/g, '');
 }
 
 /** `; did you mean …?`, or nothing. */
@@ -21,20 +48,22 @@ export function didYouMean(text: string, candidates: Iterable<string>, quote = '
   return meant === undefined ? '' : `; did you mean ${quote}${meant}${quote}?`;
 }
 
-/** The same for keys: letters of the collection that both are in are no sign of nearness. */
+/**
+ * The same for keys. The collection is compared by itself, as its letters are no sign that names are
+ * near; without one, the name is looked for in all of them.
+ */
 export function didYouMeanKey(key: string, keys: Iterable<string>, quote = '`'): string {
-  const collection = key.slice(0, key.indexOf('.') + 1);
-  const beside = [...keys].filter((each) => each.startsWith(collection));
-  const named = collection === '' ? [...keys].filter((each) => each.endsWith(`.${key}`)) : [];
-  if (named.length > 0)
-    return `; did you mean ${named
-      .slice(0, 3)
-      .map((each) => `${quote}${each}${quote}`)
-      .join(' or ')}?`;
-  if (collection === '' || beside.length === 0) return didYouMean(key, keys, quote);
-  const rest = (each: string) => each.slice(collection.length);
-  const meant = nearMiss(rest(key), beside.map(rest));
-  return meant === undefined ? '' : `; did you mean ${quote}${collection}${meant}${quote}?`;
+  const all = [...keys];
+  const [first = '', ...rest] = key.split('.');
+  const collection = rest.length === 0 ? undefined : nearMiss(first, collections);
+  const beside = collection === undefined ? all : all.filter((each) => each.startsWith(`${collection}.`));
+  const name = collection === undefined ? key : rest.join('.');
+  const nameOf = (each: string) => each.slice(each.indexOf('.') + 1);
+  const meant = beside.some((each) => nameOf(each) === name) ? name : nearMiss(name, beside.map(nameOf));
+  const named = beside.filter((each) => nameOf(each) === meant).slice(0, 3);
+  return named.length === 0
+    ? ''
+    : `; did you mean ${named.map((each) => `${quote}${each}${quote}`).join(' or ')}?`;
 }
 
 /** One slip in a short word, one in three letters of a longer one. */

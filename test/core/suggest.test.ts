@@ -1,14 +1,57 @@
 import { describe, expect, test } from 'vitest';
-import { didYouMeanKey } from '../../src/core/suggest.ts';
+import { didYouMean, didYouMeanKey } from '../../src/core/suggest.ts';
+import { server } from '../../src/reconcilers/server.ts';
 
 describe('core: a key that was probably meant', () => {
+  const keys = ['servers.db-1', 'servers.db-1.firewall', 'servers.web-1', 'networks.backend', 'ips.web-1'];
   test.each([
     ['servers.db1', '; did you mean `servers.db-1`?'],
     ['servers.nope', ''],
     ['server.db-1', '; did you mean `servers.db-1`?'],
+    ['server.db-l', '; did you mean `servers.db-1`?'],
+    ['servers.db-1.firewal', '; did you mean `servers.db-1.firewall`?'],
+    ['network.x', ''],
     ['networks.db-1', ''],
     ['db-1', '; did you mean `servers.db-1`?'],
+    ['db-l', '; did you mean `servers.db-1`?'],
+    ['db-1.firewall', '; did you mean `servers.db-1.firewall`?'],
+    ['web-1', '; did you mean `servers.web-1` or `ips.web-1`?'],
+    ['web-l', '; did you mean `servers.web-1` or `ips.web-1`?'],
+    ['back', '; did you mean `networks.backend`?'],
+    ['mail', ''],
+    ['servers', ''],
+    ['', ''],
   ])('%s', (key, hint) => {
-    expect(didYouMeanKey(key, ['servers.db-1', 'networks.backend'])).toBe(hint);
+    expect(didYouMeanKey(key, keys)).toBe(hint);
+  });
+});
+
+describe('core: a field that was probably meant', () => {
+  const { shape } = server.schema as unknown as { readonly shape: object };
+  test.each([
+    ['memory', 'memory_mb'],
+    ['memory_gb', 'memory_mb'],
+    ['disk', 'disk_gb'],
+    ['plan', 'plan_id'],
+    ['publicip', 'public_ipv4'],
+    ['public_ip', 'public_ipv4'],
+    ['PublicIPv4', 'public_ipv4'],
+    ['sshKeys', 'ssh_keys'],
+    ['ssh', 'ssh_keys'],
+    ['core', 'cores'],
+    ['imgae', 'image'],
+    ['gpu', 'gpus'],
+    ['location', undefined],
+    ['x', undefined],
+    ['d', undefined],
+    ['', undefined],
+  ])('%s', (field, meant) => {
+    expect(didYouMean(field, Object.keys(shape))).toBe(
+      meant === undefined ? '' : `; did you mean \`${meant}\`?`,
+    );
+  });
+
+  test('of one letter nothing is near', () => {
+    expect(didYouMean('a', ['b', 'ab'])).toBe('');
   });
 });
