@@ -48,6 +48,15 @@ describe('spec/json-schema', () => {
     expect(validate(parse(text))).toBe(false);
   });
 
+  test('examples/full.yaml has every field, and names the one that cannot stand beside another', () => {
+    const text = readFileSync('examples/full.yaml', 'utf8');
+    const given = new Set(pathsOf(parse(text)));
+    const fields = [...new Set(fieldsOf(JSON.parse(readFileSync(schemaPath, 'utf8'))))];
+    expect(fields.length).toBeGreaterThan(60);
+    expect(fields.filter((field) => !given.has(field))).toEqual(['project.token_file']);
+    expect(text).toMatch(/^ +# token_file: /m);
+  });
+
   test('has words for every field, and the defaults', () => {
     const schema = projectJsonSchema() as { properties: Record<string, { description?: string }> };
     for (const [name, { description }] of Object.entries(schema.properties)) {
@@ -56,3 +65,37 @@ describe('spec/json-schema', () => {
     expect(JSON.stringify(schema)).toContain('"default":"never"');
   });
 });
+
+interface Node {
+  readonly properties?: Readonly<Record<string, Node>>;
+  readonly additionalProperties?: Node | boolean;
+  readonly items?: Node;
+  readonly anyOf?: readonly Node[];
+}
+
+/** What an entry of any collection may have is one field. */
+const common = /^(networks|ips|isos|servers|server_images)\.\*\.(id|managed|moved|protect)\b/;
+const entry = '*';
+
+function fieldsOf({ properties = {}, additionalProperties, items, anyOf = [] }: Node, path = ''): string[] {
+  const inside = (node: Node, step: string) => fieldsOf(node, under(path, step));
+  return [
+    ...Object.entries(properties).flatMap(([name, node]) => [under(path, name), ...inside(node, name)]),
+    ...(typeof additionalProperties === 'object' ? inside(additionalProperties, entry) : []),
+    ...(items === undefined ? [] : inside(items, entry)),
+    ...anyOf.flatMap((node) => fieldsOf(node, path)),
+  ];
+}
+
+function pathsOf(value: unknown, path = ''): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const named = path === '' || !/^(networks|ips|isos|servers|server_images)$/.test(path);
+  return Object.entries(value).flatMap(([name, each]) => {
+    const here = under(path, named && !Array.isArray(value) ? name : entry);
+    return [here, ...pathsOf(each, here)];
+  });
+}
+
+function under(path: string, step: string): string {
+  return (path === '' ? step : `${path}.${step}`).replace(common, '*.$2');
+}
