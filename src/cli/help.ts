@@ -12,6 +12,10 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['vdcsync apply', 'shows the plan, asks, carries it out'],
     ['vdcsync apply --yes --format json', 'in CI: one JSON object a line'],
     ['vdcsync apply --yes --plan plan.json', 'exactly the plan that was reviewed'],
+    [
+      'vdcsync apply --yes --timeout 30m',
+      'no longer, though cards of a GPU server are waited for up to a day',
+    ],
     ['vdcsync apply --emulator', 'without an API'],
   ],
   destroy: [

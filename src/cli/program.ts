@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import type { ApplyFlags } from './commands/apply.ts';
 import { completion, type Shell, shells } from './commands/completion.ts';
 import type { DoctorFlags } from './commands/doctor.ts';
@@ -13,6 +13,7 @@ import type { StatusFlags } from './commands/status.ts';
 import type { ValidateFlags } from './commands/validate.ts';
 import type { RunFlags } from './daemon/settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
+import { duration, positiveNumber, wholeNumber } from './flag-values.ts';
 import { exampleText, programHelp } from './help.ts';
 import { planFormats } from './plan/formats.ts';
 import { type Call, carryingIo } from './render/carrying.ts';
@@ -95,6 +96,7 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     )
     .addOption(new Option('--dry-run', 'plan is one').hideHelp())
     .addOption(new Option('-y, --yes', 'there is nothing to ask').hideHelp())
+    .addOption(new Option('--timeout <duration>', 'there is nothing to wait for').hideHelp())
     .option('--detailed-exitcode', 'exit with 2 where there are changes, and 3 where something is blocked')
     .action(async (flags: PlanFlags) => {
       const { plan } = await import('./commands/plan.ts');
@@ -338,6 +340,7 @@ function withChanges(command: Command): Command {
   return withApi(command)
     .option('-y, --yes', 'do not ask')
     .option('--dry-run', 'only show the plan; changes nothing')
+    .option('--timeout <duration>', 'end after so long, such as 30m, in the middle of any wait', duration)
     .addOption(textOrJson());
 }
 
@@ -375,18 +378,4 @@ function withRun(command: Command): Command {
 
 function textOrJson(): Option {
   return new Option('--format <format>', 'form of the result (default: text)').choices(['text', 'json']);
-}
-
-function wholeNumber(least: number, most: number) {
-  return (text: string): number => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
-  };
-}
-
-function positiveNumber(text: string): number {
-  const value = Number(text);
-  if (text.trim() !== '' && Number.isFinite(value) && value > 0) return value;
-  throw new InvalidArgumentError('It must be a number over 0.');
 }

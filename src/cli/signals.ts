@@ -6,6 +6,8 @@ export interface Signals {
   readonly stop: AbortSignal;
   /** Second: end now; the next run settles it. */
   readonly halt: AbortSignal;
+  /** As if both had come, and told in these words. */
+  end(text: string): void;
   /** Gives the process its usual handling back. */
   dispose(): void;
 }
@@ -32,6 +34,11 @@ export function listenForSignals(
   return {
     stop: stop.signal,
     halt: halt.signal,
+    end: (text) => {
+      say(text);
+      stop.abort();
+      halt.abort();
+    },
     dispose: () => {
       process.off('SIGINT', onSignal);
       process.off('SIGTERM', onSignal);

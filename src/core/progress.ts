@@ -6,7 +6,10 @@ export type ProgressEvent =
   /** A fresh look at the project; `round` counts from 1. */
   | { readonly type: 'planned'; readonly at: number; readonly round: number; readonly plan: Plan }
   | { readonly type: 'started'; readonly at: number; readonly operation: Operation }
-  /** What an operation is at: `untilMs` is when the wait ends, where that is known. */
+  /**
+   * What an operation is at: `untilMs` is when the wait ends, where that is known, and `deadlineMs`
+   * when waiting again and again is given up. Wall time.
+   */
   | {
       readonly type: 'progress';
       readonly at: number;
@@ -15,6 +18,7 @@ export type ProgressEvent =
       readonly step: Step;
       readonly detail: string;
       readonly untilMs?: number;
+      readonly deadlineMs?: number;
     }
   | { readonly type: 'ended'; readonly at: number; readonly result: OperationResult }
   | { readonly type: 'warning'; readonly at: number; readonly warning: Warning };

@@ -98,7 +98,7 @@ export interface Run {
   keepMoves(): Promise<void>;
   /** Bindings of what is inside a server. */
   boundIn(server: ResourceKey): readonly Binding[];
-  tell(key: ResourceKey, verb: Verb, step: Step, detail: string, untilMs?: number): void;
+  tell(key: ResourceKey, verb: Verb, step: Step, detail: string, untilMs?: number, deadlineMs?: number): void;
   /** Live ids of the kind that are some key's already, so that they are nobody's new ones. */
   known(kind: KindName, but?: Intent): ReadonlySet<string>;
 }
@@ -253,10 +253,11 @@ export async function startRun(options: RunOptions): Promise<Run> {
       run.moves.length = 0;
     },
     boundIn,
-    tell(key, verb, step, detail, untilMs) {
+    tell(key, verb, step, detail, untilMs, deadlineMs) {
       const at = clock.now();
       const until = untilMs === undefined ? {} : { untilMs };
-      deps.onEvent?.({ type: 'progress', at, key, verb, step, detail, ...until });
+      const deadline = deadlineMs === undefined ? {} : { deadlineMs };
+      deps.onEvent?.({ type: 'progress', at, key, verb, step, detail, ...until, ...deadline });
     },
     known(kind, but) {
       const bound = [...bindings.values()].filter((each) => each.kind === kind).map(({ id }) => id);

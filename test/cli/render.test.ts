@@ -335,6 +335,28 @@ describe('what a plan and a run say of live things', () => {
     ]);
   });
 
+  test.each([
+    ['on a terminal', (io: Io) => liveProgress(io, () => ({ now: () => 0 }))],
+    ['in a log', plainProgress],
+  ])('until when cards are waited for is told once, %s', (_name, viewOf) => {
+    const { io, written } = terminal(24, 80);
+    const view = viewOf(io);
+    const wait = {
+      type: 'progress',
+      key: 'servers.gpu-1',
+      verb: 'create',
+      step: 'waiting',
+      detail: 'no cards',
+    };
+    for (const at of [0, 60_000])
+      view.event({ ...wait, at, untilMs: at + 60_000, deadlineMs: 86_400_000 } as unknown as ProgressEvent);
+    view.end();
+    const told = stripVTControlCharacters(written.join('')).match(
+      /is tried again until 1970-01-02 00:00:00 UTC\./g,
+    );
+    expect(told).toHaveLength(1);
+  });
+
   test('a refusal that stays the same is told once', () => {
     const { io, written } = terminal(24, 200);
     const view = plainProgress(io);

@@ -1,3 +1,4 @@
+import { writtenDuration } from '../../core/duration.ts';
 import { ConfigError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
@@ -26,6 +27,8 @@ export interface ApplyFlags extends CommonFlags, SelectionFlags {
   readonly plan?: string;
   /** Of destroy alone, in the place of the file's. */
   readonly maxDeletions?: number;
+  /** For all of it, in ms of the run's clock. */
+  readonly timeout?: number;
   readonly format?: 'text' | 'json';
 }
 
@@ -41,6 +44,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
   let session: Session | undefined;
   const view = viewFor(flags, io, () => session?.clock ?? systemClock);
   const signals = listenForSignals(io, (text) => view.line(text));
+  const ended = new AbortController();
   try {
     session = await openSession(flags, io, {
       mode: 'write',
@@ -49,6 +53,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       onEvent: (event) => view.event(event),
       writeLog: (line) => view.line(line),
     });
+    endInTime(flags, session, signals, ended.signal);
     const selection = await selectionOf(flags, desired, session);
     const report = await session.engine.apply(desired, {
       approve: approval(flags, io, view, signals, destroy),
@@ -61,10 +66,21 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
     } satisfies ApplyOptions);
     return conclude(report, session, flags, io, view, signals, destroy);
   } finally {
+    ended.abort();
     view.end();
     signals.dispose();
     await session?.close();
   }
+}
+
+/** Nothing is waited for any longer then: what is in flight stands in the state. */
+function endInTime({ timeout }: ApplyFlags, { clock }: Session, signals: Signals, ended: AbortSignal): void {
+  if (timeout === undefined) return;
+  const text = `vdcsync: --timeout ${writtenDuration(timeout)} is over; the next run goes on from here\n`;
+  void clock.sleep(timeout, ended).then(
+    () => signals.end(text),
+    () => undefined,
+  );
 }
 
 /** Said before anything is read or opened: a call that can never be approved does nothing at all. */

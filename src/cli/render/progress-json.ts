@@ -19,9 +19,10 @@ export function jsonProgress(io: Io): ProgressView {
         return;
       }
       case 'progress': {
-        const { key, verb, step, detail, untilMs } = event;
+        const { key, verb, step, detail, untilMs, deadlineMs } = event;
         const until = untilMs === undefined ? {} : { until: new Date(untilMs).toISOString() };
-        put({ type: 'progress', at, id: `${verb}:${key}`, key, verb, step, detail, ...until });
+        const deadline = deadlineMs === undefined ? {} : { deadline: new Date(deadlineMs).toISOString() };
+        put({ type: 'progress', at, id: `${verb}:${key}`, key, verb, step, detail, ...until, ...deadline });
         return;
       }
       case 'ended':

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { ProgressEvent, Step } from '../../core/progress.ts';
 import { type Io, paintFor } from '../terminal.ts';
 import { warningLine } from './plan-text.ts';
-import { endLine, newsOf, type ProgressView, stepText, stepWords, subject } from './progress.ts';
+import { endLine, newsOf, type ProgressView, patienceOf, stepText, stepWords, subject } from './progress.ts';
 import { span } from './values.ts';
 
 /** One operation in flight. Times are those of the run's clock, in ms. */
@@ -25,6 +25,7 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
   const { stderr } = io;
   const paint = paintFor(stderr);
   const isNews = newsOf();
+  const patience = patienceOf();
   const rows = new Map<string, Row>();
   let drawn = 0;
   let frame = 0;
@@ -47,7 +48,8 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
         const since = rows.get(name)?.since ?? event.at;
         const text = stepText(event);
         rows.set(name, { since, step, text, ...(untilMs === undefined ? {} : { untilMs }) });
-        draw();
+        const bound = patience(event);
+        draw(bound === undefined ? '' : `  ${bound}\n`);
         return;
       }
       case 'ended':

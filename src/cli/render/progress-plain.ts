@@ -1,13 +1,14 @@
 import type { ProgressEvent } from '../../core/progress.ts';
 import { type Io, paintFor } from '../terminal.ts';
 import { warningLine } from './plan-text.ts';
-import { endLine, newsOf, type ProgressView, stepText, subject } from './progress.ts';
+import { endLine, newsOf, type ProgressView, patienceOf, stepText, subject } from './progress.ts';
 import { span } from './values.ts';
 
 /** What begins, waits and ends, a line each on standard error: for logs, pipes and CI. */
 export function plainProgress(io: Io): ProgressView {
   const paint = paintFor(io.stderr);
   const isNews = newsOf();
+  const patience = patienceOf();
   const line = (text: string) => void io.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
   /** What was told last of each operation: that it was sent, then what it waits for. */
   const told = new Map<string, string>();
@@ -25,6 +26,8 @@ export function plainProgress(io: Io): ProgressView {
         told.set(name, text);
         const left = event.untilMs === undefined ? '' : ` (${span(Math.max(0, event.untilMs - event.at))})`;
         line(`  ${text}${left}`);
+        const bound = patience(event);
+        if (bound !== undefined) line(`  ${bound}`);
         return;
       }
       case 'ended':

@@ -1,4 +1,5 @@
 import type { ResourceKey } from '../../core/keys.ts';
+import { moment } from '../../core/moment.ts';
 import type { Verb } from '../../core/plan.ts';
 import type { ApplyReport, OperationResult, ProgressEvent, Step } from '../../core/progress.ts';
 import { type Paint, printable } from '../terminal.ts';
@@ -18,6 +19,8 @@ export interface ProgressView {
   summary?(report: ApplyReport, exitCode: number): void;
 }
 
+type Progressed = Extract<ProgressEvent, { type: 'progress' }>;
+
 /** Steps in the words of a person. */
 export const stepWords: Readonly<Record<Step, string>> = {
   queued: 'queued',
@@ -28,9 +31,23 @@ export const stepWords: Readonly<Record<Step, string>> = {
 };
 
 /** What an operation is at. The key of a write belongs into the history. */
-export function stepText({ step, detail }: Extract<ProgressEvent, { type: 'progress' }>): string {
+export function stepText({ step, detail }: Progressed): string {
   const note = step === 'sent' ? '' : printable(detail);
   return `${stepWords[step]}${note === '' ? '' : `: ${note}`}`;
+}
+
+/** Of what may wait for long, told once: until when, and what else can be done. */
+export function patienceOf(): (event: Progressed) => string | undefined {
+  const told = new Set<string>();
+  return ({ key, verb, deadlineMs }) => {
+    const name = subject(verb, key);
+    if (deadlineMs === undefined || told.has(name)) return undefined;
+    told.add(name);
+    return (
+      `${name} is tried again until ${moment(deadlineMs)}. Ctrl-C and --timeout end the waiting, and the next apply ` +
+      `goes on; --exclude ${printable(key)} does without it; further packages in gpu_package are tried in turn`
+    );
+  };
 }
 
 /** `create networks.backend` */

@@ -328,13 +328,13 @@ async function nextPreference(run: Run, intent: Intent, reason: string): Promise
   run.exhausted.delete(intent.key);
   const now = run.deps.clock.now();
   const row = [intent, ...(await unbrokenRow(run, intent, wantedCapacity))];
-  const since = Math.min(...row.map(({ createdAt }) => createdAt));
-  if (now - since > capacityDeadlineMs) return block(run, intent, 'no_gpu_capacity', reason);
+  const deadline = Math.min(...row.map(({ createdAt }) => createdAt)) + capacityDeadlineMs;
+  if (now > deadline) return block(run, intent, 'no_gpu_capacity', reason);
   const refusals = row.reduce((sum, { sends }) => sum + sends, 0);
   const rounds = Math.ceil(refusals / wanted.length) - 1;
   const { first, most } = capacityPauseMs;
   const afterMs = backoff(first, most, rounds, run.deps.random.next());
-  run.tell(intent.key, intent.verb, 'waiting', reason, now + afterMs);
+  run.tell(intent.key, intent.verb, 'waiting', reason, now + afterMs, deadline);
   if (wanted.length > 1) return close(run, intent, 'refused', reason, { retryAfterMs: afterMs });
   return goOn(run, intent, { phase: 'waiting', dueAt: now + afterMs, detail: reason }, afterMs);
 }

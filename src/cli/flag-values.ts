@@ -1,0 +1,25 @@
+import { InvalidArgumentError } from 'commander';
+import { parseDuration } from '../core/duration.ts';
+
+// What flags take besides text: anything else is a slip in the call.
+
+/** A duration, in ms. */
+export function duration(text: string): number {
+  const ms = parseDuration(text) ?? 0;
+  if (ms > 0) return ms;
+  throw new InvalidArgumentError('It must be a duration, such as 90s or 30m.');
+}
+
+export function wholeNumber(least: number, most: number) {
+  return (text: string): number => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+  };
+}
+
+export function positiveNumber(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError('It must be a number over 0.');
+}

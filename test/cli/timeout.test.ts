@@ -1,0 +1,90 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
+import { folderWith, inProcess, vdcsync } from './run.ts';
+
+let api: RunningEmulator;
+beforeAll(async () => {
+  api = await startEmulator({ speed: 60, projects: [{ id: 4711, name: 'shop' }] });
+});
+afterAll(() => api.close());
+
+const spec = `version: 1
+project: { id: 4711 }
+networks: { backend: { cidr: 10.20.0.0/24 } }
+servers:
+  gpu-1: { server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1 }
+`;
+
+describe('cli: apply --timeout', () => {
+  let call: { cwd: string; env: Record<string, string> };
+  const apply = (...args: string[]) => vdcsync(['apply', '--yes', ...args], call);
+  const cards = (capacity: number) =>
+    api.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity });
+
+  beforeEach(() => {
+    call = {
+      cwd: folderWith({ 'vdcsync.yaml': spec, 'profile.yaml': 'time_scale: 60\n' }),
+      env: {
+        VDC_BASE_URL: api.baseUrl,
+        VDC_TOKEN: api.emulator.tokens(4711).readWrite,
+        VDCSYNC_API_PROFILE: 'profile.yaml',
+      },
+    };
+  });
+
+  test('ends the waiting for graphics cards, does all else, and the next run goes on with the same write', async () => {
+    cards(0);
+    const { code, stdout, stderr } = await apply('--timeout', '4m');
+    expect(code).toBe(130);
+    expect(stderr).toMatch(
+      /\n {2}create servers\.gpu-1 is tried again until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. Ctrl-C and --timeout end the waiting, and the next apply goes on; --exclude servers\.gpu-1 does without it; further packages in gpu_package/,
+    );
+    expect(stderr.match(/is tried again until/g)).toHaveLength(1);
+    expect(stderr).toContain('vdcsync: --timeout 4m is over; the next run goes on from here\n');
+    expect(stderr).toContain('✓ create networks.backend');
+    expect(stdout).toContain('… create servers.gpu-1 not settled yet');
+    expect(stdout).toContain('Stopped; run apply again to go on: 1 operation done');
+    cards(1);
+    expect((await apply('--timeout', '1h')).code).toBe(0);
+    const { stdout: past } = await inProcess(['history', '--format', 'json', '--key', 'servers.gpu-1'], call);
+    expect((JSON.parse(past) as { writes: unknown[] }).writes).toHaveLength(1);
+  }, 60_000);
+
+  test('ends in the middle of a task as well; as JSON, a wait tells when it is given up', async () => {
+    cards(0);
+    const stuck = faultRule({ path: 'create_network', nth: 1, times: 1 }, { do: 'task', outcome: 'stuck' });
+    api.emulator.setFaults([stuck]);
+    const edited = spec.replace('backend: { cidr: 10.20', 'other: { cidr: 10.30').replace('gpu-1:', 'gpu-2:');
+    writeFileSync(
+      join(call.cwd, 'vdcsync.yaml'),
+      edited.replace('4711 }', '4711 }\nsettings: { unmanaged: ignore }'),
+    );
+    const { code, stdout } = await apply('--timeout', '2m', '--format', 'json');
+    expect(code).toBe(130);
+    const told = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(told.at(-1)).toMatchObject({
+      type: 'summary',
+      outcome: 'stopped',
+      exit_code: 130,
+      operations: { done: 0, unresolved: 2 },
+    });
+    const waits = told.find(({ step, key }) => step === 'waiting' && key === 'servers.gpu-2');
+    const [at, until, deadline] = [waits?.at, waits?.until, waits?.deadline].map((each) =>
+      Date.parse(each as string),
+    );
+    expect(until).toBeGreaterThan(at as number);
+    expect((deadline as number) - (at as number)).toBeGreaterThan(23.9 * 3_600_000);
+  }, 60_000);
+
+  test.each(['soon', '0s', '-5m', '30'])('%s is no duration', async (text) => {
+    const { code, stderr } = await inProcess(['apply', '--yes', '--timeout', text], call);
+    expect(code).toBe(64);
+    expect(stderr).toContain('It must be a duration, such as 90s or 30m.');
+  });
+});
