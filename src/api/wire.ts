@@ -264,7 +264,11 @@ const gpuPackageSchema: z.ZodType<GpuPackage> = z.object({
   backup_price: price,
 });
 
-const planSchema = z.object({ id: z.int(), name: z.string().catch('') });
+const planSchema = z.object({
+  id: z.int(),
+  name: z.string().catch(''),
+  disk_gb: z.number().optional().catch(undefined),
+});
 
 /** @source API §2: `gpu_packages` is for `fixed` types. @assumption A54 `plans` */
 export const pricingSchema: z.ZodType<ServerTypePricing> = z.object({

@@ -80,8 +80,13 @@ export type Verdict =
   | { readonly verdict: 'unchanged' }
   /** `lost`: it was there before; its absence has to be confirmed before another one is made. */
   | { readonly verdict: 'create'; readonly changes: readonly Change[]; readonly lost?: string }
-  /** `drift`: the live side is not as this file left it; `file`: the file asks for something else than it did. */
-  | { readonly verdict: 'update'; readonly changes: readonly Change[]; readonly cause: 'drift' | 'file' }
+  /** `drift`: the live side is not as this file left it; `file`: the file asks for something else than it did. `loses`: data that goes with it. */
+  | {
+      readonly verdict: 'update';
+      readonly changes: readonly Change[];
+      readonly cause: 'drift' | 'file';
+      readonly loses?: string;
+    }
   /** `allowed`: the spec permits it without a further word. */
   | {
       readonly verdict: 'replace';

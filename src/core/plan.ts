@@ -49,6 +49,8 @@ export interface Operation {
   readonly target?: string;
   /** Of a firewall. */
   readonly traffic?: Traffic;
+  /** Data that goes with a change in place. */
+  readonly loses?: string;
 }
 
 /** Something that needs a person. `resolve` is the command, or the edit, that settles it. */

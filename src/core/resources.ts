@@ -127,7 +127,14 @@ export interface GpuPackage {
 export interface ServerTypePricing {
   readonly gpu_packages: readonly GpuPackage[];
   /** Of a plan type, where they are shown. @assumption A54 */
-  readonly plans?: readonly { readonly id: number; readonly name: string }[] | undefined;
+  readonly plans?: readonly ServerPlan[] | undefined;
+}
+
+/** A size on sale. `disk_gb` where it is shown. @assumption A54 */
+export interface ServerPlan {
+  readonly id: number;
+  readonly name: string;
+  readonly disk_gb?: number | undefined;
 }
 
 export interface ImageEntry {

@@ -29,14 +29,16 @@ export function shownBy({ operations, blocked }: Plan): ReadonlySet<OperationId>
   return new Set([...operations.map(({ id }) => id), ...copies, ...kept]);
 }
 
-/** What would be deleted, and is told instead. */
+/** What would be lost, and is told instead. */
 export function unshownResults(unshown: readonly Operation[]): readonly OperationResult[] {
-  return unshown.map(({ key, verb, replacement }) => ({
-    key,
-    verb: replacement === undefined ? verb : 'update',
+  const what = ({ loses, replacement }: Operation) =>
+    loses === undefined ? `be deleted${replacement === undefined ? '' : ' and made again'}` : `lose ${loses}`;
+  return unshown.map((operation) => ({
+    key: operation.key,
+    verb: operation.replacement === undefined ? operation.verb : 'update',
     outcome: 'blocked',
     code: 'not_shown',
-    detail: `it would be ${replacement === undefined ? 'deleted' : 'deleted and made again'}, and the plan that this run began with did not show that`,
+    detail: `it would ${what(operation)}, and the plan that this run began with did not show that`,
     resolve: 'vdcsync apply, which shows it; the daemon does so in its next pass',
     durationMs: 0,
   }));

@@ -104,7 +104,7 @@ export function operationsOf({ subject, kind, diff }: Draft): Operation[] {
     case 'create':
       return [operation(subject, kind, 'create', verdict.changes, { ...diff, reason: verdict.lost })];
     case 'update':
-      return [operation(subject, kind, 'update', verdict.changes, { ...diff, target })];
+      return [operation(subject, kind, 'update', verdict.changes, { ...diff, target, loses: verdict.loses })];
     case 'delete':
       return [operation(subject, kind, 'delete', verdict.changes, { target })];
     case 'adopt':
@@ -135,6 +135,7 @@ function operation(
     readonly replacement?: OperationId | undefined;
     readonly traffic?: Traffic | undefined;
     readonly spend?: Spend | undefined;
+    readonly loses?: string | undefined;
   },
 ): Operation {
   const spend = extra.spend ?? spendOf(kind, verb);
@@ -146,11 +147,13 @@ function operation(
     changes,
     needs: [],
     spend,
-    risk: verb === 'delete' ? 'destructive' : spend === 'adds' ? 'billed' : 'safe',
+    risk:
+      verb === 'delete' || extra.loses !== undefined ? 'destructive' : spend === 'adds' ? 'billed' : 'safe',
     ...(extra.target === undefined ? {} : { target: extra.target }),
     ...(extra.reason === undefined ? {} : { reason: extra.reason }),
     ...(extra.replacement === undefined ? {} : { replacement: extra.replacement }),
     ...(extra.traffic === undefined ? {} : { traffic: extra.traffic }),
+    ...(extra.loses === undefined ? {} : { loses: extra.loses }),
   };
 }
 

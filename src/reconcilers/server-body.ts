@@ -230,7 +230,7 @@ export function planProblem(
   };
 }
 
-function plansOf(type: unknown, { catalogue }: World) {
+export function plansOf(type: unknown, { catalogue }: World) {
   return catalogue.pricing.get(type as number)?.plans ?? [];
 }
 

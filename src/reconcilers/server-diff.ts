@@ -93,8 +93,7 @@ export function diffLive(
   if (all.length === 0) return { ...unchanged, warnings };
   const fixed = all.filter((each) => !(resizable && isSize(each)));
   if (fixed.length === 0) {
-    const cause = fields.length > 0 ? 'file' : 'drift';
-    return { ...diffSize(subject, entry, { changes: all, cause }, live, world), warnings };
+    return { ...diffSize(subject, entry, { asked: fields, moved }, live, world), warnings };
   }
   const lacking = incomplete(subject, all, neededToCreate);
   if (lacking !== undefined) return { ...lacking, warnings };

@@ -64,7 +64,8 @@ export const serverSchema = z.strictObject({
   gpus: size.describe('Number of graphics cards; refused on packaged types.'),
   disk_type: z.string().min(1).optional().describe('Refused on packaged graphics-card types.'),
   replace: z.enum(['never', 'allowed']).optional().meta({
-    description: 'Whether a server that cannot be changed in place may be deleted and created anew.',
+    description:
+      'Whether a server that cannot be changed in place may be deleted and created anew, and a disk made smaller.',
     default: 'never',
   }),
   keep_ip: z.boolean().optional().meta({

@@ -83,9 +83,9 @@ describe('cli: reading a plan', () => {
     const markdown = (
       await inProcess(['plan', '--emulator', '-f', 'changed.yaml', '--format', 'markdown'], { cwd })
     ).stdout;
-    expect(markdown).toContain('#### Deleted or replaced');
+    expect(markdown).toContain('#### Deleted, replaced or lost');
     expect(markdown).toMatch(/- \*\*replaces\*\* `servers\.web-1`.*disks is lost/);
-    expect(markdown.indexOf('Deleted or replaced')).toBeLessThan(markdown.indexOf('<details>'));
+    expect(markdown.indexOf('Deleted, replaced or lost')).toBeLessThan(markdown.indexOf('<details>'));
   });
 
   test('a deletion names all that the live resource is known by', async () => {

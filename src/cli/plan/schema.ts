@@ -42,6 +42,7 @@ const operation = z
       .strictObject({ opened: z.array(text), closed: z.array(text), open: z.array(text) })
       .optional()
       .describe('Of a firewall: what it opens and closes, and all that is let in afterwards.'),
+    loses: text.optional().describe('Data that goes with a change in place.'),
     target: text.optional().describe('Id of the live resource that is adopted or deleted.'),
   })
   .describe('One step. Steps stand in the order in which they may be carried out.');

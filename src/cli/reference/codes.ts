@@ -48,6 +48,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'it was changed elsewhere, and `settings.drift` is `report`',
     'change the file, or set `drift: correct`',
   ],
+  disk_would_shrink: [
+    'a resize in place would make a disk smaller, or may: what it holds beyond that is lost',
+    'write the size that it has; a smaller one that the file itself asks for takes `replace: allowed`',
+  ],
   drive_differs: [
     'what is in a drive is not as the file says, and changing it is not documented',
     'change it in the client area, or enable `insert_iso` and `eject_iso`',

@@ -2,7 +2,8 @@ import type { Operation, Plan } from '../../core/plan.ts';
 
 /** What a person has to know of an operation before saying yes, beside the fields that change. */
 export function consequences(operation: Operation, plan: Pick<Plan, 'operations' | 'warnings'>): string[] {
-  return [...replacement(operation, plan), ...traffic(operation)];
+  const lost = operation.loses === undefined ? [] : [`lost: ${operation.loses}`];
+  return [...lost, ...replacement(operation, plan), ...traffic(operation)];
 }
 
 /** The live resource that an operation is about: its id; of what goes, also what else it is known by. Of a replacement, the old one. */

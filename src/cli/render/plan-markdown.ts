@@ -35,13 +35,14 @@ export function planMarkdown(plan: Plan): string {
         risk === 'destructive' && (replacement === undefined || verb === 'delete'),
     )
     .map((operation) => {
-      const { key, kind, replacement, reason } = operation;
+      const { key, kind, replacement, reason, loses } = operation;
       const live = liveOf(operation, plan).map(inline);
-      const what = replacement === undefined ? 'deletes' : 'replaces';
+      const what = loses !== undefined ? 'changes' : replacement === undefined ? 'deletes' : 'replaces';
       const why = reason === undefined ? '' : `: ${escaped(reason)}`;
       const [, ...further] = consequences(operation, plan).map(escaped);
       const more = further.length === 0 ? '' : ` (${further.join('; ')})`;
-      const lost = kind === 'server' ? `. **All that is on its disks is lost.**${more}` : '';
+      const gone = loses === undefined ? 'All that is on its disks is lost.' : `Lost: ${escaped(loses)}.`;
+      const lost = kind === 'server' ? `. **${gone}**${more}` : '';
       return `- **${what}** ${inline(key)}${live.length === 0 ? '' : ` (${live.join(', ')})`}${why}${lost}`;
     });
   const traffic = plan.operations.flatMap((operation) =>
@@ -55,7 +56,7 @@ export function planMarkdown(plan: Plan): string {
   // It is short, and nothing that is long shall push it out.
   const money = page.section('Cost and effort', costs);
   const body = [
-    ...page.section('Deleted or replaced', dangers),
+    ...page.section('Deleted, replaced or lost', dangers),
     ...page.section('Blocked: needs a person', blocked),
     ...page.section('Traffic', traffic),
     ...page.section('Warnings', warnings),

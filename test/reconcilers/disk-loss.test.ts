@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest';
+import { planMarkdown } from '../../src/cli/render/plan-markdown.ts';
+import { planText } from '../../src/cli/render/plan-text.ts';
+import { loadProfile } from '../../src/cli/settings/profile.ts';
+import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
+import type { Readings } from '../../src/emulator/readings.ts';
+import { rig } from '../support/rig.ts';
+import { codesOf, projectOf } from './support.ts';
+
+const profile = 'operations: {list_servers: {}, resize_server: {}}';
+const played = (readings: Partial<Readings> = { serverFields: 'sizes' }) =>
+  rig({
+    profile: loadProfile(profile, 'profile'),
+    emulator: { profile: loadEmulatorProfile(profile), readings },
+  });
+
+const file = (disk: number, more = '') =>
+  `servers: {one: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: ${disk}${more}}}\n`;
+const planned = (plan: number, more = '') =>
+  `servers: {one: {server_type: plans-1, image: ubuntu-24.04, plan_id: ${plan}${more}}}\n`;
+const allowed = ', replace: allowed';
+
+describe('a disk that a resize makes smaller', () => {
+  test('takes a word of the file, and is told and judged as data that goes', async () => {
+    const world = played();
+    await world.apply(file(80));
+
+    const held = await world.apply(file(40));
+    const free = await world.plan(file(40, allowed));
+
+    expect(held.blocked).toMatchObject([
+      {
+        code: 'disk_would_shrink',
+        reason: 'disk_gb: 80 → 40 loses what its disk of 80 GB holds beyond 40 GB',
+        resolve: 'write `replace: allowed` in servers.one, or restore disk_gb: 80',
+      },
+    ]);
+    expect(free.operations).toMatchObject([{ id: 'update:servers.one', risk: 'destructive' }]);
+    const lost = 'what its disk of 80 GB holds beyond 40 GB';
+    expect(planText(free, (_style, text) => text)).toContain(`→ lost: ${lost}`);
+    expect(planMarkdown(free)).toContain(`- **changes** \`servers.one\` (\`2001\`). **Lost: ${lost}.**`);
+    expect((await world.apply(file(40, allowed))).outcome).toBe('converged');
+    expect(projectOf(world.emulator).servers).toMatchObject([{ diskGb: 40 }]);
+  });
+
+  test('is no word for one that is protected', async () => {
+    const world = played();
+    await world.apply(file(80));
+
+    const [held] = (await world.plan(file(40, `${allowed}, protect: true`))).blocked;
+
+    expect(held?.resolve).toContain('write `protect: false` in servers.one');
+  });
+
+  test.each([
+    '',
+    allowed,
+  ])('is left where somebody made it larger, whatever the file allows (%s)', async (word) => {
+    const world = played();
+    await world.apply(file(80, word));
+    Object.assign(projectOf(world.emulator).servers[0] ?? {}, { diskGb: 160 });
+
+    const [held] = (await world.apply(file(80, word))).blocked;
+    const edited = await world.apply(file(80, word).replace('cores: 1', 'cores: 2'));
+
+    expect(held).toMatchObject({ code: 'disk_would_shrink' });
+    expect(held?.resolve).toContain('write `disk_gb: 160` in servers.one');
+    expect(codesOf(edited)).toEqual({ 'servers.one': 'disk_would_shrink' });
+    expect(projectOf(world.emulator).servers).toMatchObject([{ diskGb: 160, cores: 1 }]);
+    expect((await world.apply(file(160, word))).outcome).toBe('converged');
+  });
+
+  test('is told and not held where drift is only reported', async () => {
+    const world = played();
+    const spec = `settings: {drift: report}\n${file(80)}`;
+    await world.apply(spec);
+    Object.assign(projectOf(world.emulator).servers[0] ?? {}, { diskGb: 160 });
+
+    const plan = await world.plan(spec);
+
+    expect(plan.blocked).toEqual([]);
+    expect(plan.warnings).toMatchObject([{ code: 'drift' }]);
+  });
+
+  test('is not what a larger one is, nor what other sizes are', async () => {
+    const world = played();
+    await world.apply(file(80).replace('cores: 1', 'cores: 4'));
+
+    expect((await world.plan(file(160))).operations).toMatchObject([
+      { risk: expect.not.stringMatching('destructive') },
+    ]);
+    expect((await world.apply(file(160))).outcome).toBe('converged');
+  });
+
+  test.each([
+    ['shown', 52, 51, 'what its disk of 80 GB holds beyond 40 GB'],
+    ['hidden', 51, 52, 'nothing shows whether that gets smaller'],
+  ] as const)('may come with another plan (plans %s: %i → %i)', async (planList, from, to, loses) => {
+    const world = played({ planList });
+    await world.apply(planned(from));
+
+    const [held] = (await world.apply(planned(to))).blocked;
+
+    expect(held).toMatchObject({ code: 'disk_would_shrink', reason: expect.stringContaining(loses) });
+    expect((await world.apply(planned(to, allowed))).outcome).toBe('converged');
+    expect(projectOf(world.emulator).servers).toMatchObject([{ planId: to }]);
+  });
+
+  test('does not come with a larger plan', async () => {
+    const world = played();
+    await world.apply(planned(51));
+
+    expect((await world.apply(planned(52))).outcome).toBe('converged');
+  });
+});
