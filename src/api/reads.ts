@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import { ApiProblem } from '../core/errors.ts';
 import { fitsPath } from '../core/path-id.ts';
 import type { ReadPort } from '../core/ports.ts';
-import type { ApiProfile } from '../core/profile.ts';
+import type { ApiProfile, UndocumentedOperation } from '../core/profile.ts';
 import type { Random } from '../core/random.ts';
 import type { Task, TaskId } from '../core/resources.ts';
 import { TransportError } from '../core/transport.ts';
@@ -106,7 +106,8 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
     try {
       answer = await pipeline.exchange({ method: 'GET', path, bucket: 'reads', priority, signal });
     } catch (error) {
-      return { error, final: !(error instanceof TransportError) || (signal?.aborted ?? false) };
+      const closed = !(error instanceof TransportError) || error.code === 'CLOSED';
+      return { error, final: closed || (signal?.aborted ?? false) };
     }
     return judge(path, answer, schema);
   }
@@ -141,14 +142,19 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
   const undocumented: Pick<Reads, 'servers' | 'findServer'> = {
     ...(listing === undefined
       ? {}
-      : { servers: () => read(listing.path ?? '/servers', z.array(serverSchema)) }),
+      : {
+          servers: () => asEnabled('list_servers', read(listing.path ?? '/servers', z.array(serverSchema))),
+        }),
     ...(reading === undefined
       ? {}
       : {
           findServer: (id) =>
-            find(
-              read((reading.path ?? '/servers/{id}').replace(/\{\w+\}/, pathSegment(id)), serverSchema),
-              'server_not_found',
+            asEnabled(
+              'read_server',
+              find(
+                read((reading.path ?? '/servers/{id}').replace(/\{\w+\}/, pathSegment(id)), serverSchema),
+                'server_not_found',
+              ),
             ),
         }),
   };
@@ -173,6 +179,18 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
     apiNow: () => options.apiClock.now(),
     now: () => clock.now(),
   };
+}
+
+/** Where the API does not know a path that the API profile enables, the profile is at fault. */
+async function asEnabled<T>(operation: UndocumentedOperation, reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (!(error instanceof ApiProblem) || (error.status !== 404 && error.status !== 405)) throw error;
+    const { status, code, requestId, message } = error;
+    const advice = `the API profile enables ${operation} there: correct its path, or take it out`;
+    throw new ApiProblem(status, code, requestId, `${message.replace(/\.$/, '')}; ${advice}`);
+  }
 }
 
 type Outcome<T> = { readonly data: T } | Failure;

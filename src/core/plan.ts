@@ -75,7 +75,7 @@ export function tellsDifference({ code }: Warning): boolean {
 
 /** Of what is not as the file says and is left so: the file asks for that, or no operation can change it. */
 export function isLeft({ code }: Pick<Warning, 'code'>): boolean {
-  return code === 'drift' || code.endsWith('_differs');
+  return code === 'drift' || code === 'server_image_not_taken' || code.endsWith('_differs');
 }
 
 /** A month, as decimal text, of all that is managed; what is not priced is named and not counted. */

@@ -43,7 +43,7 @@ export type Effect = 'none' | 'unknown';
 export class TransportError extends Error {
   override readonly name = 'TransportError';
   readonly effect: Effect;
-  /** The system's code, such as `ECONNREFUSED`, where there is one. */
+  /** The system's code, such as `ECONNREFUSED`, where there is one; `CLOSED` once this side has closed the transport. */
   readonly code: string;
   /** Trying again does not help: somebody has to see to it. */
   readonly lasting: boolean;

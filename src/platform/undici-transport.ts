@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { Agent, type Dispatcher, request } from 'undici';
+import { Agent, type Dispatcher, errors, request } from 'undici';
 import {
   type Effect,
   type HttpRequest,
@@ -175,6 +175,8 @@ function wordsOf(code: string): string | undefined {
 function asTransportError(error: unknown, effect: Effect): TransportError {
   if (error instanceof TransportError) return error;
   if (!(error instanceof Error)) return new TransportError(String(error), effect, 'UNKNOWN', error);
+  if (error instanceof errors.ClientDestroyedError)
+    return new TransportError('the transport was closed', effect, 'CLOSED', error);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
   return new TransportError(wordsOf(code) ?? (error.message || code), effect, code, error);
 }

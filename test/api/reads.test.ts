@@ -58,6 +58,14 @@ describe('src/api/reads', () => {
     expect(sent.map(({ at }) => at)).toEqual([0, 1_000, 5_000, 21_000, 81_000]);
   });
 
+  test('does not try again once its transport is closed', async () => {
+    const { client, clock, sent } = rig(() =>
+      Promise.reject(new TransportError('closed', 'unknown', 'CLOSED')),
+    );
+    await expect(clock.run(client.reads('operation').ips())).rejects.toMatchObject({ code: 'CLOSED' });
+    expect(sent).toHaveLength(1);
+  });
+
   test("rejects a proxy's answer as no answer, never as the API's refusal", async () => {
     for (const status of [200, 401, 403, 404, 502]) {
       const { client, clock } = rig(() => proxyPage(status));

@@ -150,10 +150,23 @@ describe('cli: doctor', () => {
     expect(list).toMatchObject({ level, message: expect.stringContaining(message) });
   });
 
-  test('an operation that the profile has in the wrong place is a warning', async () => {
-    const cwd = folderWith({ 'p.yaml': 'operations: {list_servers: {path: /vms}, read_server: {}}\n' });
-    const told = await diagnose(cwd, { VDCSYNC_API_PROFILE: 'p.yaml' });
-    expect(levels(told)).toMatchObject({ 'probe:list_servers': 'warning', 'probe:read_server': 'ok' });
+  test('a write that the profile has in the wrong place is a warning, and a read, which every look takes, an error', async () => {
+    const wrong =
+      "operations: {list_servers: {path: /vms}, read_server: {}, eject_iso: {method: DELETE, path: '/vms/{server_id}/iso'}}\n";
+    const cwd = folderWith({ 'p.yaml': wrong, 'vdcsync.yaml': oneNetwork });
+    const more = { VDCSYNC_API_PROFILE: 'p.yaml' };
+    const told = await diagnose(cwd, more);
+    expect(levels(told)).toMatchObject({
+      'probe:list_servers': 'error',
+      'probe:read_server': 'ok',
+      'probe:eject_iso': 'warning',
+    });
+    const planned = await inProcess(['plan'], { cwd, env: { ...env, ...more } });
+    expect(planned.code).toBe(1);
+    expect(planned.stderr).toContain(
+      'GET /vms answered 404 not_found: Not Found: There is no such path; the API profile enables list_servers there: correct its path, or take it out',
+    );
+    expect(planned.stderr).not.toContain('trying again');
   });
 
   test.each([

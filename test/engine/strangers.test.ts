@@ -554,7 +554,10 @@ describe('engine: what nothing stands for any more', () => {
     const forget = (spec: string) =>
       played.clock.run(played.engine.forget(load(spec), 'servers.web' as ResourceKey));
 
-    await expect(forget(head + web)).rejects.toThrow('is in the file');
+    await expect(forget(head + web)).rejects.toThrow('an apply in between would delete it');
+    await expect(forget(head.replace('prune: true', 'prune: false') + web)).rejects.toThrow(
+      /is in the file.* or take the entry out first\.$/,
+    );
     const said = await forget(head);
 
     expect(said).toContain('server 2001');

@@ -291,6 +291,16 @@ describe('src/platform/undici-transport', () => {
     });
   });
 
+  test('what is under way when it is closed says so', async () => {
+    const { url } = await serve(() => {});
+    const made = undiciTransport();
+    const sent = get(made, url);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await made.close();
+    await expect(sent).rejects.toMatchObject({ name: 'TransportError', effect: 'unknown', code: 'CLOSED' });
+    await expect(get(made, url)).rejects.toMatchObject({ effect: 'none', code: 'CLOSED' });
+  });
+
   test('plain http stays on this machine', async () => {
     expect(await failure(get(transport(), 'http://api.example.com/v1/x'))).toMatchObject({
       effect: 'none',

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
@@ -101,6 +102,9 @@ describe('reconcilers/server-image', () => {
     const report = await world.apply(file());
     expect(report.outcome).toBe('converged');
     expect(warningsOf(report.plan)).toEqual(['server_image_not_taken']);
+    expect(summaryLine(report.plan)).toContain(
+      'is not as the file says: see the warning of server_images.golden',
+    );
     expect(countOf(world.emulator, 'take_server_image')).toBe(0);
   });
 

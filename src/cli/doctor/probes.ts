@@ -1,5 +1,7 @@
 import type { Answer } from '../../api/answer.ts';
+import { ApiProblem } from '../../core/errors.ts';
 import type { UndocumentedOperation } from '../../core/profile.ts';
+import type { ServerId } from '../../core/resources.ts';
 import { TransportError } from '../../core/transport.ts';
 import type { Session } from '../compose.ts';
 import { type Finding, finding, ok } from './findings.ts';
@@ -50,7 +52,7 @@ const candidates: readonly Candidate[] = [
 /** Asks by GET alone, once for each candidate path. */
 export async function probeOperations(session: Session): Promise<Finding[]> {
   const attached = (await session.reads.ips()).flatMap(({ server_id }) => server_id ?? []);
-  const server = attached[0] ?? (await session.reads.servers?.())?.[0]?.id;
+  const server = attached[0] ?? (await listed(session));
   const findings: Finding[] = [];
   const values: Record<string, string | number | undefined> = { id: server };
   if (server !== undefined) {
@@ -73,6 +75,16 @@ export async function probeOperations(session: Session): Promise<Finding[]> {
     ),
   );
   return findings;
+}
+
+/** Where the list is not where the API profile says, its own probe tells so. */
+async function listed({ reads }: Session): Promise<ServerId | undefined> {
+  try {
+    return (await reads.servers?.())?.[0]?.id;
+  } catch (error) {
+    if (error instanceof ApiProblem) return undefined;
+    throw error;
+  }
 }
 
 /** Where the API profile has an operation, that is the place that matters. */
@@ -143,7 +155,8 @@ function judge(candidate: Candidate, seen: Seen, enabled: boolean): Finding {
       return enabled
         ? finding(
             id,
-            'warning',
+            // Every look asks for it, so that nothing runs at all.
+            method === 'GET' ? 'error' : 'warning',
             message,
             'the API profile enables it there: correct its path, or take it out',
           )

@@ -70,12 +70,13 @@ function headOf({ project, networks, servers, complete }: Inventory): string[] {
   });
   const shownOfAll = (field: keyof Server) =>
     servers.length > 0 && servers.every(({ shown }) => shown?.[field] !== undefined);
+  const isSized = servers.length > 0 && servers.every(({ shown }) => shown?.plan_id ?? shown?.cores);
   const unseen = [
     'where an ISO came from',
     ...(shownOfAll('iso') ? [] : ['what is in a drive (iso)']),
     'images taken from servers (server_images)',
     'SSH keys, tags, data disks, the router',
-    `the type${shownOfAll('name') ? '' : ', name'}${shownOfAll('cores') || shownOfAll('plan_id') ? '' : ', size'} and image of a server`,
+    `the ${['type', ...(shownOfAll('name') ? [] : ['name']), ...(isSized ? [] : ['size'])].join(', ')} and image of a server`,
   ];
   return [
     `Project ${project.id} (${project.name}, ${project.status}), as it was found. Planning this file gives nothing but adopt.`,

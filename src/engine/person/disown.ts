@@ -89,9 +89,7 @@ export async function forgetKey(
     throw new ConfigError(`${open.key} has an unsettled ${open.verb}: settle that first.`);
   const { parent, kind, id } = { ...takeApart(key), ...binding };
   if (parent === undefined && run.world.subjects.get(key)?.desired !== undefined)
-    throw new ConfigError(
-      `${key} is in the file, and would be made anew: take it out first, or write \`managed: false\` and \`id: ${id}\` in it.`,
-    );
+    throw new ConfigError(whyDeclared(run, key, id));
   await run.keepMoves();
   const changes = letGo(run, key, 'a person let go of it');
   const backups = changes
@@ -105,6 +103,13 @@ export async function forgetKey(
     addresses: address === undefined ? [] : [address],
   });
   return `${key} stands for nothing any more.${stays(run, binding, kind === 'backup' ? backups : [])}`;
+}
+
+function whyDeclared({ world }: Run, key: ResourceKey, id: string): string {
+  const goes = world.settings.prune
+    ? '; with `settings: {prune: true}`, as it is now, an apply in between would delete it, so turn that off before'
+    : '';
+  return `${key} is in the file, and would be made anew: write \`managed: false\` and \`id: ${id}\` in its entry, with which the next apply lets go of it, or take the entry out first${goes}.`;
 }
 
 /** Those that a list lacks are gone already. */
