@@ -219,6 +219,8 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   readonly repeats?: true;
   /** The kind whose list its creation shows in, where that is not its own. */
   readonly seenAmong?: KindName;
+  /** It takes what that list shows already; what is new in the list, and still to be sent again, comes after it. */
+  takesShown?(subject: Subject<Value>, world: World): boolean;
   /** Higher goes first where several writes are ready: what closes a gap, then what others wait for longest. */
   readonly urgency: number;
 
@@ -254,8 +256,16 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   /** What has to be gone before it can be made. */
   inTheWay?(subject: Subject<Value>, world: World): readonly ResourceKey[];
 
-  /** Further "first this, then that" among a plan's operations, beside parents and references. */
-  sequence?(operations: readonly Operation[], world: World): ReadonlyMap<OperationId, readonly OperationId[]>;
+  /**
+   * Further "first this, then that" among a plan's operations, beside parents and references.
+   *
+   * @param inDoubt keys of which it is not known whether they were created: what shows in the same list waits for them
+   */
+  sequence?(
+    operations: readonly Operation[],
+    world: World,
+    inDoubt: ReadonlySet<ResourceKey>,
+  ): ReadonlyMap<OperationId, readonly OperationId[]>;
 
   /** The request that carries the operation out. */
   write(context: WriteContext<Value, Observed>): WriteRequest;

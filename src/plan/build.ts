@@ -9,7 +9,7 @@ import { freeBeside } from './free-addresses.ts';
 import { guard } from './guards.ts';
 import { hold, objectedTo } from './held.ts';
 import type { GuardInput } from './objections.ts';
-import { blockedIntent, openWrites } from './open-writes.ts';
+import { blockedIntent, creationsInDoubt, openWrites } from './open-writes.ts';
 import { order } from './order.ts';
 import { isSelected, type Selection, select } from './selection.ts';
 import { isLeftAlone } from './strangers.ts';
@@ -143,7 +143,7 @@ function possibleOf(
   const allowed = drafts.filter(
     (draft) => heldMoves.length === 0 && !objections.has(draft) && !stuck.has(draft.subject.key),
   );
-  const candidates = order(allowed.flatMap(operationsOf), kinds, world);
+  const candidates = order(allowed.flatMap(operationsOf), kinds, world, creationsInDoubt(inFlight));
   // What is let go of with its server is so once that goes.
   const staying = new Set([...objections.keys()].map(({ subject }) => subject.key));
   const isEarly = ({ parent }: Subject) =>

@@ -28,6 +28,12 @@ export function blockedIntent(intent: Intent, world: World, taken: Blocked | und
   return [{ key, verb, code: blocked.code, reason: reason.join('; '), resolve: commands.join(' | ') }];
 }
 
+/** Keys of which it is not known whether they were created. */
+export function creationsInDoubt(inFlight: ReadonlyMap<ResourceKey, Intent>): ReadonlySet<ResourceKey> {
+  const open = [...inFlight.values()].filter(({ verb, ambiguous }) => verb === 'create' && ambiguous);
+  return new Set(open.map(({ key }) => key));
+}
+
 interface Known {
   /** Where the entry stands. */
   readonly where?: string | undefined;

@@ -133,24 +133,34 @@ function isReleased({ id }: Ip, { settings, keyOf, subjects }: World): boolean {
   return settings.prune && key !== undefined && subjects.get(key)?.desired === undefined;
 }
 
-/** Who gets which address is a matter of order: claims first, then what makes others free, and last who takes any. */
+/**
+ * Who gets which address is a matter of order: claims first, then what makes others free, and last who takes any.
+ * What is in doubt waits for nothing that waits for the end of its doubt.
+ */
 export function addressSequence(
   operations: readonly Operation[],
   world: World,
+  inDoubt: ReadonlySet<ResourceKey>,
 ): ReadonlyMap<OperationId, readonly OperationId[]> {
-  const claims = claimSequence(operations, world);
+  const claims = claimSequence(operations, world, inDoubt);
   // What came free to be released is gone before `{reuse: true}` could take it from who waits for that.
-  const releases = operations.flatMap(({ id, kind, verb }) =>
-    kind === 'ip' && verb === 'delete' ? [id] : [],
-  );
+  const releases = operations.filter(({ kind, verb }) => kind === 'ip' && verb === 'delete');
+  const releasedBefore = (taker: ResourceKey) =>
+    releases.filter(({ key }) => !inDoubt.has(taker) || isIdle(key, world)).map(({ id }) => id);
   const takers = operations.filter(({ kind, verb, key }) => {
     const wanted = (world.subjects.get(key)?.desired?.value as ServerEntry | undefined)?.public_ipv4;
     return kind === 'server' && verb === 'create' && wanted !== undefined && 'reuse' in wanted;
   });
   return new Map([
     ...claims,
-    ...takers.map(({ id }) => [id, [...(claims.get(id) ?? []), ...releases]] as const),
+    ...takers.map(({ id, key }) => [id, [...(claims.get(id) ?? []), ...releasedBefore(key)]] as const),
   ]);
+}
+
+/** Free, and nothing is made in the place of what held it: it is released whatever else is under way. */
+function isIdle(address: ResourceKey, world: World): boolean {
+  const isOwn = world.subjects.get(address)?.parent !== undefined;
+  return !isOwn && world.ip(world.idOf(address) ?? '')?.server_id === null;
 }
 
 /**
@@ -162,31 +172,42 @@ export function addressSequence(
 function claimSequence(
   operations: readonly Operation[],
   world: World,
+  inDoubt: ReadonlySet<ResourceKey>,
 ): ReadonlyMap<OperationId, readonly OperationId[]> {
   if (world.profile.operations.named_address !== undefined) return new Map();
-  const addressKey = (key: ResourceKey) => {
-    const wanted = (world.subjects.get(key)?.desired?.value as ServerEntry | undefined)?.public_ipv4;
-    return wanted !== undefined && 'ip' in wanted ? topLevelKey('ips', wanted.ip) : undefined;
-  };
   const claims = operations
     .flatMap(({ id, kind, verb, key }) => {
-      const ip = kind === 'server' && verb === 'create' ? addressKey(key) : undefined;
-      return ip === undefined ? [] : [{ id, key, ip, first: world.isThere(ip) }];
+      const ip = kind === 'server' && verb === 'create' ? claimedBy(key, world) : undefined;
+      if (ip === undefined) return [];
+      const isDoubted = inDoubt.has(key) || inDoubt.has(ip);
+      return [{ id, key, ip, rank: world.isThere(ip) ? 0 : isDoubted ? 1 : 2 }];
     })
-    // An address that is free already is the one that the first claim would take.
-    .sort((a, b) => Number(b.first) - Number(a.first) || (a.key < b.key ? -1 : 1));
+    // An address that is free already is the one that the first claim would take; one in doubt may be just as free.
+    .sort((a, b) => a.rank - b.rank || (a.key < b.key ? -1 : 1));
+  const free = claims.filter(({ rank }) => rank === 0);
   const placeOf = new Map(claims.flatMap(({ key, ip }, at) => [[key, at] as const, [ip, at] as const]));
   const edges = new Map<OperationId, readonly OperationId[]>();
   for (const { id, kind, verb, key } of operations) {
     const moves = kind === 'server' || (kind === 'ip' && verb === 'create');
     if (!moves || !(verb === 'delete' || kind === 'ip' || takesAddress(key, world))) continue;
-    const at = placeOf.get(key) ?? claims.length;
+    const at = placeOf.get(key) ?? (inDoubt.has(key) ? free : claims).length;
     edges.set(
       id,
       claims.slice(Math.max(0, at - 1), at).map((claim) => claim.id),
     );
   }
   return edges;
+}
+
+/** It takes an address that is there by being sent while that is the only free one. */
+export function claimsFree(key: ResourceKey, world: World): boolean {
+  const ip = claimedBy(key, world);
+  return ip !== undefined && world.isThere(ip) && world.profile.operations.named_address === undefined;
+}
+
+function claimedBy(key: ResourceKey, world: World): ResourceKey | undefined {
+  const wanted = (world.subjects.get(key)?.desired?.value as ServerEntry | undefined)?.public_ipv4;
+  return wanted !== undefined && 'ip' in wanted ? topLevelKey('ips', wanted.ip) : undefined;
 }
 
 function takesAddress(key: ResourceKey, world: World): boolean {

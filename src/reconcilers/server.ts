@@ -5,7 +5,7 @@ import type { ReadPort } from '../core/ports.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { diffExistence, idIn, member, recordedIds, unchanged } from './existence.ts';
-import { addressSequence, releasedFirst, sentAddress } from './server-address.ts';
+import { addressSequence, claimsFree, releasedFirst, sentAddress } from './server-address.ts';
 import { isEdited, priceApplied, resolveBody } from './server-body.ts';
 import { diffCreate, diffLeaving, diffLive, neededToCreate, unchecked, unseen } from './server-diff.ts';
 import { checkSizing, type ServerEntry, type ServerObserved, serverSchema } from './server-entry.ts';
@@ -20,6 +20,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
   billed: true,
   deadlineMs: 30 * 60_000,
   seenAmong: 'ip',
+  takesShown: ({ key }, world) => claimsFree(key, world),
   urgency: 4,
 
   check: checkSizing,

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { PlanStaleError } from '../../src/core/errors.ts';
-import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { load, rig } from '../support/rig.ts';
+import { rig } from '../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const server = (more: string) =>
@@ -97,25 +96,5 @@ describe('engine: one run', () => {
     const [kept] = await played.store.intents({ limit: 1 });
     expect(results[0]?.requestId).toMatch(/^req_/);
     expect(kept?.requestId).toBe(results[0]?.requestId);
-  });
-
-  test('names what ends the doubt about an address that waits for what waits for it', async () => {
-    const played = rig();
-    const file = (ips: string, more = '') => `settings: {unmanaged: ignore}\nips: {${ips}}\n${more}`;
-    const claim = server('').replace(head, '').replace('{new: true}', '{ip: x}');
-    const whole = file('x: {}, b: {}', claim);
-    played.emulator.setFaults([faultRule({ path: 'allocate_ip' }, { do: 'reset', effect: 'none' })]);
-    const halt = new AbortController();
-    void played.clock.sleep(30_000).then(() => halt.abort(new Error('killed')));
-    await played.apply(file('b: {}'), { halt: halt.signal });
-    played.emulator.setFaults([]);
-    played.restart();
-
-    const report = await played.apply(whole);
-
-    const told = report.blocked.find(({ code }) => code === 'unresolved_create') ?? expect.fail();
-    expect(told).toMatchObject({ key: 'ips.x', resolve: expect.stringContaining('ips.b --absent (only') });
-    await played.clock.run(played.engine.resolve(load(whole), 'ips.b' as ResourceKey, { type: 'absent' }));
-    expect((await played.apply(whole)).outcome).toBe('converged');
   });
 });

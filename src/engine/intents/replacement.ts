@@ -77,7 +77,7 @@ export async function secondHalfHeld(
 /** Two unresolved creations that show in one list could not be told apart afterwards. */
 export function unresolvedCreate(
   run: Run,
-  operation: Pick<Operation, 'kind' | 'verb'>,
+  operation: Pick<Operation, 'key' | 'kind' | 'verb'>,
 ): Progress | undefined {
   const other = unresolvedBeside(run, operation);
   if (other === undefined) return undefined;
@@ -85,13 +85,18 @@ export function unresolvedCreate(
 }
 
 /** The creation that is unresolved, where the operation is one that shows in the same list. */
-export function unresolvedBeside(run: Run, operation: Pick<Operation, 'kind' | 'verb'>): Intent | undefined {
+export function unresolvedBeside(
+  run: Run,
+  { key, kind, verb }: Pick<Operation, 'key' | 'kind' | 'verb'>,
+): Intent | undefined {
+  if (verb !== 'create') return undefined;
   const listOf = (name: Operation['kind']) => run.kindOf(name).seenAmong ?? name;
+  const subject = run.world.subjects.get(key);
+  const takesShown = subject !== undefined && run.kindOf(kind).takesShown?.(subject, run.world) === true;
+  // Nothing of it is there, and it is sent again once what is there has been taken.
+  const comesAfter = (open: Intent) => takesShown && open.kind === listOf(kind) && open.phase === 'waiting';
   return [...run.intents.values()].find(
-    ({ kind, verb, ambiguous }) =>
-      operation.verb === 'create' &&
-      verb === 'create' &&
-      ambiguous &&
-      listOf(kind) === listOf(operation.kind),
+    (open) =>
+      open.verb === 'create' && open.ambiguous && listOf(open.kind) === listOf(kind) && !comesAfter(open),
   );
 }
