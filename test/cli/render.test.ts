@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { planMermaid, planSvg } from '../../src/cli/render/plan-graph.ts';
 import { summaryLine } from '../../src/cli/render/plan-groups.ts';
@@ -139,6 +140,26 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
       mark: '~',
       text: 'rules: other order (2)',
     });
+  });
+
+  test('a rule that goes stands where it stood, one that moves at both places', () => {
+    const rules = (...ports: number[]) => ports.map((port) => ({ port }));
+    const marks = (from: object[], to: object[]) =>
+      changeLines({ path: 'rules', from, to }, false)
+        .slice(1)
+        .map(({ mark, text }) => `${mark}${/\d+/.exec(text)}`);
+    expect(marks(rules(443, 22), rules(443))).toEqual([' 443', '-22']);
+    expect(marks(rules(1, 2, 3, 4), rules(1, 9, 3, 2))).toEqual([' 1', '-2', '+9', ' 3', '-4', '+2']);
+    const ports = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 8 });
+    fc.assert(
+      fc.property(ports, ports, (from, to) => {
+        fc.pre(from.some((port) => !to.includes(port)));
+        const told = marks(rules(...from), rules(...to));
+        const without = (mark: string) =>
+          told.filter((each) => !each.startsWith(mark)).map((each) => Number(each.slice(1)));
+        expect([without('+'), without('-')]).toEqual([from, to]);
+      }),
+    );
   });
 
   test('both sides of a rule have their fields in the file’s order, and what stays is in line with what comes', () => {

@@ -46,15 +46,7 @@ export function changeLines({ path, from, to }: Change, isNew: boolean): ChangeL
     const moved = before.length === after.length && before.every((each) => after.includes(each));
     if (!isNew && moved)
       return [{ mark: '~', text: `${path}: other order (${after.length})` }, ...after.map(kept)];
-    return [
-      { mark: isNew ? ' ' : '~', text: `${path}:` },
-      ...before
-        .filter((each) => !after.includes(each))
-        .map((text) => ({ mark: '-' as const, text: `  ${text}` })),
-      ...after.map((text) =>
-        before.includes(text) ? kept(text) : { mark: '+' as const, text: `  ${text}` },
-      ),
-    ];
+    return [{ mark: isNew ? ' ' : '~', text: `${path}:` }, ...merged(before, after)];
   }
   if (isNew) return [{ mark: ' ', text: `${path}: ${shown(to)}` }];
   if (isMap(from) && isMap(to)) {
@@ -64,6 +56,38 @@ export function changeLines({ path, from, to }: Change, isNew: boolean): ChangeL
     });
   }
   return [{ mark: '~', text: `${path}: ${shown(from)} → ${shown(to)}` }];
+}
+
+/** Both lists in one, in their order: what goes stands where it stood. */
+function merged(before: readonly string[], after: readonly string[]): ChangeLine[] {
+  /** How many elements both have from here on, in the same order. */
+  const common = [...before, ''].map(() => [...after, ''].map(() => 0));
+  const shared = (old: number, young: number) => common[old]?.[young] ?? 0;
+  for (let old = before.length - 1; old >= 0; old--)
+    for (let young = after.length - 1; young >= 0; young--)
+      (common[old] as number[])[young] =
+        before[old] === after[young]
+          ? shared(old + 1, young + 1) + 1
+          : Math.max(shared(old + 1, young), shared(old, young + 1));
+  const lines: ChangeLine[] = [];
+  for (let [old, young] = [0, 0]; old < before.length || young < after.length; ) {
+    const [gone, come] = [before[old], after[young]];
+    if (gone !== undefined && gone === come) {
+      lines.push(kept(gone));
+      old++;
+      young++;
+    } else if (
+      gone !== undefined &&
+      (come === undefined || shared(old + 1, young) >= shared(old, young + 1))
+    ) {
+      lines.push({ mark: '-', text: `  ${gone}` });
+      old++;
+    } else {
+      lines.push({ mark: '+', text: `  ${come}` });
+      young++;
+    }
+  }
+  return lines;
 }
 
 /** Fields whose value moves, where both sides have fields. What only the live side has is nobody's wish. */
