@@ -19,6 +19,11 @@ export type KindName =
   | 'drive'
   | 'server_image';
 
+/** The kind as a person calls it. */
+export function nounOf(kind: KindName): string {
+  return kind === 'ip' ? 'address' : kind.replaceAll('_', ' ');
+}
+
 /** The top-level maps of the spec file that hold resources. */
 export const collections = ['networks', 'ips', 'isos', 'servers', 'server_images'] as const;
 export type Collection = (typeof collections)[number];

@@ -136,8 +136,14 @@ export type Known = (kind: KindName) => ReadonlySet<string>;
 
 /** What the reads say of a write whose end is not known. */
 export type Evidence =
-  /** It had its effect. `certain`: identified beyond doubt, not by difference of lists. */
-  | { readonly verdict: 'done'; readonly id: string; readonly certain: boolean; readonly facts?: Json }
+  /** It had its effect. `certain`: identified beyond doubt, not by difference of lists. `called`: how a person knows it. */
+  | {
+      readonly verdict: 'done';
+      readonly id: string;
+      readonly certain: boolean;
+      readonly called?: string;
+      readonly facts?: Json;
+    }
   /** Under way and not yet of use: look again later. */
   | { readonly verdict: 'pending'; readonly id: string; readonly facts?: Json }
   /** There, paid for, and of no use. */

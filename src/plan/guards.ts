@@ -1,5 +1,5 @@
 import { sumDecimals } from '../core/decimal.ts';
-import type { ResourceKey } from '../core/keys.ts';
+import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
@@ -242,8 +242,7 @@ function toll({ subject, diff }: Draft, world: World): string {
   const id = binding?.id ?? '';
   const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
   const address = kind === 'ip' ? world.ip(id)?.address : undefined;
-  const noun = kind === 'ip' ? 'address' : kind.replaceAll('_', ' ');
-  const what = `${noun} ${address ?? id}${held.length === 0 ? '' : ` (${held.join(', ')})`}`;
+  const what = `${nounOf(kind)} ${address ?? id}${held.length === 0 ? '' : ` (${held.join(', ')})`}`;
   const disks = kind === 'server' ? ', with all that is on its disks' : '';
   const stays = (diff.leftBilled ?? []).map((text) => `; ${text}`).join('');
   return `${what} would be ${kind === 'ip' ? 'released' : 'deleted'}${disks}${stays}`;

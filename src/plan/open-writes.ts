@@ -23,7 +23,9 @@ export function blockedIntent(intent: Intent, world: World, taken: Blocked | und
   const { key, verb, blocked } = intent;
   const position = world.subjects.get(key)?.desired?.position;
   const where = position && `at ${position.file}:${position.line}:${position.column}`;
-  const reason = [blocked.reason, ...(taken === undefined ? [] : [taken.reason]), ...alone(intent, world)];
+  // What was found is what it is taken by.
+  const by = taken === undefined || blocked.candidates.length > 0 ? [] : [taken.reason];
+  const reason = [blocked.reason, ...by, ...alone(intent, world)];
   const commands = waysOut(intent, { where, taken: taken !== undefined, world });
   return [{ key, verb, code: blocked.code, reason: reason.join('; '), resolve: commands.join(' | ') }];
 }
@@ -53,6 +55,10 @@ export function waysOut(
     return [say('absent', 'if the client area shows it gone'), say('abandon', 'if it is still there')];
   }
   const refused = until === 'file';
+  const addresses = (id: string) =>
+    (kind === 'server' ? (world?.ipsOf(id) ?? []) : kind === 'ip' ? [world?.ip(id) ?? []].flat() : [])
+      .map(({ address }) => address)
+      .join(', ');
   const adoptable = verb === 'create' && (!refused || taken);
   // What was seen then may be another's, and its own may have come to be seen since.
   const other = candidates.length === 0 ? 'it is there' : 'it is another';
@@ -60,10 +66,9 @@ export function waysOut(
     ...(refused ? [`correct the entry ${where}`] : []),
     ...(adoptable
       ? [
-          ...candidates.map((id) => {
-            const live = kind === 'ip' ? world?.ip(id) : undefined;
-            return say(`adopt ${id}`, `if the client area shows that ${live?.address ?? 'this'} is it`);
-          }),
+          ...candidates.map((id) =>
+            say(`adopt ${id}`, `if the client area shows that ${addresses(id) || 'this'} is it`),
+          ),
           say('adopt ID', `if ${other}: the client area tells its id`),
         ]
       : []),

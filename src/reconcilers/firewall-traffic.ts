@@ -28,10 +28,11 @@ export function trafficOf(before: Filter, after: Filter): Traffic {
   const opened = flows.filter((flow) => !accepts(before, flow) && accepts(after, flow));
   const closed = flows.filter((flow) => accepts(before, flow) && !accepts(after, flow));
   const [was, is] = [accepts(before, everything), accepts(after, everything)];
+  const rest = flows.length === 0 ? 'everything' : 'everything else';
   return {
-    opened: [...opened.map(told), ...(is && !was ? ['everything else'] : [])],
-    closed: [...closed.map(told), ...(was && !is ? ['everything else'] : [])],
-    open: [...flows.filter((flow) => accepts(after, flow)).map(told), ...(is ? ['everything else'] : [])],
+    opened: [...opened.map(told), ...(is && !was ? [rest] : [])],
+    closed: [...closed.map(told), ...(was && !is ? [rest] : [])],
+    open: [...flows.filter((flow) => accepts(after, flow)).map(told), ...(is ? [rest] : [])],
   };
 }
 

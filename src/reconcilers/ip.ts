@@ -154,7 +154,8 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     const [one, another] = fresh;
     if (one === undefined) return (await cutShortIps(ips, before, ours, read)) ?? { verdict: 'not_done' };
     if (another === undefined) {
-      return { verdict: 'done', id: String(one.id), certain: false, facts: { address: one.address } };
+      const { id, address } = one;
+      return { verdict: 'done', id: String(id), certain: false, called: address, facts: { address } };
     }
     return {
       verdict: 'unclear',

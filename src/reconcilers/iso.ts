@@ -176,7 +176,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
 
 /** What only may be ours is not judged by how it is. @assumption A24 */
 function judge(live: Iso, certain: boolean) {
-  if (!certain) return { verdict: 'done', id: live.id, certain } as const;
+  if (!certain) return { verdict: 'done', id: live.id, certain, called: `"${live.name}"` } as const;
   switch (live.download) {
     case 'failed':
       return { verdict: 'failed', id: live.id, detail: live.reason ?? 'the API gives no reason' } as const;

@@ -181,7 +181,8 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     }
     // The list is where the document says to learn it, once its task is through. @source API §3.5
     const told = intent.phase === 'accepted' && intent.why !== 'task_failed';
-    return { verdict: 'done', id: String(match.id), certain: told || intent.resourceId !== undefined };
+    const certain = told || intent.resourceId !== undefined;
+    return { verdict: 'done', id: String(match.id), certain, called: `"${match.name}", ${match.cidr}` };
   },
 
   bind({ subject, request, world, id }) {

@@ -12,6 +12,10 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
     ips
       .filter((each) => String(each.server_id) === id)
       .map((each) => ({ id: each.id, address: each.address }));
+  const called = (id: string) =>
+    addressesOf(id)
+      .map(({ address }) => address)
+      .join(', ');
   if (intent.resourceId !== undefined) {
     const cards = await read.findNetworkInterfaces(Number(intent.resourceId) as ServerId);
     const addresses = addressesOf(intent.resourceId);
@@ -34,19 +38,21 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
       ...named.map(({ id }) => String(id)),
     ]),
   ].filter((id) => !before.has(id) && !known('server').has(id));
+  const all = strangers.map((id) => (called(id) === '' ? id : `${id} (${called(id)})`)).join(', ');
   if (!asksForAddress(intent) && listed === undefined) {
     // What has come may be it, or somebody else's beside one that is not to be seen. @assumption A22
-    const came = strangers.length === 0 ? '' : `${strangers.join(', ')} appeared since, but `;
+    const came = strangers.length === 0 ? '' : `server ${all} appeared since, but `;
     const reason = `${came}a server without a public address leaves no trace in the documented reads`;
     return { verdict: 'unclear', reason, candidates: strangers } as const;
   }
   const [one, another] = strangers;
   if (another !== undefined) {
-    const reason = `${strangers.length} servers have come since: ${strangers.join(', ')}`;
+    const reason = `${strangers.length} servers have come since: ${all}`;
     return { verdict: 'unclear', reason, candidates: strangers } as const;
   }
   if (one !== undefined) {
-    return { verdict: 'done', id: one, certain: false, facts: { addresses: addressesOf(one) } } as const;
+    const facts = { addresses: addressesOf(one) };
+    return { verdict: 'done', id: one, certain: false, called: called(one), facts } as const;
   }
   const short = await cutShortIps(ips, recordedIds(intent.preimage, 'ips'), known('ip'), read);
   return short ?? ({ verdict: 'not_done' } as const);

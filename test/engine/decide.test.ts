@@ -131,6 +131,45 @@ describe('engine/decide: resolve --abandon', () => {
   });
 });
 
+describe('engine/decide: what came since a lost answer', () => {
+  const shared = web().replace('exclusive: true, ', '');
+  const lose = (played: Rig, path: string) =>
+    played.emulator.setFaults([faultRule({ path, nth: 1 }, { do: 'reset', effect: 'done' })]);
+
+  test('is told with the address that a person knows it by, also in the command', async () => {
+    const played = rig();
+    lose(played, 'create_server');
+    const { blocked } = await played.apply(shared);
+    const [ip] = project(played).ips;
+    expect(blocked[0]?.reason).toContain(
+      `the answer was lost, and server 2001 (${ip?.address}) appeared since: it may be what was created`,
+    );
+    expect(blocked[0]?.resolve).toContain(
+      `--adopt 2001 (if the client area shows that ${ip?.address} is it)`,
+    );
+  });
+
+  test('is told so of each of several servers', async () => {
+    const played = rig();
+    lose(played, 'create_server');
+    void played.clock
+      .sleep(20_000)
+      .then(() => played.emulator.mutate({ do: 'add_server', name: 'other', public: true }));
+    const { blocked } = await played.apply(shared);
+    const [one, two] = project(played).ips.map(({ address }) => address);
+    expect(blocked[0]?.reason).toContain(`2 servers have come since: 2001 (${one}), 2002 (${two})`);
+  });
+
+  test('is told once of a network, with name and cidr', async () => {
+    const played = rig();
+    lose(played, 'create_network');
+    const { blocked } = await played.apply('networks:\n  front: {cidr: 10.40.0.0/24}\n');
+    expect(blocked[0]?.reason).toMatch(
+      /^the answer was lost, and network \d+ \("front", 10\.40\.0\.0\/24\) appeared since: it may be what was created; `settings: \{exclusive/,
+    );
+  });
+});
+
 describe('engine/decide: resolve --adopt', () => {
   test('what was said to be somebody else’s is this file’s from then on', async () => {
     const played = rig();

@@ -43,6 +43,11 @@ describe('reconcilers/firewall-traffic', () => {
     expect(trafficOf(filter(rule('22')), off)).toMatchObject({ opened: ['everything else'] });
   });
 
+  test('where no rule says anything, it is everything, and else than nothing', () => {
+    expect(trafficOf(filter(), off)).toEqual({ opened: ['everything'], closed: [], open: ['everything'] });
+    expect(trafficOf(off, filter()).closed).toEqual(['everything']);
+  });
+
   test('the first rule that matches decides; a disabled one does not', () => {
     const before = filter(
       rule('1000-2000', { action: 'drop' }),

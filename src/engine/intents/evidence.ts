@@ -1,3 +1,4 @@
+import { nounOf } from '../../core/keys.ts';
 import type { Evidence } from '../../core/kind.ts';
 import { fitsPath } from '../../core/path-id.ts';
 import type { TaskId } from '../../core/resources.ts';
@@ -96,8 +97,15 @@ function isSure({ desired }: Run, { certain }: Found): boolean {
 }
 
 /** It may be somebody else's, so a person is asked. */
-function offer(run: Run, intent: Intent, code: string, why: string, { id }: Found): Promise<Progress> {
-  const reason = `${why}, and ${id} appeared since: it may be what was created`;
+function offer(
+  run: Run,
+  intent: Intent,
+  code: string,
+  why: string,
+  { id, called = '' }: Found,
+): Promise<Progress> {
+  const what = `${nounOf(intent.kind)} ${id}${called === '' ? '' : ` (${called})`}`;
+  const reason = `${why}, and ${what} appeared since: it may be what was created`;
   return block(run, intent, code, reason, { candidates: [id] });
 }
 

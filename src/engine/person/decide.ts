@@ -1,6 +1,6 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
-import { type ResourceKey, topLevelKey } from '../../core/keys.ts';
+import { nounOf, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import { draftOne } from '../../plan/draft.ts';
@@ -71,7 +71,7 @@ async function liftHold(run: Run, key: ResourceKey): Promise<string | undefined>
 /** What is known of what a write made is named, for nothing is bound to it. */
 function leftBehind({ world }: Run, { verb, kind, resourceId, blocked }: Intent): string {
   if (verb !== 'create') return 'What it stands for stays bound, as it is.';
-  const noun = kind === 'ip' ? 'address' : kind.replaceAll('_', ' ');
+  const noun = nounOf(kind);
   if (resourceId === undefined) {
     const seen = (blocked?.candidates ?? []).map((id) => (kind === 'ip' ? world.ip(id)?.address : id) ?? id);
     const what = seen.length === 0 ? '' : ` (${noun} ${seen.join(', ')} came since)`;

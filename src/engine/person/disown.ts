@@ -1,6 +1,6 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
-import { type KindName, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { type KindName, nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { ServerId } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
@@ -135,8 +135,10 @@ export function stays(
   const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
   const ids = backups.length === 0 ? id : backups.map((each) => each.id).join(', ');
   const name = kind === 'ip' ? world.ip(id)?.address : ids;
-  const noun = kind === 'ip' ? 'address' : kind.replaceAll('_', ' ');
-  const what = [`${noun} ${name ?? id}`, ...(held.length === 0 ? [] : [`address ${held.join(', ')}`])];
+  const what = [
+    `${nounOf(kind)} ${name ?? id}`,
+    ...(held.length === 0 ? [] : [`address ${held.join(', ')}`]),
+  ];
   const billed = kindOf(kind).billed === true ? ', and is billed as long as it is there' : '';
   return ` What it stood for is nobody's now${billed}: ${what.join(' with ')}.`;
 }
