@@ -163,9 +163,11 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     };
   },
 
-  bind: ({ subject, request }) => {
+  bind: ({ subject, id, request, world }) => {
     const sent = request?.body;
-    const name = member(sent, 'name') ?? subject.desired?.value.name;
+    const seen = world.observed.get(subject.key) as IsoObserved | undefined;
+    const live = seen?.id === id ? seen.live : undefined;
+    const name = member(sent, 'name') ?? live?.name ?? subject.desired?.value.name;
     return {
       identity: typeof name === 'string' ? { name: name.trim() } : {},
       applied: sent ?? null,

@@ -115,14 +115,15 @@ function isPackaged(server: Subject | undefined): boolean {
   return (bought ?? member(server?.desired?.value, 'gpu_package')) !== undefined;
 }
 
-/** An image stays what it was taken from, whatever becomes of that. */
+/** An image stays what it was taken from, whatever becomes of that. Of what somebody else took, nothing shows the name. */
 function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, world: World): Diff {
   const name = binding?.identity.name;
   const [from, id] = [member(binding?.applied, 'server'), member(binding?.applied, 'server_id')];
   const server = serverOf(entry);
   const same =
     from === undefined || server === undefined || from === entry.server || String(id) === world.idOf(server);
-  const called = name === undefined || desired?.named === false || name === entry.name;
+  const taken = (binding?.applied ?? null) !== null;
+  const called = !taken || name === undefined || desired?.named === false || name === entry.name;
   if (same && called) return unchanged;
   return blocked(
     'update',
