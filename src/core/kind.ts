@@ -217,6 +217,8 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   readonly deadlineMs: number;
   /** Its deletion is a step of its own after its server's; everything else inside a server goes with it. */
   readonly outlivesParent?: true;
+  /** Often compared alone and never written: bound all the same, so that its leaving the file is told. */
+  readonly comparedAlone?: true;
   /** No documented read shows one: what a person or the file says of its id is believed. */
   readonly unread?: true;
   /** Sent under a key of its own every time: a replay would report success without applying. */

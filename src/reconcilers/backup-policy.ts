@@ -39,6 +39,7 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
   billed: false,
   deadlineMs: 10 * 60_000,
   freshKeys: true,
+  comparedAlone: true,
   urgency: 1,
 
   children: (field) => [{ suffix: 'backup_policy', value: field, path: [] }],

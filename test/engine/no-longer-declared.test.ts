@@ -29,6 +29,18 @@ describe('engine: a part that has left the entry of its server', () => {
     expect((await played.plan(bare)).warnings).toEqual([]);
   });
 
+  test('a backup policy that was compared alone, and never written, too', async () => {
+    const played = rig();
+    const bare = file();
+    await played.apply(file('backup_policy: {enabled: false, keep: 3}'));
+
+    const { warnings } = await played.plan(bare);
+    expect(warnings).toMatchObject([{ code: 'no_longer_declared', key: 'servers.web.backup_policy' }]);
+    await played.clock.run(played.engine.forget(load(bare), 'servers.web.backup_policy' as ResourceKey));
+
+    expect((await played.plan(bare)).warnings).toEqual([]);
+  });
+
   test('with its older backups, which are told of once', async () => {
     const played = rig();
     const all = file(...Object.values(parts));

@@ -8,6 +8,7 @@ import { giveUp } from '../intents/doubt.ts';
 import { closeOutdated } from '../intents/endings.ts';
 import { letGo, released } from '../intents/release.ts';
 import { planFor } from '../look.ts';
+import { bindingOf } from '../operate.ts';
 import type { Run } from '../run.ts';
 import { forgetGone } from './forget-gone.ts';
 import { type Judged, rememberStrangers } from './strangers.ts';
@@ -23,7 +24,11 @@ export async function keepBooks(run: Run, planned: Judged): Promise<void> {
   await rememberStrangers(run, planned);
   await forgetGone(run);
   await closeOvertaken(run, plan);
-  const changes = [...flagChanges(run), ...(await releaseChanges(run, releases))];
+  const changes = [
+    ...flagChanges(run),
+    ...comparedChanges(run, plan),
+    ...(await releaseChanges(run, releases)),
+  ];
   if (changes.length > 0) await run.change(changes);
 }
 
@@ -69,6 +74,19 @@ function flagChanges(run: Run): StateChange[] {
         : binding.keep;
     if (protect === binding.protect && keep === binding.keep) return [];
     return [{ type: 'bind', binding: { ...binding, protect, keep } } as const];
+  });
+}
+
+function comparedChanges(run: Run, { operations, blocked }: Plan): StateChange[] {
+  const { world, intents } = run;
+  const busy = new Set([...operations, ...blocked].map(({ key }) => key));
+  return [...world.subjects.values()].flatMap((subject) => {
+    const { key, kind, parent, desired, binding } = subject;
+    if (run.kindOf(kind).comparedAlone === undefined || desired?.managed !== true || binding !== undefined)
+      return [];
+    const server = parent === undefined ? undefined : world.subjects.get(parent)?.binding;
+    if (server === undefined || !world.isThere(key) || busy.has(key) || intents.has(key)) return [];
+    return [{ type: 'bind', binding: bindingOf(run, subject, server.id, world) } as const];
   });
 }
 
