@@ -11,6 +11,7 @@ import { hold, objectedTo } from './held.ts';
 import type { GuardInput } from './objections.ts';
 import { blockedIntent, creationsInDoubt, openWrites } from './open-writes.ts';
 import { order } from './order.ts';
+import { perhapsRenamed } from './renamed.ts';
 import { isSelected, type Selection, select } from './selection.ts';
 import { isLeftAlone } from './strangers.ts';
 import { costOf, effortOf, summarise } from './totals.ts';
@@ -77,6 +78,7 @@ export function buildPlan(input: PlanInput): Planned {
     ...releases.map(({ key, reason }) => ({ code: 'released', key, message: reason })),
     ...[...inFlight.values()].flatMap(inFlightWarning),
     ...movedWarnings(input.moves ?? [], drafts, world),
+    ...perhapsRenamed(drafts),
     ...notActive(world),
     ...leftOut(
       possible.operations.length -

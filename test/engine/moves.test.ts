@@ -44,6 +44,26 @@ describe('engine/moves', () => {
     expect((await world.plan(after)).operations).toEqual([]);
   });
 
+  test('an entry that was renamed without a word of it is told, with the line to write', async () => {
+    const world = rig();
+    await world.apply(before);
+    const silent = after.replaceAll(/,? ?moved: \{from: [\w.-]+\}/g, '');
+
+    const { warnings } = await world.plan(silent);
+
+    const told = warnings.filter(({ code }) => code === 'perhaps_renamed');
+    expect(told.map(({ key, message }) => [key, /`(moved: .*)`/.exec(message)?.[1]])).toEqual([
+      ['ips.www', 'moved: {from: ips.web}'],
+      ['networks.back', 'moved: {from: networks.backend}'],
+      ['servers.web', 'moved: {from: servers.web-1}'],
+    ]);
+    const another = before
+      .replace('web-1: {', 'web-1: {cores: 2, ')
+      .replace('cores: 1, ', '')
+      .replace('web-1:', 'db:');
+    expect((await world.plan(another)).warnings).toEqual([]);
+  });
+
   test('a key that the state does not know neither buys nor deletes while something may be meant', async () => {
     const world = rig();
     await world.apply(before);

@@ -122,6 +122,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     "the entry's `moved` names a key to which the state binds nothing",
     'correct it where something is meant that the file leaves out, which stays until then; else remove the line',
   ],
+  perhaps_renamed: [
+    'the entry is new, and one that leaves the file is the same but for its key',
+    'write `moved: {from: KEY}` in it where it only has another name now: nothing is deleted or made',
+  ],
   moved_in_flight: [
     'the entry had another key, and a write for one of the two is not settled',
     '`vdcsync apply` settles it; nothing else is done before',

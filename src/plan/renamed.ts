@@ -1,0 +1,66 @@
+import { digestOf, type Json } from '../core/json.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { Warning } from '../core/plan.ts';
+import type { Draft } from './draft.ts';
+
+/**
+ * A new entry that is what leaves the file but for its key: probably renamed by hand, which
+ * makes it anew and deletes what is there.
+ */
+export function perhapsRenamed(drafts: readonly Draft[]): Warning[] {
+  const leaving = byLikeness(drafts.filter(isLeaving), ({ subject: { binding } }) => ({
+    cidr: binding?.identity.cidr,
+    entry: (binding?.applied as { readonly entry?: object } | null)?.entry,
+  }));
+  if (leaving.size === 0) return [];
+  const fresh = byLikeness(drafts.filter(isFresh), ({ subject: { desired } }) => ({
+    cidr: (desired?.value as { readonly cidr?: string }).cidr,
+    entry: desired?.value as object,
+  }));
+  return [...fresh].flatMap(([likeness, keys]) => {
+    const from = leaving.get(likeness) ?? [];
+    // Addresses have nothing to be told apart by.
+    const isGuess = likeness === 'ip' && (keys.length > 1 || from.length > 1);
+    return from.length === 0 || isGuess ? [] : keys.map((key) => renamed(key, from.join(' or ')));
+  });
+}
+
+function renamed(key: ResourceKey, from: string): Warning {
+  const message = `it is new, and the same but for its key as ${from}, which the file leaves out: if it only has another name now, write \`moved: {from: ${from}}\` in it, and nothing is deleted or made`;
+  return { code: 'perhaps_renamed', key, message };
+}
+
+function isLeaving({ subject: { parent }, diff: { verdict } }: Draft): boolean {
+  return parent === undefined && verdict.verdict === 'delete';
+}
+
+function isFresh({ subject: { parent, binding, desired }, diff: { verdict } }: Draft): boolean {
+  if (parent !== undefined || binding !== undefined) return false;
+  if (desired?.moved !== undefined || desired?.id !== undefined) return false;
+  return verdict.verdict === 'create' || (verdict.verdict === 'blocked' && verdict.verb === 'create');
+}
+
+interface Content {
+  readonly cidr: string | undefined;
+  readonly entry: object | undefined;
+}
+
+function byLikeness(
+  drafts: readonly Draft[],
+  contentOf: (draft: Draft) => Content,
+): ReadonlyMap<string, readonly ResourceKey[]> {
+  const groups = new Map<string, ResourceKey[]>();
+  for (const draft of drafts) {
+    const { key, kind } = draft.subject;
+    const { cidr, entry } = contentOf(draft);
+    const likeness = kind === 'server' ? digestOf(madeAs(entry)) : kind === 'network' ? cidr : kind;
+    if (likeness === undefined || (kind !== 'ip' && likeness === kind)) continue;
+    groups.set(likeness, [...(groups.get(likeness) ?? []), key]);
+  }
+  return groups;
+}
+
+/** Its name may come of its key, and its address be named by one that has another key now as well. */
+function madeAs(entry: object | undefined): Json {
+  return { ...entry, name: null, public_ipv4: null } as Json;
+}
