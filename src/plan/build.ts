@@ -3,6 +3,7 @@ import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject } from '../core/kind.ts';
 import type { Blocked, Operation, Plan, Warning } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
+import { withCaps } from './caps.ts';
 import type { Draft } from './draft.ts';
 import { draftAll, isRenewed, operationsOf } from './draft.ts';
 import { freeBeside } from './free-addresses.ts';
@@ -60,7 +61,8 @@ export interface Planned {
 export function buildPlan(input: PlanInput): Planned {
   const { world, selection, heldMoves = [] } = input;
   const inFlight = openWrites(byKey(input.openIntents), world);
-  const judged = judge(input, stuckOf(inFlight));
+  const stuck = [...stuckOf(inFlight)].map((key) => [key, undefined] as const);
+  const judged = judge(input, inFlight, new Map(stuck));
   const possible = possibleOf(input, judged, inFlight);
   const { operations, releases, timely } = choose(possible, selection);
   const everythingBlocked = byKey([...blockedBy(input, judged, inFlight), ...possible.held]);
@@ -105,15 +107,40 @@ interface Judged {
   readonly objections: ReadonlyMap<Draft, Blocked>;
 }
 
-/** Drafts with what is held against them. A server that is held back stays, and so does what is in it. */
-function judge(input: PlanInput, held: ReadonlySet<ResourceKey>): Judged {
-  const drafts = draftAll(input.kinds, input.world, held).map((draft) => leftAlone(draft, input));
-  const objections = guard(drafts, input);
+/**
+ * Drafts with what is held against them. A server that is held back stays, and so does what is in it, which then
+ * is in its way: what a cap has held stays so.
+ *
+ * @param held servers that stay as they are, and why
+ */
+function judge(
+  input: PlanInput,
+  inFlight: ReadonlyMap<ResourceKey, Intent>,
+  held: ReadonlyMap<ResourceKey, Blocked | undefined>,
+): Judged {
+  const drafts = draftAll(input.kinds, input.world, new Set(held.keys())).map((draft) =>
+    leftAlone(draft, input),
+  );
+  const guarded = guard(drafts, input);
+  const left = drafts.filter((draft) => !guarded.has(draft));
+  const capped = left.flatMap((draft) => {
+    const objection = held.get(draft.subject.key);
+    return objection === undefined ? [] : [[draft, objection] as const];
+  });
+  const objections = withCaps(left, new Map([...guarded, ...capped]), input, (soFar, cap) => {
+    const possible = possibleOf(input, { drafts, objections: soFar }, inFlight);
+    const going = new Set(choose(possible, input.selection).operations.map(({ key }) => key));
+    return [
+      ...capped.flatMap(([draft, { code }]) => (code === cap ? [draft] : [])),
+      ...possible.allowed.filter(({ subject }) => going.has(subject.key)),
+    ];
+  });
   const stay = drafts.filter(
     (draft) => isRenewed(draft) && objections.has(draft) && !held.has(draft.subject.key),
   );
   if (stay.length === 0) return { drafts, objections };
-  return judge(input, new Set([...held, ...stay.map(({ subject }) => subject.key)]));
+  const more = stay.map((draft) => [draft.subject.key, objections.get(draft)] as const);
+  return judge(input, inFlight, new Map([...held, ...more]));
 }
 
 /** An address that somebody has said is not this file's does not come with its server. */

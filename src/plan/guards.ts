@@ -1,9 +1,7 @@
-import { sumDecimals } from '../core/decimal.ts';
 import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
-import { mostChange, mostDelta } from './money.ts';
 import { movedFromUnknown } from './moved-from.ts';
 import type { Facts, Guard, GuardInput, Objection } from './objections.ts';
 import { besideUnresolved, isPurchase, takenBefore, unlistedServers, unmanaged } from './purchases.ts';
@@ -27,10 +25,7 @@ const guards: readonly Guard[] = [
   besideUnresolved,
 ];
 
-/**
- * What is held against the drafts. The caps come last and count only what nothing else
- * holds back: where a cap is passed, all that it counts is held.
- */
+/** What is held against the drafts, but for the caps, which count what is left. */
 export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<Draft, Blocked> {
   const objections = new Map<Draft, Blocked>();
   const buyers = drafts
@@ -50,13 +45,6 @@ export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<
     add(draft, movedFrom(draft) ?? refused(draft));
     for (const each of guards) add(draft, each(draft, input, facts));
   }
-  const left = () => drafts.filter((draft) => !objections.has(draft));
-  const deletions = left().filter(countsAsDeletion).length + input.deletedBefore;
-  const alongside = left().some((draft) => isDeletion(draft) && !countsAsDeletion(draft));
-  const counted = `${deletions === 1 ? '1 deletion' : `${deletions} deletions`} in one run${alongside ? ', not counting an address that goes with its server,' : ''}`;
-  for (const draft of left()) add(draft, maxDeletions(draft, input, deletions, counted));
-  const increase = Number(sumDecimals([input.increasedBefore ?? '0', mostDelta(left())]));
-  for (const draft of left()) add(draft, maxIncrease(draft, input, increase));
   return objections;
 }
 
@@ -207,37 +195,8 @@ function replacement({ subject, diff }: Draft): Objection | undefined {
   };
 }
 
-function maxDeletions(
-  draft: Draft,
-  { world, destroy }: GuardInput,
-  deletions: number,
-  counted: string,
-): Objection | undefined {
-  if (!isDeletion(draft) || deletions <= world.settings.max_deletions) return undefined;
-  return {
-    verb: draft.diff.verdict.verdict === 'delete' ? 'delete' : 'update',
-    code: 'max_deletions',
-    reason: `${counted} ${deletions === 1 ? 'is' : 'are'} more than settings.max_deletions (${world.settings.max_deletions}); ${toll(draft, world)}`,
-    resolve: destroy
-      ? `vdcsync destroy --max-deletions ${deletions}`
-      : `write \`settings: {max_deletions: ${deletions}}\` if this is meant`,
-  };
-}
-
-function maxIncrease(draft: Draft, { world }: GuardInput, increase: number): Objection | undefined {
-  const limit = world.settings.max_monthly_increase;
-  const adds = Number(mostChange(draft) ?? 0) > 0;
-  if (!adds || limit === null || increase <= limit) return undefined;
-  return {
-    verb: draft.diff.verdict.verdict === 'create' ? 'create' : 'update',
-    code: 'max_monthly_increase',
-    reason: `the known prices add ${increase.toFixed(2)} a month, more than settings.max_monthly_increase (${limit})`,
-    resolve: `write \`settings: {max_monthly_increase: ${Math.ceil(increase)}}\` if this is meant`,
-  };
-}
-
 /** What would go and what would stay billed, so that nobody allows it blind. @source API §1.4, §1.5 */
-function toll({ subject, diff }: Draft, world: World): string {
+export function toll({ subject, diff }: Draft, world: World): string {
   const { kind, binding } = subject;
   const id = binding?.id ?? '';
   const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
@@ -246,16 +205,6 @@ function toll({ subject, diff }: Draft, world: World): string {
   const disks = kind === 'server' ? ', with all that is on its disks' : '';
   const stays = (diff.leftBilled ?? []).map((text) => `; ${text}`).join('');
   return `${what} would be ${kind === 'ip' ? 'released' : 'deleted'}${disks}${stays}`;
-}
-
-function isDeletion({ diff: { verdict } }: Draft): boolean {
-  return verdict.verdict === 'delete' || verdict.verdict === 'replace';
-}
-
-/** A server's own address goes with its server and is not counted beside it. */
-function countsAsDeletion(draft: Draft): boolean {
-  const { parent, kind } = draft.subject;
-  return isDeletion(draft) && (parent === undefined || kind === 'backup');
 }
 
 function verbOf(verdict: string): Verb | undefined {

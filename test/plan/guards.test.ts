@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { summaryLine } from '../../src/cli/render/plan-groups.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders } from '../reconcilers/support.ts';
-import { rig } from '../support/rig.ts';
+import { load, rig } from '../support/rig.ts';
 
 const networks = (...names: readonly string[]) =>
   `networks: {${names.map((name, at) => `${name}: {cidr: 10.${at + 1}.0.0/24}`).join(', ')}}\n`;
@@ -46,6 +47,58 @@ describe('plan/guards', () => {
     expect(allowed.blocked).toEqual([]);
     expect(summaryLine(allowed)).toBe('Plan: 1 to replace, 3 to delete (1 address with its server).');
     expect((await apply(`settings: {prune: true, max_deletions: 3}\n${left}`)).outcome).toBe('converged');
+  });
+
+  test('max_deletions counts what would be done: not what waits for something that stays, or is left out', async () => {
+    const { apply, plan, emulator } = rig();
+    const inside = `public_ipv4: {ip: web}, network_interfaces: [a]`;
+    await apply(
+      `${networks('a', 'b')}ips: {web: {}, spare: {}}\nservers: {web: {${sliders}, protect: true, ${inside}}}\n`,
+    );
+
+    const planned = await plan('settings: {prune: true}\n');
+    expect(codesOf(planned)).toEqual({
+      'servers.web': 'protected',
+      'ips.web': 'dependency_blocked',
+      'networks.a': 'dependency_blocked',
+    });
+    expect(idsOf(planned)).toEqual(['delete:ips.spare', 'delete:networks.b']);
+    expect((await apply('settings: {prune: true}\n')).results.map(({ outcome }) => outcome)).toEqual([
+      'done',
+      'done',
+    ]);
+    expect(projectOf(emulator).networks).toHaveLength(2);
+  });
+
+  test('max_deletions: of a plan for one resource, the others do not count', async () => {
+    const { apply, clock, engine } = rig();
+    await apply(networks('a', 'b', 'c'));
+    const selection = { targets: ['networks.a' as ResourceKey], excludes: [] };
+    const planned = await clock.run(engine.plan(load('settings: {prune: true}\n'), { selection }));
+    expect(idsOf(planned)).toEqual(['delete:networks.a']);
+  });
+
+  test('max_deletions: a replacement that it holds counts once what is in its way stays as well', async () => {
+    const { apply, plan } = rig();
+    const web = (cores: number, card: string) =>
+      `servers: {web: {${sliders.replace(/cores: \d+/, `cores: ${cores}`)}, replace: allowed${card}}}\n`;
+    await apply(`${networks('a', 'b')}${web(1, ', network_interfaces: [a]')}`);
+
+    expect(
+      codesOf(
+        await plan(
+          `settings: {prune: true, max_deletions: 1}\n${networks('a')}${web(2, ', network_interfaces: [a]')}`,
+        ),
+      ),
+    ).toEqual({
+      'networks.b': 'max_deletions',
+      'servers.web': 'max_deletions',
+    });
+    expect(codesOf(await plan(`settings: {prune: true, max_deletions: 1}\n${web(2, '')}`))).toEqual({
+      'networks.a': 'network_in_use',
+      'networks.b': 'max_deletions',
+      'servers.web': 'max_deletions',
+    });
   });
 
   test('max_deletions: one deletion is said as one', async () => {

@@ -112,9 +112,9 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'max_deletions is ignored',
-    file: guards,
-    find: 'if (!isDeletion(draft) || deletions <= world.settings.max_deletions) return undefined;',
-    replace: 'return undefined;',
+    file: 'plan/caps.ts',
+    find: 'if (deletions <= limit) return [];',
+    replace: 'return [];',
   },
   {
     name: 'a dry run counts the cap otherwise',

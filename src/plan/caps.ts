@@ -1,0 +1,78 @@
+import { sumDecimals } from '../core/decimal.ts';
+import type { Blocked } from '../core/plan.ts';
+import type { Draft } from './draft.ts';
+import { toll } from './guards.ts';
+import { mostChange, mostDelta } from './money.ts';
+import type { GuardInput, Objection } from './objections.ts';
+
+type Objections = ReadonlyMap<Draft, Blocked>;
+type Cap = 'max_deletions' | 'max_monthly_increase';
+type Capped = readonly (readonly [Draft, Objection])[];
+
+/**
+ * What is held against the drafts, with the caps. They count what would be done but for them, and no more, which
+ * `goingWith` tells of what is held so far: where a cap is passed, all that it counts is held.
+ */
+export function withCaps(
+  left: readonly Draft[],
+  objections: Objections,
+  input: GuardInput,
+  goingWith: (objections: Objections, cap: Cap) => readonly Draft[],
+): Objections {
+  const held = new Map(objections);
+  const hold = (capped: Capped) => {
+    for (const [draft, objection] of capped) held.set(draft, { key: draft.subject.key, ...objection });
+  };
+  // Order and needs are worked out only where a cap may be passed.
+  if (maxDeletions(left, input).length > 0) hold(maxDeletions(goingWith(held, 'max_deletions'), input));
+  if (input.world.settings.max_monthly_increase !== null)
+    hold(maxIncrease(goingWith(held, 'max_monthly_increase'), input));
+  return held;
+}
+
+function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }: GuardInput): Capped {
+  const limit = world.settings.max_deletions;
+  const leaving = going.filter(isDeletion);
+  const counted = leaving.filter(countsAsDeletion).length;
+  const deletions = counted + deletedBefore;
+  if (deletions <= limit) return [];
+  const alongside = leaving.length > counted ? ', not counting an address that goes with its server,' : '';
+  const told = deletions === 1 ? '1 deletion' : `${deletions} deletions`;
+  const verb = deletions === 1 ? 'is' : 'are';
+  return leaving.map((draft) => [
+    draft,
+    {
+      verb: draft.diff.verdict.verdict === 'delete' ? 'delete' : 'update',
+      code: 'max_deletions',
+      reason: `${told} in one run${alongside} ${verb} more than settings.max_deletions (${limit}); ${toll(draft, world)}`,
+      resolve: destroy
+        ? `vdcsync destroy --max-deletions ${deletions}`
+        : `write \`settings: {max_deletions: ${deletions}}\` if this is meant`,
+    },
+  ]);
+}
+
+function maxIncrease(going: readonly Draft[], { world, increasedBefore = '0' }: GuardInput): Capped {
+  const limit = world.settings.max_monthly_increase;
+  const increase = Number(sumDecimals([increasedBefore, mostDelta(going)]));
+  if (limit === null || increase <= limit) return [];
+  const adding = going.filter((draft) => Number(mostChange(draft) ?? 0) > 0);
+  return adding.map((draft) => [
+    draft,
+    {
+      verb: draft.diff.verdict.verdict === 'create' ? 'create' : 'update',
+      code: 'max_monthly_increase',
+      reason: `the known prices add ${increase.toFixed(2)} a month, more than settings.max_monthly_increase (${limit})`,
+      resolve: `write \`settings: {max_monthly_increase: ${Math.ceil(increase)}}\` if this is meant`,
+    },
+  ]);
+}
+
+function isDeletion({ diff: { verdict } }: Draft): boolean {
+  return verdict.verdict === 'delete' || verdict.verdict === 'replace';
+}
+
+/** A server's own address goes with its server and is not counted beside it. */
+function countsAsDeletion({ subject: { parent, kind } }: Draft): boolean {
+  return parent === undefined || kind === 'backup';
+}
