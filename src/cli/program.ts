@@ -104,7 +104,10 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     });
 
   withSelection(withChanges(command('apply', 'carry the plan out until the project is as the file says')))
-    .option('--plan <file>', 'carry out exactly this saved plan, or refuse if world or file have moved')
+    .option(
+      '--plan <file>',
+      'carry out exactly this saved plan, with its --target and --exclude, or refuse if world or file have moved',
+    )
     .action(async (flags: ApplyFlags) => {
       const { apply } = await import('./commands/apply.ts');
       end(await apply(flags, io));

@@ -116,10 +116,20 @@ export interface Summary {
   readonly unseen?: number;
 }
 
+/** The part of a plan that is asked for. A server stands for all that is in it. */
+export interface Selection {
+  /** Only these, and what they need. All, where there are none. */
+  readonly targets: readonly ResourceKey[];
+  /** Not these, nor what needs them. */
+  readonly excludes: readonly ResourceKey[];
+}
+
 /** A plan is a value, and its JSON form is public. */
 export interface Plan {
   readonly format_version: 1;
   readonly project: { readonly id: number; readonly name: string; readonly status: string };
+  /** Left out where all of it was asked for. */
+  readonly selection?: Selection;
   readonly observed_at: string;
   /** Over what is to be done and the spec it comes from; two equal digests mean the same plan. */
   readonly digest: string;

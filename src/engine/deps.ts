@@ -3,13 +3,12 @@
 import type { Clock } from '../core/clock.ts';
 import type { KindName } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
-import type { Operation, Plan } from '../core/plan.ts';
+import type { Operation, Plan, Selection } from '../core/plan.ts';
 import type { ReadPort, TaskWatch, WritePort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { Random } from '../core/random.ts';
 import type { StateStore } from '../core/state.ts';
-import type { Selection } from '../plan/selection.ts';
 import type { Stopwatch } from './intents/stopwatch.ts';
 import type { ReadCache } from './read-cache.ts';
 

@@ -1,7 +1,6 @@
 import type { Desired } from '../core/desired.ts';
-import type { Plan } from '../core/plan.ts';
+import type { Plan, Selection } from '../core/plan.ts';
 import { buildPlan } from '../plan/build.ts';
-import type { Selection } from '../plan/selection.ts';
 import { type Judged, strangersOf } from './books/strangers.ts';
 import type { EngineDeps, PlanOptions, Repeating } from './deps.ts';
 import { withHolds } from './intents/standing-holds.ts';

@@ -1,7 +1,7 @@
 import { digestOf } from '../core/json.ts';
 import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject } from '../core/kind.ts';
-import type { Blocked, Operation, Plan, Warning } from '../core/plan.ts';
+import type { Blocked, Operation, Plan, Selection, Warning } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import { withCaps } from './caps.ts';
 import type { Draft } from './draft.ts';
@@ -13,7 +13,7 @@ import type { GuardInput } from './objections.ts';
 import { blockedIntent, creationsInDoubt, openWrites } from './open-writes.ts';
 import { order } from './order.ts';
 import { perhapsRenamed } from './renamed.ts';
-import { isSelected, type Selection, select } from './selection.ts';
+import { isSelected, select } from './selection.ts';
 import { isLeftAlone } from './strangers.ts';
 import { costOf, effortOf, summarise } from './totals.ts';
 import {
@@ -232,11 +232,13 @@ interface Parts {
 function assemble(input: PlanInput, parts: Parts): Plan {
   const { drafts, allowed, operations, blocked, warnings } = parts;
   const { project } = input.world;
+  const { selection } = input;
   const done = new Set(operations.map(({ key }) => key));
   const released = new Set(parts.releases.map(({ key }) => key));
   return {
     format_version: 1,
     project: { id: project.id, name: project.name, status: project.status },
+    ...(selection === undefined ? {} : { selection }),
     observed_at: new Date(input.now).toISOString(),
     digest: digestOfPlan(input, parts),
     summary: summarise(parts, input.world),

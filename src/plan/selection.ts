@@ -1,13 +1,5 @@
 import { type ResourceKey, takeApart } from '../core/keys.ts';
-import type { Operation, OperationId } from '../core/plan.ts';
-
-/** The part of a plan that is asked for. A server stands for all that is in it. */
-export interface Selection {
-  /** Only these, and what they need. All, where there are none. */
-  readonly targets: readonly ResourceKey[];
-  /** Not these, nor what needs them. */
-  readonly excludes: readonly ResourceKey[];
-}
+import type { Operation, OperationId, Selection } from '../core/plan.ts';
 
 export function isSelected({ targets, excludes }: Selection, key: ResourceKey): boolean {
   const within = (each: ResourceKey) => key === each || takeApart(key).parent === each;

@@ -51,13 +51,34 @@ describe('cli: a part of the plan', () => {
     expect(wrong.stderr).toContain('did you mean networks.backend?');
   });
 
-  test('a saved plan of a part is carried out with the same selection alone', async () => {
+  test('a saved plan is of the part that it was made of, and of no other', async () => {
     const cwd = fresh();
-    await inProcess(['plan', '--emulator', '--target', 'ips.web', '--out', 'plan.json'], { cwd });
-    const apply = (...more: string[]) =>
-      inProcess(['apply', '--emulator', '--yes', '--plan', 'plan.json', ...more], { cwd });
-    expect((await apply()).code).toBe(1);
-    expect((await apply('--target', 'ips.web')).code).toBe(0);
+    await inProcess(['plan', '--emulator', '--target', 'ips.web', '--out', 'part.json'], { cwd });
+    await inProcess(['plan', '--emulator', '--out', 'whole.json'], { cwd });
+    const apply = (plan: string, ...more: string[]) =>
+      inProcess(['apply', '--emulator', '--yes', '--plan', plan, ...more], { cwd });
+
+    const other = await apply('part.json', '--target', 'networks.backend');
+    expect(other.code).toBe(64);
+    expect(other.stderr).toContain(
+      'part.json was made with --target ips.web, and this call has --target networks.backend: leave that out',
+    );
+    const less = await apply('whole.json', '--exclude', 'ips.web');
+    expect(less.code).toBe(64);
+    expect(less.stderr).toContain(
+      'whole.json was made of all of the file, and this call has --exclude ips.web: leave that out',
+    );
+    expect((await apply('part.json')).code).toBe(0);
+    expect((await planned(cwd)).operations.map(({ key }) => key)).not.toContain('ips.web');
+  });
+
+  test('what a saved plan is of may be said again', async () => {
+    const cwd = fresh();
+    const part = ['--target', 'ips.web', '--target', 'networks.backend'];
+    await inProcess(['plan', '--emulator', ...part, '--out', 'plan.json'], { cwd });
+    const turned = ['--target', 'networks.backend', '--target', 'ips.web'];
+    const done = await inProcess(['apply', '--emulator', '--yes', '--plan', 'plan.json', ...turned], { cwd });
+    expect(done.code).toBe(0);
   });
 });
 

@@ -15,7 +15,7 @@ import { liveProgress } from '../render/progress-live.ts';
 import { plainProgress } from '../render/progress-plain.ts';
 import { reportText } from '../render/report.ts';
 import type { CommonFlags } from '../settings/config.ts';
-import { type SelectionFlags, selectionOf } from '../settings/selection.ts';
+import { refuseOtherSelection, type SelectionFlags, selectionOf } from '../settings/selection.ts';
 import { capped, readSpec } from '../settings/spec-source.ts';
 import { listenForSignals, type Signals } from '../signals.ts';
 import { askText, askYesNo, type Io, paintFor, printable } from '../terminal.ts';
@@ -40,7 +40,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
   }
   refuseUnasked(flags, io, destroy ? 'destroy' : 'apply');
   const desired = capped(await readSpec(flags, io), flags.maxDeletions);
-  const saved = flags.plan === undefined ? undefined : readPlan(flags.plan, desired.projectId, io);
+  const saved = savedPlan(flags, desired.projectId, io);
   let session: Session | undefined;
   const view = viewFor(flags, io, () => session?.clock ?? systemClock);
   const signals = listenForSignals(io, (text) => view.line(text));
@@ -54,7 +54,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       writeLog: (line) => view.line(line),
     });
     endInTime(flags, session, signals, ended.signal);
-    const selection = await selectionOf(flags, desired, session);
+    const selection = saved === undefined ? await selectionOf(flags, desired, session) : saved.selection;
     const report = await session.engine.apply(desired, {
       approve: approval(flags, io, view, signals, destroy),
       destroy,
@@ -71,6 +71,13 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
     signals.dispose();
     await session?.close();
   }
+}
+
+function savedPlan({ plan, ...flags }: ApplyFlags, projectId: number, io: Io): Plan | undefined {
+  if (plan === undefined) return undefined;
+  const saved = readPlan(plan, projectId, io);
+  refuseOtherSelection(saved, flags, plan);
+  return saved;
 }
 
 /** Nothing is waited for any longer then: what is in flight stands in the state. */

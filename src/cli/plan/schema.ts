@@ -52,6 +52,13 @@ export const planSchema = z
   .strictObject({
     format_version: z.literal(1),
     project: z.strictObject({ id: z.int(), name: text, status: text }),
+    selection: z
+      .strictObject({
+        targets: z.array(text).describe('Only these and what they need; all, where there are none.'),
+        excludes: z.array(text).describe('Not these, nor what needs them.'),
+      })
+      .optional()
+      .describe('The part that was asked for, by key; left out where that was all of it.'),
     observed_at: z.iso.datetime().describe('When the project was looked at.'),
     digest: z
       .string()

@@ -1,8 +1,8 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
+import type { Plan, Selection } from '../../core/plan.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
-import type { Selection } from '../../plan/selection.ts';
 import type { Session } from '../compose.ts';
 import { printable } from '../terminal.ts';
 
@@ -38,4 +38,24 @@ export async function selectionOf(
       );
     };
   return { targets: target.map(checked('--target')), excludes: exclude.map(checked('--exclude')) };
+}
+
+/** @throws ConfigError where a call means another part than the saved plan in `path` was made of. */
+export function refuseOtherSelection(saved: Plan, given: SelectionFlags, path: string): void {
+  const { targets = [], excludes = [] } = saved.selection ?? {};
+  const [made, asked] = [written(targets, excludes), written(given.target, given.exclude)];
+  if (asked === '' || asked === made) return;
+  const of = made === '' ? 'of all of the file' : `with ${made}`;
+  throw new ConfigError(
+    `${printable(path)} was made ${of}, and this call has ${asked}: leave that out, or make the plan anew with it`,
+    true,
+  );
+}
+
+function written(targets: readonly string[] = [], excludes: readonly string[] = []): string {
+  const flags = [
+    ...targets.map((key) => `--target ${printable(key)}`),
+    ...excludes.map((key) => `--exclude ${printable(key)}`),
+  ];
+  return [...new Set(flags)].sort().join(' ');
 }
