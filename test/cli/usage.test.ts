@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { folderWith, inProcess, mainFile, oneNetwork, shop, vdcsync } from './run.ts';
@@ -186,6 +186,31 @@ describe('cli: commands without API', () => {
     const { code, stdout } = await inProcess(['completion', shell], { cwd: folderWith() });
     for (const name of ['validate', 'plan', 'apply', 'destroy', 'status']) expect(stdout).toContain(name);
     expect(code).toBe(0);
+  });
+
+  test.each([
+    [
+      ['plan', '--format', ''],
+      ['text', 'json', 'markdown', 'svg', 'mermaid'],
+    ],
+    [
+      ['export', '--format', ''],
+      ['yaml', 'json'],
+    ],
+    [
+      ['completion', ''],
+      ['bash', 'zsh', 'fish', '--help'],
+    ],
+    [
+      ['validate', '--'],
+      ['--file', '--format', '--help'],
+    ],
+    [['va'], ['validate']],
+  ])('bash completes %j', async (typed, expected) => {
+    const { stdout } = await inProcess(['completion', 'bash'], { cwd: folderWith() });
+    const words = ['vdcsync', ...typed].map((word) => `'${word}'`).join(' ');
+    const script = `${stdout}\nCOMP_WORDS=(${words}); COMP_CWORD=${typed.length}; _vdcsync; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    expect(execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trim().split('\n')).toEqual(expected);
   });
 
   test('validate: one line for a good file, from a file, a default name or standard input', async () => {

@@ -16,8 +16,18 @@ export function completion(program: Command, shell: Shell): string {
   }
 }
 
+/** As `--help` shows them. */
+function shown(command: Command): readonly Option[] {
+  return command.options.filter(({ hidden }) => !hidden);
+}
+
 function words(command: Command): string {
-  return command.options.flatMap(({ short, long }) => [short, long].filter(Boolean)).join(' ');
+  const flags = shown(command).flatMap(({ short, long }) => [short, long].filter(Boolean));
+  return [...argumentsOf(command), ...flags, '--help'].join(' ');
+}
+
+function argumentsOf({ registeredArguments }: Command): readonly string[] {
+  return registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
 }
 
 function values(option: Option): readonly string[] {
@@ -26,25 +36,27 @@ function values(option: Option): readonly string[] {
 
 function bash(program: Command, commands: readonly Command[]): string {
   const name = program.name();
-  const cases = commands.map((each) => `    ${each.name()}) words="${words(each)} --help" ;;`);
-  const choices = [
-    ...new Map(commands.flatMap((each) => each.options).map((each) => [each.long, each])).values(),
-  ]
-    .filter((each) => values(each).length > 0)
-    .map(
-      (each) =>
-        `    ${each.long}) COMPREPLY=($(compgen -W "${values(each).join(' ')}" -- "$current")); return ;;`,
-    );
+  const cases = commands.map((each) => `    ${each.name()}) words="${words(each)}" ;;`);
+  const choices = commands.flatMap((command) =>
+    shown(command).flatMap((option) => {
+      const listed = values(option).join(' ');
+      const at = `${command.name()}:${option.long}`;
+      return listed === ''
+        ? []
+        : [`    ${at}) COMPREPLY=($(compgen -W "${listed}" -- "$current")); return ;;`];
+    }),
+  );
   return `_${name}() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" words
-  case "$previous" in
+  case "\${COMP_WORDS[1]}:$previous" in
 ${choices.join('\n')}
-    -f|--file|--state|--api-profile|--prices|--plan|--out|--svg|--faults|--profile|--data) COMPREPLY=($(compgen -f -- "$current")); return ;;
+    *:-f|*:--file|*:--state|*:--api-profile|*:--prices|*:--plan|*:--out|*:--svg|*:--faults|*:--profile|*:--data) COMPREPLY=($(compgen -f -- "$current")); return ;;
   esac
   case "\${COMP_WORDS[1]}" in
 ${cases.join('\n')}
     *) words="${commands.map((each) => each.name()).join(' ')} --help --version" ;;
   esac
+  [ "$COMP_CWORD" = 1 ] && words="${commands.map((each) => each.name()).join(' ')} --help --version"
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }
 complete -F _${name} ${name}
@@ -56,7 +68,10 @@ function fish(program: Command, commands: readonly Command[]): string {
   const quoted = (text: string) => `'${text.replace(/['\\]/g, '\\$&')}'`;
   const lines = commands.flatMap((each) => [
     `complete -c ${name} -f -n __fish_use_subcommand -a ${each.name()} -d ${quoted(each.description())}`,
-    ...each.options.map((option) => {
+    ...argumentsOf(each).map(
+      (value) => `complete -c ${name} -f -n '__fish_seen_subcommand_from ${each.name()}' -a ${value}`,
+    ),
+    ...shown(each).map((option) => {
       const parts = [
         `complete -c ${name} -n '__fish_seen_subcommand_from ${each.name()}'`,
         ...(option.short ? [`-s ${option.short.slice(1)}`] : []),

@@ -223,7 +223,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   ],
   task_failed: [
     'the API accepted a write and then failed at it',
-    'look at what it left, then `vdcsync resolve`',
+    'see to the cause, then `vdcsync apply` tries again; where it left something that may be this, the message names `vdcsync resolve`',
   ],
   unlisted_servers: [
     'a network counts more servers than are known to be in it, and the state is new, or they came while a plan waited',
