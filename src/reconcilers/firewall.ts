@@ -24,6 +24,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
   billed: false,
   deadlineMs: 10 * 60_000,
   freshKeys: true,
+  comparedAlone: true,
   urgency: 6,
 
   children: (field) => [{ suffix: 'firewall', value: field, path: [] }],
@@ -66,7 +67,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
       consequences: lockout(subject.key, live, after),
     };
     if (pristine) return { verdict: { verdict: 'create', changes }, ...told };
-    const cause = binding === undefined || isAsLeft(binding.applied, live) ? 'file' : 'drift';
+    const cause = binding?.applied == null || isAsLeft(binding.applied, live) ? 'file' : 'drift';
     return { verdict: { verdict: 'update', changes, cause }, ...told };
   },
 
@@ -97,11 +98,8 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
       : { verdict: 'not_done' };
   },
 
-  bind: ({ request, subject }) => ({
-    identity: {},
-    applied: request?.body ?? ({ ...subject.desired?.value } as Json),
-    keep: false,
-  }),
+  /** What was only compared was never sent, and may hold what only its own author can write. */
+  bind: ({ request }) => ({ identity: {}, applied: request?.body ?? null, keep: false }),
 };
 
 /** As a new server has it. */

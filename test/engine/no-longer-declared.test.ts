@@ -29,14 +29,19 @@ describe('engine: a part that has left the entry of its server', () => {
     expect((await played.plan(bare)).warnings).toEqual([]);
   });
 
-  test('a backup policy that was compared alone, and never written, too', async () => {
+  test.each([
+    ['backup_policy', '{enabled: false, keep: 3}'],
+    ['firewall', '{enabled: false, rules: []}'],
+  ])('a %s that was compared alone, and never written, too', async (part, entry) => {
     const played = rig();
     const bare = file();
-    await played.apply(file('backup_policy: {enabled: false, keep: 3}'));
+    const key = `servers.web.${part}` as ResourceKey;
+    await played.apply(bare);
+    await played.apply(file(`${part}: ${entry}`));
 
     const { warnings } = await played.plan(bare);
-    expect(warnings).toMatchObject([{ code: 'no_longer_declared', key: 'servers.web.backup_policy' }]);
-    await played.clock.run(played.engine.forget(load(bare), 'servers.web.backup_policy' as ResourceKey));
+    expect(warnings).toMatchObject([{ code: 'no_longer_declared', key }]);
+    await played.clock.run(played.engine.forget(load(bare), key));
 
     expect((await played.plan(bare)).warnings).toEqual([]);
   });

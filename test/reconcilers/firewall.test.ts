@@ -135,6 +135,22 @@ describe('reconcilers/firewall', () => {
     expect((await apply(file(`enabled: true, rules: [${ssh}]`))).outcome).toBe('converged');
   });
 
+  test('so it does where the file was only compared with it', async () => {
+    const { apply, plan, emulator, store } = rig();
+    await apply(file(`enabled: true, rules: [${ssh}]`));
+    const [rule] = projectOf(emulator).servers[0]?.firewall.rules ?? [];
+    emulator.mutate({ do: 'set_firewall', server_id: 2001, rules: [{ ...rule, source: '10.0.0.0/8' }] });
+    const gone = { type: 'release', key: 'servers.web.firewall' as never, gone: false, reason: '' } as const;
+    await store.change([gone], 0);
+
+    expect((await apply(file(`enabled: true, rules: [${ssh}]`))).results).toEqual([]);
+    expect((await store.bindings()).map(({ key }) => key)).toContain('servers.web.firewall');
+
+    expect(codesOf(await plan(file(`enabled: true, rules: [${ssh}, ${web}]`)))).toEqual({
+      'servers.web.firewall': 'firewall_would_lose',
+    });
+  });
+
   test('a policy_out that a replacement would lose blocks it, also where all else is as it was left', async () => {
     const { apply, plan, emulator } = rig();
     await apply(file(`enabled: true, rules: [${ssh}]`));
