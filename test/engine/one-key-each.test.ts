@@ -103,6 +103,58 @@ describe("engine: what a creation made is gone, and its id another key's", () =>
     expect(second.outcome).toBe('converged');
     expect(await ids(played)).toMatchObject({ 'servers.b': '2001', 'servers.a': '2002' });
   });
+  const ignoring = head.replace('{', '{unmanaged: ignore, ');
+  /** The server is deleted while its task is under way, its address stays, and the next one has its id. */
+  async function superseded(spec: string, meanwhile = (_played: Rig) => {}) {
+    const { played, next } = tampered();
+    next.push(
+      (post) => post(),
+      (post) => {
+        const { mutate, world } = played.emulator;
+        mutate({ do: 'delete_server', id: 2001 });
+        meanwhile(played);
+        world.nextId.server = 2001;
+        return post();
+      },
+    );
+    return { played, report: await played.apply(spec) };
+  }
+
+  test('the address that came with it is released before it is made again', async () => {
+    const both = `${ignoring}servers:\n${server('a')}${server('b')}`;
+    const { played } = await superseded(both);
+
+    expect(await ids(played)).toMatchObject({ 'servers.b': '2001', 'servers.a.public_ipv4': '5001' });
+    expect((await played.apply(both)).outcome).toBe('converged');
+    expect(
+      project(played)
+        .ips.map(({ id }) => String(id))
+        .sort(),
+    ).toEqual(
+      [(await ids(played))['servers.a.public_ipv4'], (await ids(played))['servers.b.public_ipv4']].sort(),
+    );
+  });
+
+  test('or told as left billed, where it is to be kept', async () => {
+    const both = `${ignoring}servers:\n${server('a', ', keep_ip: true')}${server('b')}`;
+    const { played, report } = await superseded(both);
+
+    expect((await played.apply(both)).outcome).toBe('converged');
+    expect(report.plan.cost.left_billed).toEqual([expect.stringContaining('stays billed: keep_ip')]);
+  });
+
+  test('but not where somebody else has taken that address', async () => {
+    const both = `${ignoring}servers:\n${server('a')}${server('b')}`;
+    const { played } = await superseded(both, (between) => {
+      between.emulator.world.nextId.server = 2009;
+      between.emulator.mutate({ do: 'add_server', name: 'theirs', public: false });
+      for (const ip of project(between).ips) ip.serverId = 2009;
+    });
+
+    expect((await played.apply(both)).outcome).toBe('converged');
+    expect(project(played).ips.find(({ serverId }) => serverId === 2009)?.id).toBe(5001);
+    expect(deleted(played)).toEqual([]);
+  });
 });
 
 describe('engine: an old answer is ours only where what it tells is what is there', () => {

@@ -1,9 +1,9 @@
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Evidence } from '../../core/kind.ts';
-import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../../core/state.ts';
+import type { Intent, IntentOutcome, IntentPatch, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
+import { boundBy } from './bound-by.ts';
 import { takeOver } from './given-on.ts';
-import { makerOf, ownerOf } from './owner.ts';
 import { released } from './release.ts';
 
 /** Where an intent has got to after one step. */
@@ -155,43 +155,6 @@ function hasPassedOn(run: Run, intent: Intent, id: string): boolean {
 /** Which package a server was asked for with, as the file may name several. */
 export function packageOf({ request }: Intent): string {
   return (request.body as { readonly gpu_package?: string } | undefined)?.gpu_package ?? '';
-}
-
-/** The binding of what was made, and of what came with it. */
-export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): StateChange[] {
-  const kind = run.kindOf(intent.kind);
-  const subject = run.world.subjects.get(intent.key) ?? { key: intent.key, kind: intent.kind };
-  // What the answer told is told of what it named.
-  const told = intent.resourceId === undefined || intent.resourceId === id ? intent.facts : undefined;
-  const known = { ...(told as object | undefined), ...(facts as object | undefined) };
-  const at = run.deps.clock.now();
-  const binding: Binding = {
-    key: intent.key,
-    kind: intent.kind,
-    id,
-    ...(intent.parentId === undefined ? {} : { parentId: intent.parentId }),
-    ...kind.bind({
-      subject,
-      id,
-      request: intent.request,
-      asked: intent.entry,
-      facts: known,
-      world: run.world,
-    }),
-    protect: subject.desired?.protect ?? intent.protect ?? false,
-    boundAt: at,
-  };
-  const { request, preimage, entry: asked } = intent;
-  const came =
-    kind.companions?.({ subject, id, request, asked, preimage, facts: known, world: run.world, at }) ?? [];
-  // What another key stands for, or has made, did not come with this one, whatever a short list made of it.
-  const companions = came.filter(
-    (each) => ownerOf(run, each, new Set([intent.key])) === undefined && makerOf(run, each) === undefined,
-  );
-  return [
-    ...[binding, ...companions].map((each) => ({ type: 'bind', binding: each }) as const),
-    ...(kind.repeats ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
-  ];
 }
 
 /** It is there and of no use: bound with all that came with it, so that it is not lost, and left to a person or the next run. */

@@ -1,7 +1,11 @@
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
+import { companionsOf } from './bound-by.ts';
 import { isAnother, makerOf, ownerOf } from './owner.ts';
 import { released } from './release.ts';
+
+/** Reads may show for that long what was before. @assumption A9 */
+const staleMs = 60_000;
 
 /**
  * What the API gives out as new was another key's before: that one's is gone. A name that
@@ -38,9 +42,33 @@ export async function takeOver(run: Run, intent: Intent, binding: Binding): Prom
   return bound === undefined ? [] : takenFrom(run, bound, intent);
 }
 
-/** To which key the id of what it made has passed on: what it made is gone. */
+/** What a creation made is gone: its id has passed on to another key. */
+interface GivenOn {
+  readonly givenOn?: string;
+  readonly formerId?: string;
+  /** The address that it was answered with. */
+  readonly ipv4?: string;
+}
+
+/** To which key the id of what it made has passed on. */
 export function givenOnTo({ facts }: Intent): string | undefined {
-  return (facts as { readonly givenOn?: string } | undefined)?.givenOn;
+  return (facts as GivenOn | undefined)?.givenOn;
+}
+
+/**
+ * The address that came with what is gone: it is billed, and goes as any that outlives its
+ * server, unless a server holds it by now. `undefined`: the token was exchanged meanwhile.
+ */
+export async function leftBy(run: Run, intent: Intent): Promise<StateChange[] | undefined> {
+  const { formerId, ipv4 } = (intent.facts ?? {}) as GivenOn;
+  if (formerId === undefined || ipv4 === undefined) return [];
+  const token = await run.fence();
+  const ips = await run.cache.since(run.deps.clock.monotonic()).ips();
+  if (run.deps.writes.token() !== token) return undefined;
+  const addresses = ips.flatMap(({ id, address, server_id }) =>
+    server_id === null && address === ipv4 ? [{ id, address }] : [],
+  );
+  return companionsOf(run, intent, formerId, { addresses });
 }
 
 function takenFrom(run: Run, { key, id }: Binding, intent: Intent): StateChange[] {
@@ -51,8 +79,12 @@ function takenFrom(run: Run, { key, id }: Binding, intent: Intent): StateChange[
 /** It is closed by whoever works on its key, who may be waiting for its task now. */
 async function markGivenOn(run: Run, maker: Intent, { key }: Intent): Promise<void> {
   run.superseded.set(maker.key, key);
+  const { resourceId: formerId } = maker;
+  const given = { givenOn: key, ...(formerId === undefined ? {} : { formerId }) };
+  run.stopwatch.mark(maker.id, 'due', staleMs);
   await run.update(maker, {
-    facts: { ...(maker.facts as object | undefined), givenOn: key },
+    facts: { ...(maker.facts as object | undefined), ...given },
+    dueAt: run.deps.clock.now() + staleMs,
     clear: ['resourceId'],
   });
 }

@@ -9,7 +9,7 @@ import type { Run } from '../run.ts';
 import { giveUp, mayHaveBought } from './doubt.ts';
 import { again, block, close, goOn, minutes, type Progress, packageOf, saidBefore, warn } from './endings.ts';
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
-import { givenOnTo, giveOn } from './given-on.ts';
+import { givenOnTo, giveOn, leftBy } from './given-on.ts';
 import { backoff, type Disposition, disposition, doubtedKey } from './outcome.ts';
 import { unbrokenRow } from './past.ts';
 import { secondHalfHeld } from './replacement.ts';
@@ -359,7 +359,11 @@ function endWithServer(run: Run, intent: Intent): Promise<Progress> {
 }
 
 /** What it made is gone, beyond doubt, and is made again under a key of its own. */
-function endGivenOn(run: Run, intent: Intent, heir: string): Promise<Progress> {
-  const gone = { type: 'next_incarnation', key: intent.key } as const;
-  return close(run, intent, 'absent', `the id of what it made was given to ${heir}`, { changes: [gone] });
+async function endGivenOn(run: Run, intent: Intent, heir: string): Promise<Progress> {
+  const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
+  if (wait > 0) return again(wait);
+  const left = await leftBy(run, intent);
+  if (left === undefined) return again(0);
+  const changes = [{ type: 'next_incarnation', key: intent.key } as const, ...left];
+  return close(run, intent, 'absent', `the id of what it made was given to ${heir}`, { changes });
 }

@@ -1,0 +1,48 @@
+import type { Json } from '../../core/json.ts';
+import type { Binding, Intent, StateChange } from '../../core/state.ts';
+import type { Run } from '../run.ts';
+import { makerOf, ownerOf } from './owner.ts';
+
+/** The binding of what was made, and of what came with it. */
+export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): StateChange[] {
+  const kind = run.kindOf(intent.kind);
+  const subject = run.world.subjects.get(intent.key) ?? { key: intent.key, kind: intent.kind };
+  // What the answer told is told of what it named.
+  const told = intent.resourceId === undefined || intent.resourceId === id ? intent.facts : undefined;
+  const known = { ...(told as object | undefined), ...(facts as object | undefined) };
+  const at = run.deps.clock.now();
+  const binding: Binding = {
+    key: intent.key,
+    kind: intent.kind,
+    id,
+    ...(intent.parentId === undefined ? {} : { parentId: intent.parentId }),
+    ...kind.bind({
+      subject,
+      id,
+      request: intent.request,
+      asked: intent.entry,
+      facts: known,
+      world: run.world,
+    }),
+    protect: subject.desired?.protect ?? intent.protect ?? false,
+    boundAt: at,
+  };
+  return [
+    { type: 'bind', binding },
+    ...companionsOf(run, intent, id, known),
+    ...(kind.repeats ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
+  ];
+}
+
+/** What came with it. What another key stands for, or has made, did not, whatever a short list made of it. */
+export function companionsOf(run: Run, intent: Intent, id: string, facts: Json): StateChange[] {
+  const { key, kind, request, preimage, entry: asked } = intent;
+  const { world } = run;
+  const subject = world.subjects.get(key) ?? { key, kind };
+  const at = run.deps.clock.now();
+  const came =
+    run.kindOf(kind).companions?.({ subject, id, request, asked, preimage, facts, world, at }) ?? [];
+  return came
+    .filter((each) => ownerOf(run, each, new Set([key])) === undefined && makerOf(run, each) === undefined)
+    .map((binding) => ({ type: 'bind', binding }));
+}
