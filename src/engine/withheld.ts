@@ -1,4 +1,4 @@
-import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
+import type { Operation, OperationId, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
 import { successorOf } from '../plan/order.ts';
 
@@ -20,13 +20,12 @@ export function withheldOf(
   return withheld;
 }
 
-/** What whoever read the plan knows of: what is to be done, a copy that goes for a new one, and what is blocked for now. */
-export function shownBy({ operations, blocked }: Plan): ReadonlySet<OperationId> {
+/** What whoever read the plan knows will be done: its operations, and a copy that goes for a new one. */
+export function shownBy({ operations }: Plan): ReadonlySet<OperationId> {
   const copies = operations.flatMap(({ key, changes }) =>
     changes.flatMap(({ path, from }) => (path === 'oldest' ? [`delete:${key}.${from}` as OperationId] : [])),
   );
-  const kept = blocked.map(({ verb, key }) => operationId(verb, key));
-  return new Set([...operations.map(({ id }) => id), ...copies, ...kept]);
+  return new Set([...operations.map(({ id }) => id), ...copies]);
 }
 
 /** What would be lost, and is told instead. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
-import { rig } from '../support/rig.ts';
+import { type Rig, rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const file = (ips: string, web: string, db: string) =>
@@ -58,5 +58,34 @@ describe('engine: what the first plan showed as blocked, and the run has made po
     await played.apply(before);
 
     expect((await played.apply(before, { destroy: true, unattended: true })).outcome).toBe('converged');
+  });
+});
+
+describe('engine: what the first plan showed as over the cap', () => {
+  test('is not deleted unasked once another one has vanished by hand; the next run shows it, and does it', async () => {
+    const capped = 'settings: {prune: true, max_deletions: 1}\n';
+    let byHand = () => {};
+    const played: Rig = rig({
+      wrap: (inner) => ({
+        close: () => inner.close(),
+        async send(request, options) {
+          if (request.method === 'POST') byHand();
+          return inner.send(request, options);
+        },
+      }),
+    });
+    await played.apply(`${capped}ips: {a: {}, b: {}}\n`);
+    byHand = () => {
+      played.emulator.mutate({ do: 'delete_ip', id: 5001 });
+      byHand = () => {};
+    };
+    const next = `${capped}networks: {n: {cidr: 10.0.0.0/24}}\n`;
+
+    const report = await played.apply(next, { unattended: true });
+
+    expect(report.blocked).toMatchObject([{ key: 'ips.b', verb: 'delete', code: 'not_shown' }]);
+    expect(played.writes().filter(({ method }) => method === 'DELETE')).toEqual([]);
+    expect((await played.apply(next, { unattended: true })).outcome).toBe('converged');
+    expect(played.emulator.world.projects[0]?.ips).toEqual([]);
   });
 });
