@@ -1,7 +1,7 @@
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
 import type { Server, ServerType } from '../core/resources.ts';
-import { blocked } from './existence.ts';
+import { blocked, member } from './existence.ts';
 import { plansOf } from './server-body.ts';
 import type { ServerEntry } from './server-entry.ts';
 
@@ -10,6 +10,8 @@ export interface DiskLoss {
   readonly change: Change;
   /** What goes with it. */
   readonly loses: string;
+  /** The size that it has is read, and not believed. */
+  readonly isShown: boolean;
 }
 
 /** Whether a plan has a smaller disk tells the catalogue alone, where it shows that. @assumption A54 */
@@ -23,6 +25,7 @@ export function diskLoss(
   for (const change of changes) {
     const { path, from, to } = change;
     if (path !== 'disk_gb' && path !== 'plan_id') continue;
+    const isShown = member(shown, path) !== undefined;
     const [before, after] =
       path === 'disk_gb'
         ? [from as number | null, to as number]
@@ -30,9 +33,11 @@ export function diskLoss(
     if (before == null || after === undefined)
       return {
         change,
+        isShown,
         loses: 'what does not fit on its disk afterwards: nothing shows whether that gets smaller',
       };
-    if (after < before) return { change, loses: `what its disk of ${before} GB holds beyond ${after} GB` };
+    if (after < before)
+      return { change, isShown, loses: `what its disk of ${before} GB holds beyond ${after} GB` };
   }
   return undefined;
 }
@@ -42,8 +47,8 @@ export function diskLoss(
  * and only for what the file itself asks for: what somebody made larger may be in use.
  */
 export function heldLoss(
-  { key, desired }: Subject<ServerEntry>,
-  { change: { path, from, to }, loses }: DiskLoss,
+  { key, desired, binding }: Subject<ServerEntry>,
+  { change: { path, from, to }, loses, isShown }: DiskLoss,
   isDrift: boolean,
   { settings }: World,
 ): Diff | undefined {
@@ -62,10 +67,10 @@ export function heldLoss(
     ...(desired?.value.replace === 'allowed' ? [] : ['replace: allowed']),
   ].map((word) => `\`${word}\``);
   if (words.length === 0) return undefined;
-  return blocked(
-    'update',
-    'disk_would_shrink',
-    `${path}: ${from} → ${to} loses ${loses}`,
+  const known = isShown || member(binding?.applied, 'body') != null;
+  const ways = [
     `write ${words.join(' and ')} in ${key}, or restore ${path}: ${from}`,
-  );
+    ...(known ? [] : [`vdcsync adopt ${key} ${binding?.id} (if it has that already)`]),
+  ];
+  return blocked('update', 'disk_would_shrink', `${path}: ${from} → ${to} loses ${loses}`, ways.join(' | '));
 }

@@ -71,12 +71,16 @@ export function resolveBody(
  * Declared fields against what was last applied, as no read shows them. Written alike
  * is alike; otherwise both are compared as resolved (a name and its id are the same).
  * A server that somebody else made was never applied: what its entry left out is not
- * known, and not compared. `notes` tell of what the catalogue no longer has.
+ * known, and not compared; where it says something else of what was only believed, that is
+ * corrected, and the server is the same. `notes` tell of what the catalogue no longer has.
+ *
+ * @param harmless fields of which another value is no reason to make it anew: shown by a read, or changed in place
  */
 export function diffFields(
   entry: ServerEntry,
   applied: Json,
   world: World,
+  harmless: (field: string) => boolean,
 ): { readonly changes: Change[]; readonly notes: readonly string[] } {
   const before = member(applied, 'entry') as ServerEntry | null | undefined;
   if (before === undefined || before === null) return { changes: [], notes: [] };
@@ -85,6 +89,7 @@ export function diffFields(
     const [from, to] = [before[field], entry[field]];
     if (to === undefined || equal(from, to)) return [];
     if (body === undefined && from === undefined) return [];
+    if (body === undefined && !knownOf(applied).includes(field) && !harmless(field)) return [];
     const same =
       body === undefined
         ? equal(resolved(field, from, entry, world), resolved(field, to, entry, world))
@@ -92,6 +97,11 @@ export function diffFields(
     return same ? [] : [{ path: field, from: from ?? null, to }];
   });
   return { changes, notes: withdrawn(entry, body, world) };
+}
+
+/** Fields of a server that somebody else made which a person has vouched for, or this state has sent. */
+export function knownOf(applied: Json): readonly string[] {
+  return (member(applied, 'known') ?? []) as readonly string[];
 }
 
 const comparable = [

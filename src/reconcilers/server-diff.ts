@@ -82,13 +82,15 @@ export function diffLive(
   if (unseen(subject, live).some((field) => !equal(member(member(applied, 'entry'), field), entry[field])))
     warnings.push(...unchecked(subject, live));
   const { asked, along } = diffName(subject);
-  const { changes, notes } = diffFields(entry, applied, world);
+  const resizable = canResize(entry, world);
+  const harmless = (path: string) =>
+    member(live.shown, path) !== undefined || (resizable && isSize({ path }));
+  const { changes, notes } = diffFields(entry, applied, world, harmless);
   const fields = [...asked, ...changes.flatMap((change) => asShown(change, live))];
   warnings.push(...notes.map((message) => ({ code: 'catalogue_changed', key: subject.key, message })));
   const moved = diffShown(entry, live.shown).filter(({ path }) => !fields.some((each) => each.path === path));
-  const resizable = canResize(entry, world);
   warnings.push(...shownOtherwise(subject, entry, live, resizable ? [] : moved));
-  const address = diffAddress(entry, live, world, member(applied, 'entry'));
+  const address = diffAddress(entry, live, world, applied);
   const all = [...fields, ...(resizable ? moved : []), ...address];
   if (all.length === 0) return { ...unchanged, warnings };
   const fixed = all.filter((each) => !(resizable && isSize(each)));
@@ -158,14 +160,17 @@ function shownOtherwise(
 
 /**
  * What an address is called matters, not the word it was asked for with: `{new: true}` and
- * `{reuse: true}` both mean some address, and a server that holds the named one has it.
+ * `{reuse: true}` both mean some address, and a server that holds the named one has it. Of what
+ * somebody else made, what it holds tells, and not what its entry said before.
  */
 function diffAddress(entry: ServerEntry, live: ServerObserved, world: World, applied: unknown): Change[] {
-  const before = applied as ServerEntry | null | undefined;
+  const before = member(applied, 'entry') as ServerEntry | null | undefined;
   if (before === undefined || before === null) return [];
   const [from, to] = [addressOf(before), addressOf(entry)];
   const some = (address: string | undefined) => address === 'new' || address === 'reuse';
   if (from === to || (some(from) && some(to)) || holdsNamed(entry, live, world)) return [];
+  const holds = live.addresses.length > 0;
+  if (member(applied, 'body') == null && (some(to) ? holds : to === undefined && !holds)) return [];
   return [{ path: 'public_ipv4', from: from ?? null, to: to ?? null }];
 }
 
@@ -264,8 +269,9 @@ export function unseen(
 export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): Warning[] {
   const fields = unseen(subject, live);
   if (fields.length === 0) return [];
+  const edits = subject.binding === undefined ? '' : '. Until that was said once, no edit makes it anew';
   const hint = live.shown === undefined ? '. read_server in the API profile may show sizes' : '';
-  const message = `nothing shows whether server ${live.id}, which this state did not make, has ${fields.join(', ')} as the file says. If the client area shows that it has: vdcsync adopt ${subject.key} ${live.id}; else correct the entry, which may leave these out where it has an \`id:\`${hint}`;
+  const message = `nothing shows whether server ${live.id}, which this state did not make, has ${fields.join(', ')} as the file says. If the client area shows that it has: vdcsync adopt ${subject.key} ${live.id}; else correct the entry, which may leave these out where it has an \`id:\`${edits}${hint}`;
   return [{ code: 'server_unchecked', key: subject.key, message }];
 }
 

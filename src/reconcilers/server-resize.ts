@@ -7,7 +7,7 @@ import type { Binding } from '../core/state.ts';
 import { diskLoss, heldLoss } from './disk-loss.ts';
 import { blocked, member } from './existence.ts';
 import { priceOfSize } from './prices.ts';
-import { madeAs, modeProblem, planProblem, priceApplied, sizes, typeOf } from './server-body.ts';
+import { knownOf, madeAs, modeProblem, planProblem, priceApplied, sizes, typeOf } from './server-body.ts';
 import type { ServerEntry, ServerObserved } from './server-entry.ts';
 
 /** Whether sizes need no replacement. A packaged server is never resized. @source API §4 */
@@ -15,7 +15,7 @@ export function canResize(entry: ServerEntry, world: World): boolean {
   return world.profile.operations.resize_server !== undefined && entry.gpu_package === undefined;
 }
 
-export function isSize({ path }: Change): boolean {
+export function isSize({ path }: Pick<Change, 'path'>): boolean {
   return sizes.some((size) => size === path);
 }
 
@@ -80,7 +80,11 @@ export function rebound(
   const before = member(binding?.applied, 'body') ?? null;
   const known =
     before === null ? { ...(member(binding?.applied, 'entry') as object), ...(body as object) } : asked;
-  const made = before === null ? null : { ...(before as object), ...(body as object) };
-  const applied = { entry: { ...known }, body: made } as Json;
+  const sent = {
+    known: [...new Set([...knownOf(binding?.applied ?? null), ...Object.keys(body as object)])],
+  };
+  const made =
+    before === null ? { body: null, ...sent } : { body: { ...(before as object), ...(body as object) } };
+  const applied = { entry: { ...known }, ...made } as Json;
   return { identity: binding?.identity ?? {}, applied, keep: binding?.keep ?? false };
 }

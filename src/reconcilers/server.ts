@@ -6,7 +6,7 @@ import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { diffExistence, idIn, member, recordedIds, unchanged } from './existence.ts';
 import { addressSequence, claimsFree, releasedFirst, sentAddress } from './server-address.ts';
-import { isEdited, priceApplied, resolveBody } from './server-body.ts';
+import { isEdited, knownOf, priceApplied, resolveBody } from './server-body.ts';
 import { diffCreate, diffLeaving, diffLive, neededToCreate, unchecked, unseen } from './server-diff.ts';
 import { checkSizing, type ServerEntry, type ServerObserved, serverSchema } from './server-entry.ts';
 import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './server-evidence.ts';
@@ -60,7 +60,8 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     const applied = (binding?.applied ?? {}) as { readonly entry?: Readonly<Record<string, Json>> };
     const value = desired?.value as unknown as Readonly<Record<string, Json>>;
     const said = Object.fromEntries(fields.map((field) => [field, value[field] ?? null]));
-    return { ...applied, entry: { ...applied.entry, ...said } } as Json;
+    const known = [...new Set([...knownOf(applied as Json), ...fields])];
+    return { ...applied, entry: { ...applied.entry, ...said }, known } as Json;
   },
 
   priceNow: (subject, observed, world) =>

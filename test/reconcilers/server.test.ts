@@ -577,10 +577,12 @@ describe('reconcilers/server: what exists already', () => {
     expect(countOf(emulator, 'create_server')).toBe(0);
   });
 
-  test('an adopted one compares what its entry said, in whatever notation', async () => {
-    const { apply, plan, emulator } = rig();
+  test('an adopted one compares what a person has vouched for, in whatever notation', async () => {
+    const { apply, plan, emulator, engine, clock } = rig();
     const { id } = emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
-    await apply(servers({ web: `id: ${id}, ${sliders}` }));
+    const entry = servers({ web: `id: ${id}, ${sliders}` });
+    await apply(entry);
+    await clock.run(engine.adopt(load(entry), 'servers.web' as ResourceKey, String(id)));
     const image = emulator.world.serverTypes[0]?.images[0]?.id;
 
     const same = await plan(

@@ -202,7 +202,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   ],
   server_unchecked: [
     'no documented read shows what an adopted server was made of',
-    '`vdcsync adopt KEY ID` (once more) where it is as the file says; else leave those fields out (with `id:`), or enable `read_server`, which may show sizes',
+    '`vdcsync adopt KEY ID` (once more) where it is as the file says; else correct them or leave them out (with `id:`), or enable `read_server`, which may show sizes; an edit of them makes nothing anew before the entry was vouched for so',
   ],
   server_type_not_found: ['the catalogue has no such type', 'write one that it has'],
   server_type_not_supported: [

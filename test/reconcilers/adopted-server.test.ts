@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/cli/settings/profile.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
+import { load, rig } from '../support/rig.ts';
+import { idsOf, projectOf, sliders, warningsOf } from './support.ts';
+
+const key = 'servers.old' as ResourceKey;
+const file = (entry: string) =>
+  `settings: {unmanaged: ignore}\nservers: {old: {replace: allowed, ${entry}}}\n`;
+const corrections = {
+  cores: ['cores: 1', 'cores: 2'],
+  image: ['ubuntu-24.04', 'debian-13'],
+  disk_gb: ['disk_gb: 20', 'disk_gb: 40'],
+} as const;
+
+/** A server of 2 cores that somebody else made, adopted with an entry that says 1. */
+async function adopted(entry: string, { address = false, profile = '' } = {}) {
+  const world = rig({
+    profile: loadProfile(profile, 'profile'),
+    emulator: { profile: loadEmulatorProfile(profile), readings: { serverFields: 'sizes' } },
+  });
+  const { id } = world.emulator.mutate({ do: 'add_server', name: 'old', public: address }) as { id: number };
+  Object.assign(projectOf(world.emulator).servers[0] ?? {}, { typeId: 3, cores: 2 });
+  const adopt = (spec: string) => world.clock.run(world.engine.adopt(load(spec), key, String(id)));
+  await adopt(file(entry));
+  return { ...world, adopt };
+}
+
+describe('an adopted server whose entry is corrected', () => {
+  test.each(Object.entries(corrections))('in %s is the same, and is told as unchecked', async (_field, [
+    from,
+    to,
+  ]) => {
+    const { apply, plan, emulator } = await adopted(sliders);
+    const right = file(sliders.replace(from, to));
+
+    const planned = await plan(right);
+
+    expect(warningsOf(planned)).toEqual(['server_unchecked']);
+    expect([planned.operations, planned.blocked]).toEqual([[], []]);
+    expect((await apply(right)).outcome).toBe('converged');
+    expect(projectOf(emulator).servers).toMatchObject([{ id: 2001 }]);
+  });
+
+  test('is told until a person says that it is so, and is then made anew for an edit', async () => {
+    const { plan, adopt } = await adopted(sliders);
+    const right = file(sliders.replace('cores: 1', 'cores: 2'));
+
+    await adopt(right);
+
+    expect(warningsOf(await plan(right))).toEqual([]);
+    const edited = await plan(file(sliders.replace('cores: 1', 'cores: 4')));
+    expect(idsOf(edited)).toEqual(['delete:servers.old', 'create:servers.old']);
+  });
+
+  test('is the same where the address of its entry was a mistake, and the list of addresses says so', async () => {
+    const without = await adopted(`${sliders}, public_ipv4: {new: true}`);
+    const one = await adopted(sliders, { address: true });
+
+    expect((await without.plan(file(sliders))).operations).toEqual([]);
+    expect(idsOf(await one.plan(file(`${sliders}, public_ipv4: {new: true}`)))).toEqual([
+      'adopt:servers.old.public_ipv4',
+    ]);
+  });
+
+  test('knows of its size, once that is changed in place, and of nothing else', async () => {
+    const profile = 'operations: {list_servers: {}, resize_server: {}}';
+    const { apply, plan } = await adopted(sliders, { profile });
+    await apply(file(sliders.replace('cores: 1', 'cores: 4')));
+
+    const edited = await plan(
+      file(sliders.replace('cores: 1', 'cores: 4').replace('ubuntu-24.04', 'debian-13')),
+    );
+
+    expect(edited.operations).toEqual([]);
+    expect(warningsOf(edited)).toEqual(['server_unchecked']);
+  });
+
+  test('in its disk, which a resize would cut down, is asked about', async () => {
+    const { plan, adopt } = await adopted(sliders, { profile: 'operations: {resize_server: {}}' });
+    const right = file(sliders.replace('disk_gb: 20', 'disk_gb: 10')).replace('allowed', 'never');
+    const [held] = (await plan(right)).blocked;
+    expect(held?.resolve).toContain('vdcsync adopt servers.old 2001 (if it has that already)');
+
+    await adopt(right);
+
+    expect(await plan(right)).toMatchObject({ operations: [], blocked: [] });
+  });
+
+  test('is made anew for a size that its reads show otherwise', async () => {
+    const { plan } = await adopted(sliders.replace('cores: 1', 'cores: 2'), {
+      profile: 'operations: {list_servers: {}}',
+    });
+
+    const edited = await plan(file(sliders.replace('cores: 1', 'cores: 4')));
+
+    expect(idsOf(edited)).toEqual(['delete:servers.old', 'create:servers.old']);
+  });
+});
