@@ -78,6 +78,11 @@ export function isLeft({ code }: Pick<Warning, 'code'>): boolean {
   return code === 'drift' || code === 'server_image_not_taken' || code.endsWith('_differs');
 }
 
+/** Of what carrying the plan out writes into the state alone: nothing is sent for it. */
+export function isRecorded({ code }: Pick<Warning, 'code'>): boolean {
+  return code === 'moved' || code === 'released' || code === 'flags_change';
+}
+
 /** A month, as decimal text, of all that is managed; what is not priced is named and not counted. */
 export interface MonthlyCost {
   readonly currency: string | null;

@@ -6,6 +6,7 @@ import type { Intent } from '../core/state.ts';
 import { withCaps } from './caps.ts';
 import type { Draft } from './draft.ts';
 import { draftAll, isRenewed, operationsOf } from './draft.ts';
+import { flagsChange } from './flags.ts';
 import { freeBeside } from './free-addresses.ts';
 import { guard } from './guards.ts';
 import { hold, objectedTo } from './held.ts';
@@ -81,6 +82,7 @@ export function buildPlan(input: PlanInput): Planned {
     ...[...inFlight.values()].flatMap(inFlightWarning),
     ...movedWarnings(input.moves ?? [], drafts, world),
     ...perhapsRenamed(drafts),
+    ...drafts.flatMap((draft) => flagsChange(draft, world)),
     ...notActive(world),
     ...leftOut(
       possible.operations.length -

@@ -72,7 +72,8 @@ function isDeletion({ diff: { verdict } }: Draft): boolean {
   return verdict.verdict === 'delete' || verdict.verdict === 'replace';
 }
 
-/** A server's own address goes with its server and is not counted beside it. */
-function countsAsDeletion({ subject: { parent, kind } }: Draft): boolean {
+/** A server's own address goes with its server and is not counted beside it; a card that comes again is no loss. */
+function countsAsDeletion({ subject: { parent, kind }, diff: { verdict } }: Draft): boolean {
+  if (kind === 'network_interface') return verdict.verdict === 'delete';
   return parent === undefined || kind === 'backup';
 }

@@ -13,7 +13,7 @@ export const settingsSchema = z.strictObject({
     .min(0)
     .default(2)
     .describe(
-      'More deletions than this in one run are blocked. A replacement is one; an address that goes with its server is none.',
+      'More deletions than this in one run are blocked. A replacement is one, and so is a card that leaves its server; an address that goes with its server is none.',
     ),
   max_monthly_increase: z
     .number()

@@ -72,6 +72,24 @@ describe('cli: plan', () => {
     expect(codes).toEqual([0, 2, 3]);
   });
 
+  test('what apply only records is a change: a protection, and a key that has another name', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': shop });
+    await inProcess(['apply', '--yes', '--emulator'], { cwd });
+    const file = join(cwd, 'vdcsync.yaml');
+    const edits = [
+      shop.replace('cidr: 10.20.0.0/24', 'cidr: 10.20.0.0/24, protect: true'),
+      shop.replace('web: {}', 'www: { moved: { from: ips.web } }').replace('ip: web', 'ip: www'),
+    ];
+    for (const edit of edits) {
+      writeFileSync(file, edit);
+      const plan = await inProcess(['plan', '--emulator', '--detailed-exitcode'], { cwd });
+      expect(plan.stdout).toMatch(/^Nothing to send; apply records what is told of .+\.$/m);
+      await inProcess(['apply', '--yes', '--emulator'], { cwd });
+      const after = await inProcess(['plan', '--emulator', '--detailed-exitcode'], { cwd });
+      expect([plan.code, after.code]).toEqual([2, 0]);
+    }
+  });
+
   test('changes nothing on disk, with and without a state', async () => {
     const fresh = folderWith({ 'vdcsync.yaml': shop });
     for (const cwd of [fresh, settled]) {

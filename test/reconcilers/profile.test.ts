@@ -131,6 +131,17 @@ describe('the API profile: writing', () => {
     expect(projectOf(world.emulator).servers[0]?.cards).toHaveLength(1);
   });
 
+  test('counts against max_deletions', async () => {
+    const world = profiled();
+    await world.apply(two('network_interfaces: [a, b]'));
+    const none = two('network_interfaces: []').replace('max_deletions: 5', 'max_deletions: 1');
+
+    expect(codesOf(await world.plan(none))).toEqual({
+      'servers.one.network_interfaces.a': 'max_deletions',
+      'servers.one.network_interfaces.b': 'max_deletions',
+    });
+  });
+
   test('a removal whose answer was lost is done once', async () => {
     const world = profiled({
       faults: lost('remove_network_interface', 'done'),

@@ -1,4 +1,4 @@
-import type { Plan } from '../../core/plan.ts';
+import { isRecorded, type Plan } from '../../core/plan.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes, Interrupted } from '../exit.ts';
 import type { PlanFormat } from '../plan/formats.ts';
@@ -41,7 +41,7 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
   }
 }
 
-function detailed({ blocked, operations }: Plan): ExitCode {
+function detailed({ blocked, operations, warnings }: Plan): ExitCode {
   if (blocked.length > 0) return exitCodes.blocked;
-  return operations.length > 0 ? exitCodes.changes : exitCodes.done;
+  return operations.length > 0 || warnings.some(isRecorded) ? exitCodes.changes : exitCodes.done;
 }

@@ -122,6 +122,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     "the entry's `moved` names a key to which the state binds nothing",
     'correct it where something is meant that the file leaves out, which stays until then; else remove the line',
   ],
+  flags_change: [
+    "the entry's `protect` or `keep_ip` is not yet what the state has recorded",
+    'nothing: the next apply records it, and sends nothing',
+  ],
   perhaps_renamed: [
     'the entry is new, and one that leaves the file is the same but for its key',
     'write `moved: {from: KEY}` in it where it only has another name now: nothing is deleted or made',

@@ -1,5 +1,5 @@
 import { type KindName, parseKey } from '../../core/keys.ts';
-import { type Operation, type Plan, type Summary, tellsDifference } from '../../core/plan.ts';
+import { isRecorded, type Operation, type Plan, type Summary, tellsDifference } from '../../core/plan.ts';
 import { counted, span } from './values.ts';
 
 /** What a line of a plan stands for: `±` is a replacement, both halves of it. */
@@ -56,6 +56,8 @@ export function summaryLine(plan: Plan): string {
     if (differing.length > 0) {
       return `Nothing to do, but project ${project.id} is not as the file says: see the ${differing.length === 1 ? 'warning' : 'warnings'} of ${firstOf(differing)}.`;
     }
+    const recorded = [...new Set(plan.warnings.filter(isRecorded).map(({ key }) => key ?? 'it'))];
+    if (recorded.length > 0) return `Nothing to send; apply records what is told of ${firstOf(recorded)}.`;
     if (plan.warnings.some(({ code }) => code === 'left_out'))
       return `Nothing to do in the part of project ${project.id} that was asked for.`;
     const seen = summary.unseen === undefined ? '' : ', as far as it can be seen';

@@ -2,6 +2,7 @@ import { digestOf } from '../../core/json.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { StateChange } from '../../core/state.ts';
 import type { Release } from '../../plan/build.ts';
+import { newFlags } from '../../plan/flags.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected } from '../../plan/selection.ts';
 import { giveUp } from '../intents/doubt.ts';
@@ -61,19 +62,11 @@ export async function settleMoves(run: Run): Promise<void> {
   run.renewMoves();
 }
 
-/** `protect` and `keep_ip` hold after their entry has left the file, so the state keeps them. */
-function flagChanges(run: Run): StateChange[] {
-  return [...run.bindings.values()].flatMap((binding) => {
-    const subject = run.world.subjects.get(binding.key);
-    if (subject?.desired === undefined) return [];
-    const { protect } = subject.desired;
-    const owner = subject.parent === undefined ? undefined : run.world.subjects.get(subject.parent)?.desired;
-    const keep =
-      binding.kind === 'ip' && owner !== undefined
-        ? ((owner.value as { readonly keep_ip?: boolean }).keep_ip ?? false)
-        : binding.keep;
-    if (protect === binding.protect && keep === binding.keep) return [];
-    return [{ type: 'bind', binding: { ...binding, protect, keep } } as const];
+function flagChanges({ world }: Run): StateChange[] {
+  return [...world.subjects.values()].flatMap((subject) => {
+    const flags = newFlags(subject, world);
+    if (flags === undefined || subject.binding === undefined) return [];
+    return [{ type: 'bind', binding: { ...subject.binding, ...flags } } as const];
   });
 }
 

@@ -1,0 +1,30 @@
+import type { Subject, World } from '../core/kind.ts';
+import type { Warning } from '../core/plan.ts';
+import type { Binding } from '../core/state.ts';
+import type { Draft } from './draft.ts';
+
+type Flags = Pick<Binding, 'protect' | 'keep'>;
+
+/** What the file says anew of `protect` and `keep_ip`. The state keeps both, as they hold after the entry has left. */
+export function newFlags({ kind, parent, desired, binding }: Subject, world: World): Flags | undefined {
+  if (desired === undefined || binding === undefined) return undefined;
+  const owner = parent === undefined ? undefined : world.subjects.get(parent)?.desired;
+  const { keep_ip = false } = (owner?.value ?? {}) as { readonly keep_ip?: boolean };
+  const flags = {
+    protect: desired.protect,
+    keep: kind === 'ip' && owner !== undefined ? keep_ip : binding.keep,
+  };
+  return flags.protect === binding.protect && flags.keep === binding.keep ? undefined : flags;
+}
+
+export function flagsChange({ subject }: Draft, world: World): Warning[] {
+  const flags = newFlags(subject, world);
+  if (flags === undefined || subject.binding === undefined) return [];
+  const { protect, keep } = subject.binding;
+  const said = [
+    ...(flags.protect === protect ? [] : [`is protected ${flags.protect ? 'once' : 'until'}`]),
+    ...(flags.keep === keep ? [] : [`stays when its server goes ${flags.keep ? 'once' : 'until'}`]),
+  ];
+  const message = `${said.join(', and ')} apply has recorded it: nothing is sent for that`;
+  return [{ code: 'flags_change', key: subject.key, message }];
+}
