@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import { documentedProfile } from '../../src/core/profile.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
+import { DEFAULT_PROFILE } from '../../src/emulator/profile.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { settleByHand } from '../support/operator.ts';
@@ -52,6 +54,32 @@ describe('engine: a key that was used before this state knew it', () => {
     await settleByHand(second, server(2));
 
     expect((await played.apply(server(2))).outcome).toBe('converged');
+  });
+
+  test('a person who says that there is nothing hears what is wrong with the entry', async () => {
+    const operations = { named_address: { body: { ip_id: '{ip_id}' } } };
+    const profile = { ...documentedProfile, operations };
+    const played = rig({ profile, emulator: { profile: { ...DEFAULT_PROFILE, operations } } });
+    const spec = (address: string) =>
+      `ips: {spare: {}, right: {server_type_id: 8}}
+servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1, public_ipv4: {ip: ${address}}}}\n`;
+
+    const [asked] = (await played.apply(spec('spare'))).blocked;
+    await settleByHand(played, spec('spare'));
+    const [refused] = (await played.apply(spec('spare'))).blocked;
+    await settleByHand(played, spec('spare'));
+    const [again] = (await played.apply(spec('spare'))).blocked;
+
+    expect(asked).toMatchObject({
+      code: 'ip_not_usable',
+      reason: expect.stringMatching(/servers of this type; its idempotency key may/),
+    });
+    expect(refused).toMatchObject({
+      reason: expect.not.stringContaining('idempotency key'),
+      resolve: expect.stringMatching(/^correct the entry at vdcsync\.yaml:/),
+    });
+    expect(again).toEqual(refused);
+    expect((await played.apply(spec('right'))).outcome).toBe('converged');
   });
 
   test('refused with a 409 of unknown code: not bought again when the entry is edited', async () => {

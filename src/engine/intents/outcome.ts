@@ -92,12 +92,15 @@ const minute = 60 * second;
  */
 export function disposition(
   result: WriteResult,
-  intent: Pick<Intent, 'ambiguous' | 'verb'> & { readonly billed: boolean },
+  intent: Pick<Intent, 'ambiguous' | 'verb'> & {
+    /** What an unknown use of its key made would be billed, and nobody has said that there is no such thing. */
+    readonly keyInDoubt: boolean;
+  },
   pace: Pace,
 ): Disposition {
   const { requestTimeoutMs, jitter, waits } = pace;
   const settleMs = requestTimeoutMs + 30 * second;
-  const buys = intent.verb === 'create' && intent.billed;
+  const buys = intent.verb === 'create' && intent.keyInDoubt;
   switch (result.type) {
     case 'unsent':
       return wait(backoff(second, minute, waits, jitter), 'unreachable', result.reason);
@@ -248,6 +251,6 @@ function gateway(status: number): boolean {
 
 function told({ status, code, title, detail, invalidParams }: Conclusive): string {
   const fields = (invalidParams ?? []).map(({ name, reason }) => `${name}: ${reason}`);
-  const said = [detail ?? title, ...fields].filter((each) => each !== undefined && each !== '');
+  const said = [detail ?? title, ...fields].flatMap((each) => each?.replace(/(?<!\.)\.$/, '') || []);
   return [`${status}${code == null ? '' : ` ${code}`}`, ...said].join(' · ');
 }

@@ -11,7 +11,7 @@ import { again, block, close, goOn, minutes, type Progress, packageOf, saidBefor
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
 import { givenOnTo, giveOn, leftBy } from './given-on.ts';
 import { backoff, type Disposition, disposition, doubtedKey } from './outcome.ts';
-import { unbrokenRow } from './past.ts';
+import { isSaidAbsent, unbrokenRow } from './past.ts';
 import { secondHalfHeld } from './replacement.ts';
 import { lift, remember } from './standing-holds.ts';
 import { boughtMeanwhile, stillAsked } from './still-asked.ts';
@@ -86,6 +86,7 @@ export async function send(
   const { deps } = run;
   const chosen = [intent.request.name, intent.idempotencyKey, packageOf(intent)];
   run.tell(intent.key, intent.verb, 'sent', chosen.filter((each) => each !== '').join(' '));
+  const keyInDoubt = run.kindOf(intent.kind).billed !== false && !(await isSaidAbsent(run, intent));
   run.stopwatch.mark(intent.id, 'sent');
   // Up to its first byte it may wait long for a connection.
   const mayGo = () => holds(sendHoldsMs) && deps.store.isOwned?.() !== false;
@@ -97,7 +98,7 @@ export async function send(
   }
   const next = disposition(
     result,
-    { ...intent, billed: run.kindOf(intent.kind).billed !== false },
+    { ...intent, keyInDoubt },
     {
       requestTimeoutMs: deps.requestTimeoutMs,
       jitter: deps.random.next(),

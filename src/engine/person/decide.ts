@@ -9,6 +9,7 @@ import type { EngineDeps, Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
 import { close } from '../intents/endings.ts';
 import { ownerOf } from '../intents/owner.ts';
+import { saidAbsent } from '../intents/past.ts';
 import { released } from '../intents/release.ts';
 import { madeRoomFor } from '../intents/replacement.ts';
 import { heldBefore, lift } from '../intents/standing-holds.ts';
@@ -154,7 +155,7 @@ async function absentOutcome(run: Run, intent: Intent): Promise<string> {
   const changes = verb === 'delete' ? released(run, key, 'a person said that it is gone') : [];
   const outcome = verb === 'delete' ? 'done' : 'absent';
   const left = verb === 'create' && kind === 'server' ? leftFree(run, intent, await read.ips()) : [];
-  await close(run, intent, outcome, 'a person said that it is absent', { changes });
+  await close(run, intent, outcome, saidAbsent, { changes });
   const billed =
     left.length === 0
       ? ''
