@@ -54,6 +54,11 @@ export function childKey(server: ResourceKey, suffix: string): ResourceKey {
   return `${server}.${suffix}` as ResourceKey;
 }
 
+/** Whether it lives in a server, or is an older backup beside the newest. Names elsewhere may hold dots that say nothing. */
+export function isInside(key: ResourceKey, container: ResourceKey): boolean {
+  return container.startsWith('servers.') && key.startsWith(`${container}.`);
+}
+
 export interface ParsedKey {
   readonly key: ResourceKey;
   readonly kind: KindName;

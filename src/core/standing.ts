@@ -1,4 +1,4 @@
-import type { ResourceKey } from './keys.ts';
+import { isInside, type ResourceKey } from './keys.ts';
 import { type Plan, tellsDifference, type Warning } from './plan.ts';
 import type { Binding, Intent } from './state.ts';
 
@@ -47,5 +47,5 @@ export function standingOf(key: ResourceKey, { bindings, intents, plan }: Standi
 /** Older backups are told of with the newest. */
 function isUndeclared(key: ResourceKey, warning: Warning): boolean {
   if (warning.code !== 'no_longer_declared' || warning.key === null) return false;
-  return key === warning.key || key.startsWith(`${warning.key}.`);
+  return key === warning.key || isInside(key, warning.key);
 }

@@ -1,6 +1,6 @@
 import type { Desired } from '../core/desired.ts';
 import { patched } from '../core/intent.ts';
-import type { KindName, ResourceKey } from '../core/keys.ts';
+import { isInside, type KindName, type ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { Selection, Spend, Verb } from '../core/plan.ts';
 import type { WriteRequest } from '../core/ports.ts';
@@ -139,8 +139,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
     catalogueRead: cache.since(clock.monotonic() - catalogueFreshMs),
   });
 
-  const boundIn = (server: ResourceKey) =>
-    [...bindings.values()].filter(({ key }) => key.startsWith(`${server}.`));
+  const boundIn = (server: ResourceKey) => [...bindings.values()].filter(({ key }) => isInside(key, server));
 
   /** The state's maps, and what the world makes of them, follow what was written: reading it back would cost as much as there is. */
   function follow(changes: readonly StateChange[]): void {

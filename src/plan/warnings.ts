@@ -1,4 +1,4 @@
-import { childKey, type ResourceKey } from '../core/keys.ts';
+import { childKey, isInside, type ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
@@ -51,7 +51,7 @@ export function noLongerDeclared({ subject, kind, diff }: Draft, world: World): 
 /** The backups that are let go of with the newest one. */
 function olderThan({ key, parent }: Subject, world: World): string {
   const others =
-    parent === undefined ? [] : world.childrenOf(parent).filter((each) => each.key.startsWith(`${key}.`));
+    parent === undefined ? [] : world.childrenOf(parent).filter((each) => isInside(each.key, key));
   const ids = others.flatMap(({ binding }) => binding?.id ?? []);
   return ids.length === 0 ? '' : `, with the older ${ids.join(', ')},`;
 }

@@ -109,3 +109,33 @@ describe('engine: `keep_ip` in the edit that replaces a server', () => {
     expect(addresses(played)).not.toContain(address);
   });
 });
+
+describe('engine: a name with a dot in it', () => {
+  const file = (...names: string[]) =>
+    `${head}ips: {${names.map((name) => `${name}: {}`).join(', ')}}\nnetworks: {${names
+      .map((name, at) => `${name}: {cidr: 10.${at}.0.0/24}`)
+      .join(', ')}}\n`;
+
+  test('stays bound when the shorter name goes, is handed over, or is let go of', async () => {
+    const played = rig();
+    await played.apply(file('web.2', 'web'));
+
+    await played.apply(`${file('web.2')}`);
+
+    expect(await boundKeys(played)).toEqual(['ips.web.2', 'networks.web.2']);
+  });
+
+  test('is not bought again', async () => {
+    const played = rig();
+    await played.apply(`${head}ips: {web: {}, web.2: {}}\n`);
+    const [own] = played.emulator.world.projects[0]?.ips ?? [];
+
+    const handedOver = `${head}ips: {web: {id: ${own?.id}, managed: false}, web.2: {}}\n`;
+    await played.apply(handedOver);
+    const { outcome } = await played.apply(handedOver);
+
+    expect(outcome).toBe('converged');
+    expect(await boundKeys(played)).toEqual(['ips.web.2']);
+    expect(addresses(played)).toHaveLength(2);
+  });
+});

@@ -1,4 +1,4 @@
-import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import { isInside, type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { SeenServer } from '../../core/kind.ts';
 import { type Standing, standings } from '../../core/standing.ts';
 import type { ProjectFacts } from '../project/facts.ts';
@@ -46,7 +46,7 @@ export function pictureOf(facts: ProjectFacts): Picture {
 }
 
 function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
-  const own = [key, ...keysOf(facts).filter((each) => each.startsWith(`${key}.`))];
+  const own = [key, ...keysOf(facts).filter((each) => isInside(each, key))];
   // As bad as the worst of what is in it.
   const seen = own.map((each) => standingNow(facts, each));
   const standing = standings.findLast((each) => seen.includes(each)) ?? 'unknown';

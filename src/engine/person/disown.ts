@@ -1,6 +1,6 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
-import { type KindName, nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { isInside, type KindName, nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { ServerId } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
@@ -84,7 +84,7 @@ export async function forgetKey(
       true,
     );
   }
-  const open = [...run.intents.values()].find((each) => each.key === key || each.key.startsWith(`${key}.`));
+  const open = [...run.intents.values()].find((each) => each.key === key || isInside(each.key, key));
   if (open !== undefined)
     throw new ConfigError(`${open.key} has an unsettled ${open.verb}: settle that first.`);
   const { parent, kind, id } = { ...takeApart(key), ...binding };
