@@ -258,6 +258,9 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   /** A binding's `applied` once a person has said that those fields are as the file says. */
   believe?(subject: Subject<Value>, fields: readonly string[]): Json;
 
+  /** A binding's `applied` once a change of it was given up, and nobody knows whether it was carried out. */
+  doubt?(binding: Binding, request: WriteRequest): Json;
+
   /** What holds on to it, and so has to be deleted before it can be. */
   heldBy?(subject: Subject<Value>, world: World): readonly ResourceKey[];
 

@@ -2,10 +2,11 @@ import type { Subject, World } from '../core/kind.ts';
 import type { Ip } from '../core/resources.ts';
 import { member } from './existence.ts';
 
-/** As the server's entry says; as it said last, where the entry asks for no address of its own any more. */
+/** As the server's entry says; where that asks for no address of its own any more, also as it said last. */
 export function isKept({ desired, binding }: Subject, server: Subject | undefined): boolean {
-  if (desired === undefined || server?.desired === undefined) return binding?.keep === true;
-  return member(server.desired.value, 'keep_ip') === true;
+  const asked = member(server?.desired?.value, 'keep_ip') === true;
+  const before = desired === undefined || server?.desired === undefined;
+  return asked || (before && binding?.keep === true);
 }
 
 /**

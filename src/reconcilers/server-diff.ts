@@ -15,7 +15,7 @@ import {
   unproven,
 } from './server-body.ts';
 import type { ServerEntry, ServerObserved } from './server-entry.ts';
-import { canResize, diffShown, diffSize, isSize } from './server-resize.ts';
+import { canResize, diffDoubted, diffShown, diffSize, isSize } from './server-resize.ts';
 
 export const neededToCreate = ['server_type', 'image'] as const;
 
@@ -86,10 +86,15 @@ export function diffLive(
   const harmless = (path: string) =>
     member(live.shown, path) !== undefined || (resizable && isSize({ path }));
   const { changes, notes } = diffFields(entry, applied, world, harmless);
-  const fields = [...asked, ...changes.flatMap((change) => asShown(change, live))];
+  const doubted = diffDoubted(entry, subject).filter(
+    ({ path }) => !changes.some((each) => each.path === path),
+  );
+  const edited = [...changes, ...(resizable ? doubted : [])];
+  const fields = [...asked, ...edited.flatMap((change) => asShown(change, live))];
   warnings.push(...notes.map((message) => ({ code: 'catalogue_changed', key: subject.key, message })));
   const moved = diffShown(entry, live.shown).filter(({ path }) => !fields.some((each) => each.path === path));
   warnings.push(...shownOtherwise(subject, entry, live, resizable ? [] : moved));
+  if (!resizable) warnings.push(...doubted.flatMap((change) => asShown(change, live)).map(mayBe(subject)));
   const address = diffAddress(entry, live, world, applied);
   const all = [...fields, ...(resizable ? moved : []), ...address];
   if (all.length === 0) return { ...unchanged, warnings };
@@ -119,6 +124,14 @@ export function diffLive(
     ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
     ...addressAlongside(subject.key, entry, world),
     freed: priceApplied(subject, live.shown, world),
+  };
+}
+
+/** A resize that the profile opened then, and does not open any more. */
+function mayBe({ key }: Subject): (change: Change) => Warning {
+  return ({ path, from, to }) => {
+    const message = `${path} may be ${from}, not ${to}: nobody knows whether a resize that was given up was carried out; look in the client area`;
+    return { code: 'server_differs', key, message };
   };
 }
 

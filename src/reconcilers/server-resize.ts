@@ -54,8 +54,10 @@ function spendOf(changes: readonly Change[], { price, freed }: Record<'price' | 
   return shrinks ? 'reduces' : 'adds';
 }
 
+type Sizes = Partial<Pick<Server, (typeof sizes)[number]>>;
+
 /** Declared sizes that the API shows otherwise. */
-export function diffShown(entry: ServerEntry, shown: Server | undefined): Change[] {
+export function diffShown(entry: ServerEntry, shown: Sizes | undefined): Change[] {
   return sizes.flatMap((path) => {
     const [from, to] = [shown?.[path], entry[path]];
     return from === undefined || to === undefined || from === to ? [] : [{ path, from, to }];
@@ -87,4 +89,14 @@ export function rebound(
     before === null ? { body: null, ...sent } : { body: { ...(before as object), ...(body as object) } };
   const applied = { entry: { ...known }, ...made } as Json;
   return { identity: binding?.identity ?? {}, applied, keep: binding?.keep ?? false };
+}
+
+/** The sizes of a request that may have been carried out, beside those that are known. */
+export function withDoubt({ applied }: Binding, { body }: WriteRequest): Json {
+  return { ...(applied as object | null), doubted: body ?? null } as Json;
+}
+
+/** Sizes that the server may have, where the file says others. */
+export function diffDoubted(entry: ServerEntry, { binding }: Subject): Change[] {
+  return diffShown(entry, member(binding?.applied, 'doubted') as Sizes | undefined);
 }

@@ -10,7 +10,7 @@ import { isEdited, knownOf, priceApplied, resolveBody } from './server-body.ts';
 import { diffCreate, diffLeaving, diffLive, neededToCreate, unchecked, unseen } from './server-diff.ts';
 import { checkSizing, type ServerEntry, type ServerObserved, serverSchema } from './server-entry.ts';
 import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './server-evidence.ts';
-import { rebound, resizeRequest } from './server-resize.ts';
+import { rebound, resizeRequest, withDoubt } from './server-resize.ts';
 
 export const server: ResourceKind<ServerEntry, ServerObserved> = {
   name: 'server',
@@ -63,6 +63,8 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     const known = [...new Set([...knownOf(applied as Json), ...fields])];
     return { ...applied, entry: { ...applied.entry, ...said }, known } as Json;
   },
+
+  doubt: withDoubt,
 
   priceNow: (subject, observed, world) =>
     isAlive(observed) ? priceApplied(subject, observed.shown, world) : undefined,

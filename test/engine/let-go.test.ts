@@ -96,6 +96,20 @@ describe('engine: `keep_ip` in the edit that replaces a server', () => {
     expect(addresses(played)).toContain(address);
   });
 
+  test('holds as well where the same edit asks for no address any more', async () => {
+    const played = rig();
+    await played.apply(file(1, false));
+    const [address] = addresses(played);
+    const without = file(1, true).replace(', public_ipv4: {new: true}', '');
+
+    const plan = await played.plan(without);
+    await played.apply(without);
+
+    expect(planned(plan)).toEqual(replaced);
+    expect(plan.cost.left_billed.join()).toContain(`${address} stays billed: keep_ip`);
+    expect(addresses(played)).toEqual([address]);
+  });
+
   test('taken out, lets the address go', async () => {
     const played = rig();
     await played.apply(file(1, true));

@@ -58,7 +58,7 @@ export async function beginIntent(
       verb: operation.verb,
       incarnation,
       attempt,
-      ...(kind.freshKeys ? { nonce: id } : {}),
+      ...(kind.freshKeys || operation.verb === 'update' ? { nonce: id } : {}),
     }),
     request,
     sentAs: writes.digest(request),

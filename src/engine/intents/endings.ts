@@ -57,8 +57,16 @@ export async function close(
   detail: string,
   { changes = [], retryAfterMs }: { changes?: readonly StateChange[]; retryAfterMs?: number } = {},
 ): Promise<Progress> {
-  await run.close(intent, outcome, detail, changes);
+  await run.close(intent, outcome, detail, [...doubted(run, intent, outcome), ...changes]);
   return { now: 'closed', outcome, detail, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+}
+
+/** A change that was sent, and not refused, may have been carried out; what no read shows is to be asked for again. */
+function doubted(run: Run, { key, kind, verb, request }: Intent, outcome: IntentOutcome): StateChange[] {
+  const binding = run.bindings.get(key);
+  if (verb !== 'update' || binding === undefined || outcome === 'done' || outcome === 'refused') return [];
+  const applied = run.kindOf(kind).doubt?.(binding, request);
+  return applied === undefined ? [] : [{ type: 'bind', binding: { ...binding, applied } }];
 }
 
 /** Ends a refusal that the file has answered. */
