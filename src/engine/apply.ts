@@ -14,7 +14,7 @@ import { isSuperseded, openServers, stillOpen, supersededOf, withFindings } from
 import { warn } from './intents/endings.ts';
 import { settleOpen } from './intents/settle-open.ts';
 import { isAbort, isFailedRead } from './interruption.ts';
-import { openRun, planFor, withoutResources } from './look.ts';
+import { openRun, planFor } from './look.ts';
 import type { Run } from './run.ts';
 import { refuseStale } from './saved-plan.ts';
 import { shownBy, unshownResults, withheldOf } from './withheld.ts';
@@ -38,8 +38,7 @@ export async function apply(
   options: ApplyOptions,
 ): Promise<ApplyReport> {
   const startedAt = deps.clock.monotonic();
-  const wanted = options.destroy ? withoutResources(desired) : desired;
-  const run = await openRun(deps, gate, wanted, options);
+  const run = await openRun(deps, gate, desired, options);
   const results: OperationResult[] = [];
   const approved = new Set<OperationId>();
   /** What the last drain read after its writes is as good as read again. */

@@ -20,13 +20,14 @@ export function openRun(
     readonly halt?: AbortSignal | undefined;
     readonly repeating?: Repeating | undefined;
     readonly selection?: Selection | undefined;
+    readonly destroy?: boolean | undefined;
   } = {},
 ): Promise<Run> {
-  const { stop = never, halt = never, repeating, selection } = context;
+  const { stop = never, halt = never, repeating, selection, destroy = false } = context;
   const token = () => deps.writes.token();
   const cache = repeating?.cache ?? createReadCache(deps.reads('operation', halt), deps.clock, token);
   if (repeating !== undefined) cache.forgetLists();
-  return startRun({ deps, desired, cache, gate, stop, halt, repeating, selection });
+  return startRun({ deps, desired, cache, gate, stop, halt, repeating, selection, destroy });
 }
 
 /** One plan, and not a trace of having made it. */
@@ -36,10 +37,7 @@ export async function planOnce(
   desired: Desired,
   { destroy = false, repeating, selection }: PlanOptions,
 ): Promise<Plan> {
-  const run = await openRun(deps, gate, destroy ? withoutResources(desired) : desired, {
-    repeating,
-    selection,
-  });
+  const run = await openRun(deps, gate, desired, { repeating, selection, destroy });
   const { plan } = await planFor(run, destroy, 0);
   // Who runs again and again shows its own holds, and when each is tried again.
   return repeating === undefined ? withHolds(deps, plan) : plan;
@@ -68,9 +66,4 @@ export async function planFor(
     now: run.deps.clock.now(),
   });
   return { ...planned, strangers };
-}
-
-/** Nothing is wanted, so all that is managed goes. */
-export function withoutResources(desired: Desired): Desired {
-  return { ...desired, resources: [], digest: `${desired.digest} destroyed` };
 }

@@ -12,6 +12,7 @@ import type { EngineDeps, Hold, Repeating } from './deps.ts';
 import type { HoldScope } from './intents/outcome.ts';
 import { dropLifted } from './intents/standing-holds.ts';
 import { createStopwatch, type Stopwatch } from './intents/stopwatch.ts';
+import { asSaid, withoutManaged } from './last-words.ts';
 import type { ReadCache } from './read-cache.ts';
 import {
   lookAtOne,
@@ -111,6 +112,8 @@ export interface RunOptions {
   readonly halt: AbortSignal;
   readonly repeating: Repeating | undefined;
   readonly selection: Selection | undefined;
+  /** All that is managed goes. */
+  readonly destroy: boolean;
 }
 
 /** Loads the state, makes sure of the project, and takes a first look at it. */
@@ -118,9 +121,11 @@ export async function startRun(options: RunOptions): Promise<Run> {
   const { deps, cache, repeating } = options;
   const { store, clock, kinds, profile } = deps;
   refuseOtherState(options.desired, await store.info());
-  const stored = new Map((await store.bindings()).map((binding) => [binding.key, binding]));
+  const said = (binding: Binding) => (options.destroy ? asSaid(binding, options.desired) : binding);
+  const stored = new Map((await store.bindings()).map((binding) => [binding.key, said(binding)]));
   const intents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
-  const desired = ownNames(options.desired, stored, intents);
+  const asked = options.destroy ? withoutManaged(options.desired, [...stored.values()]) : options.desired;
+  const desired = ownNames(asked, stored, intents);
   const { moves, held } = movesOf(desired, stored, intents);
   const bindings = movedBindings(stored, moves);
   const wanted = new Map(desired.resources.map((resource) => [resource.key, resource]));
@@ -146,7 +151,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
     for (const change of changes) {
       if (change.type === 'next_incarnation') continue;
       const key = change.type === 'bind' ? change.binding.key : change.key;
-      if (change.type === 'bind') bindings.set(key, change.binding);
+      if (change.type === 'bind') bindings.set(key, said(change.binding));
       else bindings.delete(key);
       if (run.world === undefined) continue;
       const subjects = new Map(run.world.subjects);

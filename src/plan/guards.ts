@@ -68,7 +68,7 @@ function suspended({ diff }: Draft, { world, now }: GuardInput): Objection | und
   };
 }
 
-function protect({ subject, diff }: Draft, { world }: GuardInput): Objection | undefined {
+function protect({ subject, diff }: Draft, { world, destroy }: GuardInput): Objection | undefined {
   const { verdict } = diff;
   if (verdict.verdict !== 'delete' && verdict.verdict !== 'replace') return undefined;
   // As the file says now, and as it said last only of what has left it. What is inside a server goes by its entry.
@@ -87,11 +87,11 @@ function protect({ subject, diff }: Draft, { world }: GuardInput): Objection | u
     code: 'protected',
     reason:
       verdict.verdict === 'delete'
-        ? `${subject.key} is protected, also after it has left the file`
+        ? `${subject.key} is protected, ${destroy ? 'from destroy as well' : 'also after it has left the file'}`
         : `${verdict.reason}, and ${subject.key} is protected`,
     resolve:
       verdict.verdict === 'delete'
-        ? 'put its entry back with `protect: false`, apply, then remove it'
+        ? `put its entry ${destroy ? 'there' : 'back'} with \`protect: false\`, apply, then ${destroy ? 'destroy' : 'remove it'}`
         : 'write `protect: false` in its entry, or undo the change',
   };
 }

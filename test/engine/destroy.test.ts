@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest';
+import { codesOf } from '../reconcilers/support.ts';
+import { type Rig, rig } from '../support/rig.ts';
+
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const own = `${size}, public_ipv4: {new: true}`;
+const head = 'settings: {max_deletions: 10}\n';
+const web = (more = '') => `${head}servers:\n  web: {${own}${more}}\n`;
+const there = ({ emulator }: Rig) => {
+  const [project] = emulator.world.projects;
+  return [project?.servers.length, project?.ips.length];
+};
+
+/** A project made by the first file, and destroyed by the second, which was never applied. */
+async function destroyed(before: string, file: string) {
+  const played = rig();
+  await played.apply(before);
+  const report = await played.apply(file, { destroy: true });
+  return { ...played, report, left: there(played) };
+}
+
+describe('engine: destroy goes by what the file says now', () => {
+  test.each([
+    ['in its entry', web(', protect: true')],
+    ['under another key', web(', protect: true, moved: {from: servers.web}').replace('web:', 'shop:')],
+    ['under another key, by its id', `${head}servers:\n  shop: {id: 2001, protect: true}\n`],
+  ])('what is protected %s stays, with its address', async (_where, file) => {
+    const { report, left } = await destroyed(web(), file);
+
+    expect([report.outcome, left]).toEqual(['blocked', [1, 1]]);
+    expect(codesOf(report)).toMatchObject({ 'servers.web': 'protected' });
+    expect(report.blocked.map(({ resolve }) => resolve).join()).toContain('protect: false');
+  });
+
+  test.each([
+    ['its own entry', `${head}servers:\n  web: {id: 2001, managed: false}\n`],
+    ['another entry', `${head}servers:\n  shop: {id: 2001, managed: false}\n`],
+  ])('what %s says is not managed is let go of, with its address', async (_which, file) => {
+    const { report, left, store } = await destroyed(web(), file);
+
+    expect([report.outcome, left]).toEqual(['converged', [1, 1]]);
+    expect(report.plan.blocked).toEqual([]);
+    expect(await store.bindings()).toEqual([]);
+  });
+
+  test('an address stays that is to be kept', async () => {
+    const { report, left } = await destroyed(web(), web(', keep_ip: true'));
+
+    expect([report.outcome, left]).toEqual(['converged', [0, 1]]);
+    expect(report.plan.cost.left_billed.join()).toContain('stays billed: keep_ip');
+  });
+
+  test('so it does where the server was still being made', async () => {
+    const played = rig();
+    const stop = new AbortController();
+    void played.clock.sleep(10_000).then(() => stop.abort());
+    await played.apply(web(), { halt: stop.signal });
+    expect((await played.store.openIntents()).map(({ phase }) => phase)).toEqual(['accepted']);
+    played.restart();
+
+    const report = await played.apply(web(', protect: true'), { destroy: true });
+
+    expect([report.outcome, there(played)]).toEqual(['blocked', [1, 1]]);
+  });
+
+  test('an entry that is not managed and names nothing of this state is nothing to it', async () => {
+    const { report, left } = await destroyed(web(), `${web()}networks: {office: {managed: false}}\n`);
+
+    expect([report.outcome, left]).toEqual(['converged', [0, 0]]);
+  });
+});
