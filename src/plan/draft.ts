@@ -181,9 +181,10 @@ function difference({ path, from, to }: Change): string {
   return long ? path : `${path} is ${JSON.stringify(from)}, not ${JSON.stringify(to)}`;
 }
 
-/** A server that goes, or that is gone and is not made again. */
+/** A server that goes, that is gone and is not made again, or that is let go of with all that is in it. */
 function isLeaving({ subject, diff: { verdict } }: Draft, world: World): boolean {
   if (subject.kind !== 'server') return false;
+  if (subject.desired?.managed === false) return true;
   if (verdict.verdict === 'delete') return true;
   return verdict.verdict === 'unchanged' && subject.binding !== undefined && !world.isThere(subject.key);
 }

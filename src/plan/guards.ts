@@ -4,7 +4,14 @@ import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
 import { movedFromUnknown } from './moved-from.ts';
 import type { Facts, Guard, GuardInput, Objection } from './objections.ts';
-import { besideUnresolved, isPurchase, takenBefore, unlistedServers, unmanaged } from './purchases.ts';
+import {
+  besideUnresolved,
+  isPurchase,
+  letGoBefore,
+  takenBefore,
+  unlistedServers,
+  unmanaged,
+} from './purchases.ts';
 import { matches } from './strangers.ts';
 
 /**
@@ -20,6 +27,7 @@ const guards: readonly Guard[] = [
   prune,
   replacement,
   unmanaged,
+  letGoBefore,
   unlistedServers,
   takenBefore,
   besideUnresolved,

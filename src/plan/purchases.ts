@@ -1,4 +1,4 @@
-import { type KindName, topLevelKey } from '../core/keys.ts';
+import { type KindName, nounOf, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Draft } from './draft.ts';
 import type { Facts, GuardInput, Objection, Purchase } from './objections.ts';
@@ -36,6 +36,24 @@ export function unmanaged(
       `${ignoring(strangers)} (if nothing of it is this file's)`,
       'write `settings: {unmanaged: ignore}`',
     ].join(' | '),
+  };
+}
+
+/** The file has said that it is not managed, and says so no more: what the key stood for is there, and billed. */
+export function letGoBefore(
+  { subject: { key, binding, kind }, diff }: Draft,
+  { world, strangers }: Purchase,
+): Objection | undefined {
+  const name = strangers.vouched?.letGo?.[key];
+  const isNew = diff.verdict.verdict === 'create' && binding === undefined;
+  if (!isNew || name === undefined || world.settings.unmanaged === 'ignore') return undefined;
+  const [id = '', address] = name.split(' ');
+  if (kind === 'ip' && world.ip(id)?.address !== address) return undefined;
+  return {
+    verb: 'create',
+    code: 'let_go_before',
+    reason: `${key} stood for ${nounOf(kind)} ${address ?? id} before it was not managed any more, and that stays billed: this would be another one beside it`,
+    resolve: `vdcsync adopt ${key} ${id} (to have it managed again) | vdcsync ignore ${address ?? id} (to have another one made)`,
   };
 }
 

@@ -170,6 +170,12 @@ export function idIn(data: unknown): string | undefined {
   return typeof id === 'number' || (typeof id === 'string' && id !== '') ? String(id) : undefined;
 }
 
+/** The same where ids are integers: what is none tells nothing. @source API §2 */
+export function integerIdIn(data: unknown): string | undefined {
+  const id = idIn(data);
+  return id !== undefined && /^[1-9]\d{0,15}$/.test(id) ? id : undefined;
+}
+
 /** Ids of a recorded list. */
 export function recordedIds(preimage: unknown, name: string): ReadonlySet<string> {
   const list = member(preimage, name);

@@ -7,7 +7,7 @@ import {
   blocked,
   diffExistence,
   fromNothing,
-  idIn,
+  integerIdIn,
   member,
   recordedIds,
   toNothing,
@@ -121,7 +121,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
       : { ips: (await read.ips()).map(({ id }) => id) },
 
   accept: (answer) => {
-    const id = idIn(answer.data);
+    const id = integerIdIn(answer.data);
     const address = member(answer.data, 'address');
     return {
       ...(id === undefined ? {} : { id }),

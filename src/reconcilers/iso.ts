@@ -126,7 +126,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
   /** The id comes at once, in either form of the answer. @assumption A23 */
   accept: (answer) => {
     const id = idIn(answer.data);
-    return id === undefined ? {} : { id };
+    return id === undefined || !/^uiso-\d{1,10}$/.test(id) ? {} : { id };
   },
 
   async evidence(intent, read, known) {

@@ -8,8 +8,8 @@ import {
   blocked,
   diffExistence,
   fromNothing,
-  idIn,
   incomplete,
+  integerIdIn,
   recordedIds,
   renaming,
   toNothing,
@@ -140,7 +140,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
 
   /** Creation may be answered with `data` null, and then the list tells. @source API §3.5 @assumption A13 */
   accept: (answer) => {
-    const id = idIn(answer.data);
+    const id = integerIdIn(answer.data);
     return id === undefined ? {} : { id };
   },
 
@@ -272,7 +272,7 @@ function diffLeaving(live: Network, world: World): Diff {
 
 /** The cards that take the server out of the network by going, where none of it stays. */
 function cardsLeaving(server: ResourceKey, id: string, world: World): readonly ResourceKey[] | undefined {
-  if (isLeaving(server, world)) return undefined;
+  if (world.subjects.get(server)?.desired?.managed !== true) return undefined;
   if (world.profile.operations.remove_network_interface === undefined) return undefined;
   const seen = world.observed.get(server) as SeenServer | undefined;
   const inside = (seen?.cards ?? []).filter((card) => String(card.network_id) === id && !card.public);

@@ -4,7 +4,7 @@ import type { Accepted, Diff, ResourceKind, Subject, World } from '../core/kind.
 import type { ReadPort } from '../core/ports.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
-import { diffExistence, idIn, member, recordedIds, unchanged } from './existence.ts';
+import { diffExistence, integerIdIn, member, recordedIds, unchanged } from './existence.ts';
 import { addressSequence, claimsFree, releasedFirst, sentAddress } from './server-address.ts';
 import { isEdited, knownOf, priceApplied, resolveBody } from './server-body.ts';
 import { diffCreate, diffLeaving, diffLive, neededToCreate, unchecked, unseen } from './server-diff.ts';
@@ -106,7 +106,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
 
   /** `billable_ips` is recorded as it came. @assumption A18 */
   accept(answer): Accepted {
-    const id = idIn(answer.data) ?? (member(answer.data, 'server_id') as number | undefined)?.toString();
+    const id = integerIdIn(answer.data) ?? integerIdIn({ id: member(answer.data, 'server_id') });
     const billable = member(answer.data, 'billable_ips');
     const address = member(answer.data, 'ipv4');
     return {

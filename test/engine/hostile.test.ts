@@ -105,3 +105,34 @@ describe('engine: a read that is told to wait for days', () => {
     expect(played.clock.monotonic()).toBe(600_000);
   });
 });
+
+describe('engine: an id in an answer that is none', () => {
+  const spec = `${head}ips: {one: {}}\nservers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}}\n`;
+
+  test.each([
+    0,
+    -1,
+    1.5,
+    '../ips/5001',
+    ' ',
+    true,
+  ])('%j tells nothing, and evidence goes before it', async (id) => {
+    const played = rig({
+      wrap: (inner) => ({
+        close: () => inner.close(),
+        async send(request, options) {
+          const answer = await inner.send(request, options);
+          if (request.method !== 'POST') return answer;
+          const body = JSON.parse(answer.body) as { data: object };
+          return { ...answer, body: JSON.stringify({ ...body, data: { ...body.data, id } }) };
+        },
+      }),
+    });
+
+    const report = await played.apply(spec);
+
+    expect(report.outcome).toBe('converged');
+    expect(played.sent.filter(({ path }) => /NaN|\/0|\/-1/.test(path))).toEqual([]);
+    expect(played.emulator.world.projects[0]?.ips).toHaveLength(2);
+  });
+});

@@ -1,6 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Plan } from '../../src/core/plan.ts';
+import { loadProfile as emulatorProfile } from '../../src/emulator/profile.ts';
+import { codesOf } from '../reconcilers/support.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -73,6 +77,27 @@ describe('engine: a server that is let go of takes its address with it', () => {
 
     expect(plan.operations).toEqual([]);
     expect(plan.blocked).toMatchObject([{ key: 'servers.web.public_ipv4', code: 'ip_in_use' }]);
+  });
+});
+
+describe('engine: a card of a server that is not managed any more', () => {
+  test('is not removed, though a profile opens that', async () => {
+    const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
+    const played = rig({
+      profile: loadProfile(text, 'profile.yaml'),
+      emulator: { profile: emulatorProfile(text) },
+    });
+    const file = (entry: string) => `${head}networks: {n: {cidr: 10.1.0.0/24}}\nservers: {web: ${entry}}\n`;
+    await played.apply(file(`{${size}, network_interfaces: [n]}`));
+    const unmanaged = file('{id: 2001, managed: false}');
+
+    const plan = await played.plan(unmanaged);
+    const targets = ['servers.web.network_interfaces.n' as ResourceKey];
+    await played.apply(unmanaged, { selection: { targets, excludes: [] } });
+
+    expect(plan.operations).toEqual([]);
+    expect(releases(played)).toEqual([]);
+    expect((await played.apply(unmanaged)).results).toEqual([]);
   });
 });
 
@@ -151,5 +176,54 @@ describe('engine: a name with a dot in it', () => {
     expect(outcome).toBe('converged');
     expect(await boundKeys(played)).toEqual(['ips.web.2']);
     expect(addresses(played)).toHaveLength(2);
+  });
+});
+
+describe('engine: an entry that is not managed for a while', () => {
+  const file = (web: string, spare: string) => `${head}servers: {web: ${web}}\nips: {spare: ${spare}}\n`;
+  const managed = file(`{${size}, public_ipv4: {new: true}}`, '{}');
+  const held = { 'ips.spare': 'let_go_before', 'servers.web': 'let_go_before' };
+
+  async function handedOver() {
+    const played = rig();
+    await played.apply(managed);
+    const spare = played.emulator.world.projects[0]?.ips.find(({ serverId }) => serverId === null);
+    await played.apply(file('{id: 2001, managed: false}', `{id: ${spare?.id}, managed: false}`));
+    return { ...played, played, spare };
+  }
+
+  test('is not bought again by the file of before: a person says which it is to be', async () => {
+    const { played, spare, apply, clock, engine } = await handedOver();
+
+    const report = await apply(managed);
+
+    expect(codesOf(report)).toEqual(held);
+    expect(addresses(played)).toHaveLength(2);
+    expect(report.blocked.map(({ resolve }) => resolve).join()).toContain('vdcsync adopt servers.web 2001');
+    await clock.run(engine.adopt(load(managed), key, '2001'));
+    await clock.run(engine.adopt(load(managed), 'ips.spare' as ResourceKey, String(spare?.id)));
+    expect((await apply(managed)).outcome).toBe('converged');
+    expect(addresses(played)).toHaveLength(2);
+  });
+
+  test('has another one made once a person says so', async () => {
+    const { played, spare, apply, clock, engine } = await handedOver();
+
+    await clock.run(engine.ignore(load(managed), ['2001', spare?.address ?? '']));
+
+    expect((await apply(managed)).outcome).toBe('converged');
+    expect(addresses(played)).toHaveLength(4);
+  });
+
+  test('is no hindrance once what it stood for is gone', async () => {
+    const { played, spare, apply, clock, emulator } = await handedOver();
+    emulator.mutate({ do: 'delete_ip', id: spare?.id ?? 0 });
+    emulator.mutate({ do: 'delete_server', id: 2001 });
+    await apply(head);
+    await clock.advance(2 * 3_600_000);
+    await apply(head);
+
+    expect((await apply(managed)).outcome).toBe('converged');
+    expect(addresses(played).length).toBeGreaterThan(1);
   });
 });

@@ -40,7 +40,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'chance in every key',
     file: 'engine/intents/begin.ts',
-    find: '...(kind.freshKeys ? { nonce: id } : {}),',
+    find: "...(kind.freshKeys || operation.verb === 'update' ? { nonce: id } : {}),",
     replace: 'nonce: id,',
   },
   {

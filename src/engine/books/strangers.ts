@@ -86,6 +86,25 @@ export async function rememberStrangers(run: Run, planned: Judged): Promise<void
   const servers = [...leaves.servers, ...theirs.servers];
   const addresses = [...leaves.addresses, ...theirs.addresses];
   await vouchFor(run, { servers, addresses }, settles);
+  await rememberLetGo(run, planned);
+}
+
+/** A key that buys again what it has let go of is to be asked about. */
+async function rememberLetGo({ deps, world, bindings }: Run, { releases }: Planned): Promise<void> {
+  const marks = releases.flatMap(({ key, gone }) => {
+    const { desired, parent } = world.subjects.get(key) ?? {};
+    const { kind, id } = bindings.get(key) ?? {};
+    if (gone || desired === undefined || parent !== undefined || id === undefined) return [];
+    const live = kind === 'ip' ? world.ip(id) : undefined;
+    return kind === 'server'
+      ? [[key, id] as const]
+      : live === undefined
+        ? []
+        : [[key, nameOf(live)] as const];
+  });
+  if (marks.length === 0) return;
+  const before = (await vouchedBy(deps.store)) ?? nobody;
+  await putVouched(deps.store, { ...before, letGo: { ...before.letGo, ...Object.fromEntries(marks) } });
 }
 
 /**
@@ -138,6 +157,18 @@ export async function keepQuietOf({ store }: Pick<Run['deps'], 'store'>, ips: re
   });
 }
 
+/** Says that a key may buy another one in the place of what it has let go of. */
+export async function allowAnother(
+  { store }: Pick<Run['deps'], 'store'>,
+  { servers, addresses }: Strangers,
+): Promise<void> {
+  const before = await vouchedBy(store);
+  if (before?.letGo === undefined) return;
+  const names = new Set([...servers.map(String), ...addresses.map(nameOf)]);
+  const letGo = Object.fromEntries(Object.entries(before.letGo).filter(([, name]) => !names.has(name)));
+  await putVouched(store, { ...before, letGo });
+}
+
 /** What a key stands for from now on is this file's, whatever was said of it before. */
 export async function takeBack(
   { deps, world }: Run,
@@ -162,9 +193,18 @@ export async function vouchedBy(store: Pick<StateStore, 'note'>): Promise<Vouche
   return (await store.note(vouchedNote)) as Vouched | undefined;
 }
 
-export function putVouched(store: StateStore, { ignored = [], ...vouched }: Vouched): Promise<void> {
+export function putVouched(
+  store: StateStore,
+  { ignored = [], letGo = {}, ...vouched }: Vouched,
+): Promise<void> {
   const left = ignored.filter((name) => vouched.addresses.includes(name));
-  const note = { ...vouched, ...(left.length === 0 ? {} : { ignored: left }) };
+  const known = new Set([...vouched.servers.map(String), ...vouched.addresses]);
+  const marks = Object.entries(letGo).filter(([, name]) => known.has(name));
+  const note = {
+    ...vouched,
+    ...(left.length === 0 ? {} : { ignored: left }),
+    ...(marks.length === 0 ? {} : { letGo: Object.fromEntries(marks) }),
+  };
   return store.putNote(vouchedNote, note as unknown as Json);
 }
 

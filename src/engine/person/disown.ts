@@ -6,7 +6,7 @@ import type { Binding } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
 import { described } from '../../plan/strangers.ts';
 import { forgetBackups, leftBackups, rememberForgotten } from '../books/left-backups.ts';
-import { keepQuietOf, vouchFor } from '../books/strangers.ts';
+import { allowAnother, keepQuietOf, vouchFor } from '../books/strangers.ts';
 import type { EngineDeps } from '../deps.ts';
 import { letGo } from '../intents/release.ts';
 import { openRun } from '../look.ts';
@@ -48,6 +48,7 @@ export async function ignoreStrangers(
   );
   if (servers.length + addresses.length === 0) return told.join(' ');
   await vouchFor(run, { servers, addresses });
+  await allowAnother(deps, { servers, addresses });
   // What a server of theirs holds of this file stays this file's.
   const held = servers.flatMap((id) => world.ipsOf(String(id))).filter(world.isNobodys);
   await keepQuietOf(deps, [...addresses, ...held]);
