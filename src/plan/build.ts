@@ -7,7 +7,7 @@ import { withCaps } from './caps.ts';
 import type { Draft } from './draft.ts';
 import { draftAll, isRenewed, operationsOf } from './draft.ts';
 import { flagsChange } from './flags.ts';
-import { freeBeside } from './free-addresses.ts';
+import { boughtForNobody, freeBeside } from './free-addresses.ts';
 import { guard } from './guards.ts';
 import { hold, objectedTo } from './held.ts';
 import type { GuardInput } from './objections.ts';
@@ -91,6 +91,7 @@ export function buildPlan(input: PlanInput): Planned {
         (timely.length - releases.length),
     ),
     ...unknownToUs(world, input.strangers),
+    ...boughtForNobody(world, operations),
     ...freeBeside(world, operations, input.openIntents, input.strangers.vouched),
   ].filter(({ key }) => isShown(key));
   const concerned = new Set(

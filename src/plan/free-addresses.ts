@@ -5,6 +5,21 @@ import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { isIgnored, underWay, type Vouched } from './strangers.ts';
 
+/** Addresses that would be bought for nobody; `{reuse: true}` may be meant to take them. @source API §1.4 */
+export function boughtForNobody(world: World, operations: readonly Operation[]): Warning[] {
+  const wishes = world.subjectsOf('server').map(({ desired }) => wanted(desired?.value));
+  if (wishes.some((wish) => 'reuse' in wish)) return [];
+  const asked = new Set(wishes.map(({ ip = '' }) => topLevelKey('ips', ip)));
+  return operations
+    .filter(({ key, kind, verb }) => kind === 'ip' && verb === 'create' && !asked.has(key))
+    .filter(({ key }) => world.subjects.get(key)?.parent === undefined)
+    .map(({ key }) => ({
+      code: 'address_for_nobody',
+      key,
+      message: `no server of the file asks for it: it will be billed and idle; \`public_ipv4: {ip: ${key.slice('ips.'.length)}}\` in a server gives it to that one`,
+    }));
+}
+
 /** Addresses that are free and billed while others are bought: which could do for which. @source API §1.4 */
 export function freeBeside(
   world: World,
@@ -55,12 +70,12 @@ function idleEntry({ id }: Ip, world: World): string | undefined {
   const subject = key === undefined ? undefined : world.subjects.get(key);
   if (subject?.desired?.managed !== true || subject.parent !== undefined) return undefined;
   const isAsked = world.subjectsOf('server').some(({ desired }) => {
-    const { ip } = wanted(desired?.value) as { readonly ip?: string };
+    const { ip } = wanted(desired?.value);
     return ip !== undefined && topLevelKey('ips', ip) === key;
   });
   return isAsked ? undefined : subject.key.slice('ips.'.length);
 }
 
-function wanted(entry: unknown): object {
+function wanted(entry: unknown): { readonly ip?: string } {
   return (entry as { readonly public_ipv4?: object } | undefined)?.public_ipv4 ?? {};
 }

@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
+import { rehearse } from '../../src/cli/commands/rehearse.ts';
 import { calmRun } from '../../src/cli/rehearse/calm-run.ts';
 import { runTrial, spread, trialsFor } from '../../src/cli/rehearse/trials.ts';
+import type { Io } from '../../src/cli/terminal.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
 import { contentsOf, folderWith, inProcess, oneNetwork } from './run.ts';
 
@@ -80,6 +83,19 @@ describe('cli: rehearse', () => {
     const told = JSON.parse((await played(open, '--format', 'json')).stdout);
     expect(told.settled_by_exclusive).toBeGreaterThan(0);
     expect(told.settled_by_exclusive).toBeLessThanOrEqual(told.needed_a_person);
+  });
+
+  test('tells how far it is also of what is played again', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': 'version: 1\nproject: {id: 4711}\nips: {web: {}}\n' });
+    const [stdout, stderr] = [new PassThrough(), Object.assign(new PassThrough(), { isTTY: true })];
+    const io = { stdin: Readable.from([]), stdout, stderr, env: {}, cwd } as unknown as Io;
+    expect(await rehearse({ crashes: 0, trials: 12 }, io)).toBe(0);
+    const told = String(stderr.read());
+    const again = /(\d+) trials again, with `settings: \{exclusive: true\}`\n/.exec(told);
+    expect(Number(again?.[1])).toBeGreaterThan(0);
+    const [, rest = ''] = told.split(again?.[0] ?? '?');
+    expect(rest.match(/\d+\/\d+ [^\r]+, exclusive/g)).toHaveLength(Number(again?.[1]));
+    expect(rest.endsWith('\r\x1b[K')).toBe(true);
   });
 
   test('an invalid file is told as validate tells it', async () => {

@@ -42,7 +42,7 @@ describe('daemon: ways out', () => {
     const carry = (text: string) => text.replace('ignore 9', 'ignore 9 -f shop.yaml');
     const card = String(await billCard({ known, carry } as unknown as ProjectFacts));
     expect(card).toContain(
-      'is billed<div class="way"><code class="command">vdcsync ignore 9 -f shop.yaml</code> <span class="dim">once deleted in the client area</span></div>',
+      'is billed<div class="way"><code class="command">vdcsync ignore 9 -f shop.yaml</code> <span class="dim">once they are deleted in the client area</span></div>',
     );
   });
 

@@ -20,6 +20,38 @@ async function told(played: Rig, spec: string): Promise<readonly string[]> {
   return warnings.filter(({ code }) => code === 'address_free').map(({ message }) => message);
 }
 
+describe('plan: an address that no server of the file asks for', () => {
+  const forNobody = async (spec: string) =>
+    (await rig().plan(spec)).warnings
+      .filter(({ code }) => code === 'address_for_nobody')
+      .map(({ key }) => key);
+
+  test('is told before it is bought, and not once it is there', async () => {
+    expect(await forNobody(`${one}  two: {}\n${web('{ip: two}')}`)).toEqual(['ips.one']);
+    const played = rig();
+    await played.apply(one);
+    expect((await played.plan(one)).warnings).toEqual([]);
+  });
+
+  test.each([
+    ['a server asks for any free one', one + web('{reuse: true}')],
+    ['another file manages it', `${head}ips:\n  one: {managed: false, id: 5001}\n`],
+    ['it comes with its server', head + web('{new: true}')],
+  ])('unless %s', async (_name, spec) => {
+    expect(await forNobody(spec)).toEqual([]);
+  });
+
+  test('nor where it is left out', async () => {
+    const { clock, engine } = rig();
+    const selection = { targets: ['ips.two' as ResourceKey], excludes: [] };
+    const plan = await clock.run(engine.plan(load(`${one}  two: {}\n`), { selection }));
+    expect(plan.warnings.map(({ code, key }) => `${code} ${key}`)).toEqual([
+      'left_out null',
+      'address_for_nobody ips.two',
+    ]);
+  });
+});
+
 describe('engine: an address that is free while another is bought', () => {
   test('is told with the command that takes it for the entry', async () => {
     const played = await withKept();

@@ -545,7 +545,8 @@ describe('engine: what nothing stands for any more', () => {
     const plan = await played.plan(`${head}ips:\n  one: {}\n`);
 
     expect(count(played)).toEqual([0, 1]);
-    expect([plan.blocked, plan.warnings.map(({ code }) => code)]).toEqual([[], ['address_free']]);
+    const codes = plan.warnings.map(({ code }) => code);
+    expect([plan.blocked, codes]).toEqual([[], ['address_for_nobody', 'address_free']]);
   });
 
   test('a key is forgotten: what it stood for stays, and is in nobody’s way', async () => {

@@ -5,10 +5,11 @@ import { type Adapted, adapt } from '../rehearse/adapt.ts';
 import { type CalmRun, calmRun } from '../rehearse/calm-run.ts';
 import { barsSvg, barsText } from '../rehearse/picture.ts';
 import {
+  exclusively,
   isDuplicate,
   runTrial,
-  settledByExclusive,
   spread,
+  type Trial,
   type TrialEnd,
   trialsFor,
 } from '../rehearse/trials.ts';
@@ -50,6 +51,22 @@ export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> 
   const all = converged ? await trialsFor(adapted.spec, calm.plan, flags.crashes ?? mostCrashes) : [];
   const trials = spread(all.length, flags.trials ?? all.length).flatMap((nth) => all[nth - 1] ?? []);
   if (converged) io.stderr.write(`${numberOf(trials.length, all.length)}\n`);
+  const ends = await played(trials, io);
+  const asked = settings.exclusive ? [] : trials.filter((_, at) => ends[at]?.person === true);
+  if (asked.length > 0)
+    io.stderr.write(`${counted(asked.length, 'trial')} again, with \`settings: {exclusive: true}\`\n`);
+  const again = await played(asked.map(exclusively), io);
+  const byExclusive = again.filter(({ person }) => !person).length;
+  const rehearsal = { projectId, adapted, calm, ends, byExclusive };
+  if (flags.svg !== undefined) writeOut(flags.svg, barsSvg(calm.bars, titleOf(rehearsal)), io);
+  const json = () => `${JSON.stringify(rehearsalJson(rehearsal), null, 2)}\n`;
+  io.stdout.write(flags.format === 'json' ? json() : rehearsalText(rehearsal, io));
+  if (!converged) return calm.report.outcome === 'blocked' ? exitCodes.blocked : exitCodes.failed;
+  return ends.every((end) => end.converged) && calm.settled ? exitCodes.done : exitCodes.failed;
+}
+
+/** One after the other, telling how far it is. */
+async function played(trials: readonly Trial[], io: Io): Promise<readonly TrialEnd[]> {
   const progress = progressOn(io, trials.length);
   const ends: TrialEnd[] = [];
   for (const trial of trials) {
@@ -57,16 +74,7 @@ export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> 
     ends.push(await runTrial(trial));
   }
   progress(trials.length, '');
-  const asked = ends.filter(({ person }) => person).length;
-  if (!settings.exclusive && asked > 0)
-    io.stderr.write(`${counted(asked, 'trial')} again, with \`settings: {exclusive: true}\`\n`);
-  const byExclusive = settings.exclusive ? 0 : await settledByExclusive(trials, ends);
-  const rehearsal = { projectId, adapted, calm, ends, byExclusive };
-  if (flags.svg !== undefined) writeOut(flags.svg, barsSvg(calm.bars, titleOf(rehearsal)), io);
-  const json = () => `${JSON.stringify(rehearsalJson(rehearsal), null, 2)}\n`;
-  io.stdout.write(flags.format === 'json' ? json() : rehearsalText(rehearsal, io));
-  if (!converged) return calm.report.outcome === 'blocked' ? exitCodes.blocked : exitCodes.failed;
-  return ends.every((end) => end.converged) && calm.settled ? exitCodes.done : exitCodes.failed;
+  return ends;
 }
 
 function titleOf({ calm, projectId }: Rehearsal): string {

@@ -4,6 +4,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'an address of the project is attached to nothing and billed, while another one is bought',
     "`vdcsync adopt` it for the entry, or write `{reuse: true}` or `{ip: NAME}`; `vdcsync ignore` it if it is somebody else's",
   ],
+  address_for_nobody: [
+    'an address is bought that no server of the file asks for',
+    'nothing if it is to be kept in reserve; else name it in a server, or take it out of the file',
+  ],
   address_in_use: [
     'the address that the entry names is attached to another server',
     'name another address, or delete that server',

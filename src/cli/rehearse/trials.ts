@@ -95,16 +95,8 @@ export async function runTrial({ name, story }: Trial): Promise<TrialEnd> {
   };
 }
 
-/** Of the trials that needed a person, how many need none where the file says that nobody else creates. */
-export async function settledByExclusive(
-  trials: readonly Trial[],
-  ends: readonly TrialEnd[],
-): Promise<number> {
-  let settled = 0;
-  for (const [at, { story }] of trials.entries()) {
-    if (ends[at]?.person !== true) continue;
-    const specs = story.specs.map((spec) => ({ ...spec, settings: { ...spec.settings, exclusive: true } }));
-    if (!(await runTrial({ name: '', story: { ...story, specs } })).person) settled++;
-  }
-  return settled;
+/** The same where the file says that nobody else creates. */
+export function exclusively({ name, story }: Trial): Trial {
+  const specs = story.specs.map((spec) => ({ ...spec, settings: { ...spec.settings, exclusive: true } }));
+  return { name: `${name}, exclusive`, story: { ...story, specs } };
 }

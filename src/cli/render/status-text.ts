@@ -1,5 +1,6 @@
 import { moment } from '../../core/moment.ts';
 import type { Standing } from '../../core/standing.ts';
+import { waysWithBackups, waysWithIdle } from '../../core/ways-out.ts';
 import type { StatusView } from '../status.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { blockedLines, warningLine } from './plan-text.ts';
@@ -80,7 +81,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
       paint('bold', 'Backups of servers that are gone, billed as long as they are there'),
       view.left_backups.flatMap(({ server_id: id, key, backups, since }) => [
         `  of server ${printable(id)}, ${key}, since ${at(since)}: ${backups.map(printable).join(', ')}`,
-        `    → vdcsync ignore ${printable(id)} (once they are deleted in the client area)`,
+        ...wayLines(waysWithBackups(printable(id))),
       ]),
     ),
     `Billed: ${billedText(billed)}${idle === null ? '; idle addresses are known only with the API' : ''}`,
@@ -95,11 +96,11 @@ function idleLines({ what, id, key, since }: StatusView['billed'][number]): stri
   const line = `  ${printable(what)}, id ${printable(id)}, ${whose}${since === null ? '' : `, since ${at(since)}`}`;
   if (key !== null) return [line];
   const [, address = id] = printable(what).split(' ');
-  return [
-    line,
-    `    → write \`ips: {spare: {id: ${printable(id)}}}\` to have it managed`,
-    `      or vdcsync ignore ${address} (if it is somebody else's)`,
-  ];
+  return [line, ...wayLines(waysWithIdle(printable(id), address))];
+}
+
+function wayLines(ways: readonly string[]): string[] {
+  return ways.map((way, at) => `    ${at === 0 ? '→' : '  or'} ${way}`);
 }
 
 function billedText(billed: StatusView['billed']): string {

@@ -1,6 +1,7 @@
 import { html, raw } from 'hono/html';
 import { takeApart } from '../../core/keys.ts';
 import { isLeft } from '../../core/plan.ts';
+import { waysWithBackups, waysWithIdle } from '../../core/ways-out.ts';
 import type { Condition } from '../project/condition.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import type { SourceState } from '../sources/spec-desk.ts';
@@ -197,6 +198,7 @@ export function billCard(facts: ProjectFacts): Html {
   const { known, world, plan, carry } = facts;
   const { idle, inDoubt } = unattachedAddresses(facts);
   const addresses = world?.ips.length ?? 0;
+  const ways = (each: readonly string[]) => each.map((way) => wayOut(carry(way)));
   const managed = (['server', 'backup', 'server_image'] as const).flatMap((kind) => {
     const count = known?.bindings.filter((each) => each.kind === kind).length ?? 0;
     const noun = `${kind.replace('_', ' ')}${count === 1 ? '' : 's'}`;
@@ -204,9 +206,9 @@ export function billCard(facts: ProjectFacts): Html {
   });
   return html`<section id="bill"><h2>What is billed</h2><ul>
 <li>${managed.join(', ')}, ${addresses === 1 ? '1 address' : `${addresses} addresses`} in the project</li>
-${idle.map(({ ip, key }) => html`<li class="warn">${ip.address} is idle and billed <span class="dim">${key ?? 'not of this file'}</span></li>`)}
+${idle.map(({ ip, key }) => html`<li class="warn">${ip.address} is idle and billed <span class="dim">${key ?? 'not of this file'}</span>${key === undefined ? ways(waysWithIdle(String(ip.id), ip.address)) : ''}</li>`)}
 ${inDoubt.map(({ ip, key }) => html`<li class="warn">${ip.address} is billed and in doubt: it may be <span class="dim">${key}</span></li>`)}
-${(known?.leftBackups ?? []).map(({ server, backups }) => html`<li class="warn">backup ${backups.join(', ')} of server ${server}, which is gone, is billed${wayOut(carry(`vdcsync ignore ${server} (once deleted in the client area)`))}</li>`)}
+${(known?.leftBackups ?? []).map(({ server, backups }) => html`<li class="warn">backup ${backups.join(', ')} of server ${server}, which is gone, is billed${ways(waysWithBackups(server))}</li>`)}
 ${(plan?.cost.left_billed ?? []).map((text) => html`<li class="warn">${text}</li>`)}
 ${(plan?.cost.unknown ?? []).map((text) => html`<li class="dim">${text}</li>`)}</ul></section>`;
 }
