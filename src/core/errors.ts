@@ -10,10 +10,13 @@ export interface Diagnostic {
 export class SpecError extends Error {
   override readonly name = 'SpecError';
   readonly diagnostics: readonly Diagnostic[];
+  /** Whose it says that it is, where that much can be read. */
+  readonly projectId: number | undefined;
 
-  constructor(diagnostics: readonly Diagnostic[]) {
+  constructor(diagnostics: readonly Diagnostic[], projectId?: number) {
     super(diagnostics.map(formatDiagnostic).join('\n'));
     this.diagnostics = diagnostics;
+    this.projectId = projectId;
   }
 }
 

@@ -1,5 +1,4 @@
 import type { TokenPlace } from '../core/desired.ts';
-import type { Diagnostic } from '../core/errors.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { Notice } from './notices/notice.ts';
@@ -8,8 +7,8 @@ import type { DaemonDeps, Mode, Trigger } from './ports.ts';
 import type { Offer, PassRecord } from './project/facts.ts';
 import { Project } from './project/project.ts';
 import type { Taken } from './sources/intake.ts';
-import type { SpecSource } from './sources/source.ts';
-import { SpecDesk } from './sources/spec-desk.ts';
+import type { Holders, SpecSource } from './sources/source.ts';
+import { type Orphan, SpecDesk } from './sources/spec-desk.ts';
 import { SpecProblem } from './sources/spec-problem.ts';
 
 /** How long the exchange in flight may take to end after the daemon was told to, in real ms. */
@@ -38,10 +37,8 @@ export class Daemon {
   readonly fleet: Fleet | undefined;
   readonly #options: DaemonOptions;
   readonly #projects = new Map<number, Project>();
-  /** Which project a spec was of when it last could be used. */
-  readonly #owners = new Map<string, number>();
   readonly #running = new Set<Promise<void>>();
-  /** Of specs whose project is not known. */
+  /** Of specs that are in force nowhere, by project and name. */
   readonly #broken = new Map<string, SpecProblem>();
   #fail: (error: unknown) => void = () => {};
   #stop: AbortSignal = new AbortController().signal;
@@ -52,7 +49,7 @@ export class Daemon {
     this.desk = new SpecDesk({
       deps: options.deps,
       source: options.source,
-      deliver: (taken, trigger) => this.#deliver(taken, trigger),
+      deliver: (taken, holders, trigger) => this.#deliver(taken, holders, trigger),
       onNotice: (notice) => this.#tell({ ...notice, project: this.#projectOfSource() }),
       onChange: options.onChange,
     });
@@ -124,53 +121,49 @@ export class Daemon {
     return this.#options.projects === 'one' ? (this.projects()[0]?.id ?? 0) : 0;
   }
 
-  #deliver(taken: readonly Taken[], trigger: Trigger): void {
-    const orphans: { name: string; problem: readonly Diagnostic[] }[] = [];
+  #deliver(taken: readonly Taken[], holders: Holders, trigger: Trigger): void {
+    const held = new Map(Object.entries(holders).map(([id, name]) => [name, Number(id)]));
+    const orphans: Orphan[] = [];
     for (const spec of taken) {
-      const owner = this.#projects.get(this.#owners.get(spec.name) ?? Number.NaN);
-      if ('offer' in spec) this.#offer(spec.name, spec.offer, owner, trigger);
-      else if (owner !== undefined) owner.reject(spec.problem);
+      const holder = this.#projects.get(held.get(spec.name) ?? Number.NaN);
+      if ('offer' in spec) this.#offer(spec.offer, trigger);
+      else if (holder !== undefined) holder.reject(spec.problem);
       else orphans.push(spec);
     }
-    this.#tellVanished(taken);
+    this.#tellVanished(new Set(held.values()));
     this.#tellOrphans(orphans);
   }
 
-  #offer(name: string, offer: Offer, owner: Project | undefined, trigger: Trigger): void {
-    const { projectId } = offer.desired;
-    if (owner !== undefined && owner.id !== projectId) {
-      const message = `project.id was ${owner.id} and is ${projectId} now: the state is project ${owner.id}'s. Start another vdcsync for it.`;
-      owner.reject([{ position: { file: name, line: 1, column: 1 }, message }]);
-      return;
-    }
-    const project = this.#projects.get(projectId) ?? this.#open(projectId, offer.desired.token);
-    this.#owners.set(name, projectId);
-    this.#broken.get(name)?.end(offer.commit?.id);
+  #offer(offer: Offer, trigger: Trigger): void {
+    const { projectId, token } = offer.desired;
+    const project = this.#projects.get(projectId) ?? this.#open(projectId, token);
     const isNews = project.offer(offer, trigger);
     if (isNews && this.fleet?.leads()) this.fleet.ask(projectId, trigger);
   }
 
   /** A spec that is gone says nothing about what is to be: its project stays as it was last asked to be. */
-  #tellVanished(taken: readonly Taken[]): void {
-    const names = new Set(taken.map(({ name }) => name));
-    for (const [name, id] of this.#owners) {
-      if (names.has(name)) continue;
-      const message = 'the file is gone; its last content stays in force, and nothing is deleted for it';
-      this.#projects.get(id)?.reject([{ position: { file: name, line: 1, column: 1 }, message }]);
-    }
+  #tellVanished(held: ReadonlySet<number>): void {
+    for (const project of this.#projects.values()) if (!held.has(project.id)) project.miss();
   }
 
-  #tellOrphans(orphans: readonly { readonly name: string; readonly problem: readonly Diagnostic[] }[]): void {
+  #tellOrphans(orphans: readonly Orphan[]): void {
     this.desk.setOrphans(orphans);
-    const { log } = this.#options.deps;
     const before = new Map(this.#broken);
     this.#broken.clear();
-    for (const { name, problem } of orphans) {
-      const told =
-        before.get(name) ?? new SpecProblem({ project: 0, log, onNotice: (notice) => this.#tell(notice) });
+    for (const { name, problem, projectId = 0 } of orphans) {
+      const subject = `${projectId} ${name}`;
+      const told = before.get(subject) ?? this.#problemOf(projectId);
       told.begin(problem);
-      this.#broken.set(name, told);
+      before.delete(subject);
+      this.#broken.set(subject, told);
     }
+    for (const over of before.values()) over.end(this.desk.state().commit?.id);
+  }
+
+  #problemOf(project: number): SpecProblem {
+    const { log } = this.#options.deps;
+    const onNotice = (notice: Notice) => this.#tell(notice);
+    return new SpecProblem({ project, onNotice, log: project === 0 ? log : logOf(project, log) });
   }
 
   #open(id: number, token: TokenPlace | undefined): Project {

@@ -44,7 +44,10 @@ export function loadSpec(sources: readonly Source[], environment: Environment): 
   if (roots.length === 0 && diagnostics.length === 0) {
     report({ file: '-', line: 1, column: 1 }, 'no file was given');
   }
-  if (diagnostics.length > 0) throw new SpecError(inOrder(diagnostics, sources));
+  if (diagnostics.length > 0) {
+    const id = projectId?.value;
+    throw new SpecError(inOrder(diagnostics, sources), typeof id === 'number' ? id : undefined);
+  }
 
   const given = Object.fromEntries([...settings].map(([name, { value }]) => [name, value]));
   const wanted = {

@@ -113,6 +113,10 @@ describe('cli: wrong usage', () => {
     );
     expect(json).toMatchObject({ valid: false, project_id: null, resources: 2 });
     expect(json.errors).toHaveLength(1);
+    writeFileSync(`${cwd}/fleet/c.yaml`, oneNetwork);
+    const twice = await inProcess(['validate', '-f', 'fleet'], { cwd });
+    expect([twice.code, twice.stdout]).toEqual([1, 'fleet/b.yml is valid: project 4712, 1 resource.\n']);
+    expect(twice.stderr).toContain('project 4711 is described in both fleet/a.yaml and fleet/c.yaml');
     expect((await inProcess(['validate', '-f', 'fleet', '-f', 'fleet/a.yaml'], { cwd })).code).toBe(64);
     const plan = await inProcess(['plan', '--emulator', '-f', 'fleet'], { cwd });
     expect([plan.code, plan.stderr]).toEqual([

@@ -211,6 +211,36 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
     expect(deletions).toEqual([]);
   }, 60_000);
 
+  test('a second file of a project is turned away by all, also by one that starts with both there', async () => {
+    const api = await cloud();
+    const state = await database('contested');
+    const folder = folderWith();
+    specs(folder);
+    const first = await replica(api, state, folder);
+    await allConverged(api, first);
+    const copy = specOf(4711).replace('max_deletions', 'prune: true, max_deletions');
+    writeFileSync(join(folder, 'specs', '0.yaml'), copy.replace('backend', 'other'));
+    const second = await replica(api, state, folder);
+    const toldBy = ({ status }: RunningDaemon) =>
+      until(
+        async () => (await status()).source.broken.map(({ message }) => message),
+        ([message]) => message?.includes('both specs/4711.yaml and specs/0.yaml') === true,
+        'it is told',
+      );
+    await Promise.all([toldBy(first), toldBy(second)]);
+    await first.end();
+    await until(
+      () => fleetOf(second),
+      ({ leads }) => leads,
+      'the one that never knew it otherwise leads',
+    );
+    const { passes } = (await second.status()).projects[0] ?? { passes: 0 };
+    second.child.kill('SIGHUP');
+    await second.until((project) => project.passes > passes, 'it has looked at the project');
+    await toldBy(second);
+    expect(api.emulator.world.projects[0]?.networks.map(({ name }) => name)).toEqual(['default', 'backend']);
+  }, 60_000);
+
   test('a replica that is told to stop hands over what it has in hand', async () => {
     const api = await cloud();
     const state = await database('stopped');

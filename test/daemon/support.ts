@@ -26,6 +26,7 @@ export interface Project {
   readonly error: string | null;
   readonly waiting_for: string | null;
   readonly spec: {
+    readonly files: readonly string[];
     readonly digest: string;
     readonly commit: { readonly id: string } | null;
     readonly broken: readonly { readonly line: number; readonly column: number; readonly message: string }[];

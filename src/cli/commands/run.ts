@@ -51,7 +51,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   const own = sourceOf(settings, deps);
   const daemon = new Daemon({
     ...{ deps, mode: settings.mode, intervalMs: settings.intervalMs, projects: settings.projects },
-    ...(shared === undefined ? { source: own } : shareSource(own, shared, log)),
+    ...(shared === undefined ? { source: own } : shareSource(own, shared, deps)),
     onNotice: (notice) => notifier.tell(notice),
     onChange: () => changes.tell(),
     onEvent: (project, event) => metrics.countEvent(project, event),
@@ -93,9 +93,10 @@ function guardedBy(name: string, io: Io, log: DaemonLogger): ReturnType<typeof s
 function shareSource(
   source: ReturnType<typeof sourceOf>,
   { fleet, queue }: Awaited<ReturnType<typeof openFleet>>,
-  log: DaemonLogger,
+  { environment, log }: DaemonDeps,
 ): Pick<DaemonOptions, 'source' | 'fleet'> {
-  return { fleet, source: fleetSource({ source, board: fleet.board, queue, clock: systemClock, log }) };
+  const { board } = fleet;
+  return { fleet, source: fleetSource({ source, board, queue, environment, clock: systemClock, log }) };
 }
 
 async function serve(

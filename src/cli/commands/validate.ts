@@ -2,6 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Desired, isEntry } from '../../core/desired.ts';
 import { ConfigError, type Diagnostic, formatDiagnostic, SpecError } from '../../core/errors.ts';
+import { holdersAfter, refuseOthers } from '../../daemon/sources/claims.ts';
 import { specNames } from '../../spec/folder.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { counted } from '../render/values.ts';
@@ -13,13 +14,18 @@ export interface ValidateFlags extends CommonFlags {
   readonly format?: 'text' | 'json';
 }
 
+interface Read {
+  readonly spec?: Desired;
+  readonly errors: readonly Diagnostic[];
+}
+
 /**
- * Checks the file offline, or every file of a folder by itself, as each is a project of its own. Errors are
+ * Checks the file offline, or every file of a folder, as each is a project of its own. Errors are
  * thrown as `SpecError`, all at once, or listed as JSON.
  */
 export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> {
   const projects = filesOfFolder(flags, io)?.map((file) => ({ ...flags, file: [file] })) ?? [flags];
-  const read = await Promise.all(projects.map((each) => readOne(each, io)));
+  const read = oneFileEach(projects, await Promise.all(projects.map((each) => readOne(each, io))));
   const [errors, specs] = [read.flatMap((each) => each.errors), read.flatMap((each) => each.spec ?? [])];
   const doubts = specs.flatMap(({ resources }) => resources.flatMap((each) => each.doubts ?? []));
   if (flags.format === 'json') {
@@ -42,15 +48,27 @@ export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> 
   return exitCodes.done;
 }
 
+/** Of a folder, with what the daemon would say of two files of one project. */
+function oneFileEach(projects: readonly ValidateFlags[], read: readonly Read[]): readonly Read[] {
+  const taken = read.map(({ spec, errors }, at) => {
+    const name = projects[at]?.file?.[0] ?? '';
+    return spec === undefined
+      ? { name, problem: errors }
+      : { name, offer: { desired: spec, files: [name], commit: undefined } };
+  });
+  const judged = refuseOthers(taken, holdersAfter(taken, {}));
+  return read.map((each, at) => {
+    const found = judged[at];
+    return found !== undefined && 'problem' in found ? { errors: found.problem } : each;
+  });
+}
+
 /** As many as a plan counts. */
 function entries({ resources }: Desired): number {
   return resources.filter(isEntry).length;
 }
 
-async function readOne(
-  flags: ValidateFlags,
-  io: Io,
-): Promise<{ readonly spec?: Desired; readonly errors: readonly Diagnostic[] }> {
+async function readOne(flags: ValidateFlags, io: Io): Promise<Read> {
   try {
     return { spec: await readSpec(flags, io), errors: [] };
   } catch (error) {

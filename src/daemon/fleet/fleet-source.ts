@@ -1,6 +1,8 @@
 import type { Clock } from '../../core/clock.ts';
 import { StateError } from '../../core/errors.ts';
-import type { DaemonLogger, Trigger } from '../ports.ts';
+import type { DaemonDeps, DaemonLogger, Trigger } from '../ports.ts';
+import { holdersAfter } from '../sources/claims.ts';
+import { takeIn } from '../sources/intake.ts';
 import { SourceError, type SpecSource } from '../sources/source.ts';
 import type { Board } from './board.ts';
 import type { PassQueue } from './pass-queue.ts';
@@ -17,13 +19,15 @@ export interface FleetSourceOptions {
   readonly source: SpecSource;
   readonly board: Board;
   readonly queue: Pick<PassQueue, 'takeHints'>;
+  readonly environment: DaemonDeps['environment'];
   /** Real time. */
   readonly clock: Clock;
   readonly log: DaemonLogger;
 }
 
 /** The specs of a fleet: from the source for the replica that leads, from the board for the others. */
-export function fleetSource({ source, board, queue, clock, log }: FleetSourceOptions): SpecSource {
+export function fleetSource(options: FleetSourceOptions): SpecSource {
+  const { source, board, queue, environment, clock, log } = options;
   const { name } = source;
 
   async function read(signal: AbortSignal) {
@@ -35,8 +39,11 @@ export function fleetSource({ source, board, queue, clock, log }: FleetSourceOpt
         await clock.sleep(firstMs, signal);
       }
       const snapshot = await source.read(signal);
-      await board.publish(snapshot);
-      return snapshot;
+      // Judged by what all had in force, whoever led then.
+      const before = (await board.snapshot())?.holders ?? {};
+      const shared = { ...snapshot, holders: holdersAfter(takeIn(snapshot, environment), before) };
+      await board.publish(shared);
+      return shared;
     } catch (error) {
       if (!(error instanceof StateError)) throw error;
       await board.stillLeads();

@@ -114,6 +114,13 @@ export class Project {
     this.#options.onChange();
   }
 
+  /** Its file is gone. */
+  miss(): void {
+    const [file = ''] = this.#offer?.files ?? [];
+    const message = 'the file is gone; its last content stays in force, and nothing is deleted for it';
+    this.reject([{ position: { file, line: 1, column: 1 }, message }]);
+  }
+
   nudge(trigger: Trigger): void {
     this.#wake.nudge(trigger);
   }

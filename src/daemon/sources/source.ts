@@ -17,10 +17,15 @@ export type SpecText =
   | { readonly name: string; readonly sources: readonly Source[] }
   | { readonly name: string; readonly problem: readonly Diagnostic[] };
 
+/** By project, the name of the one file that describes it. */
+export type Holders = Readonly<Record<string, string>>;
+
 /** All that a source holds at one moment. */
 export interface Snapshot {
   readonly specs: readonly SpecText[];
   readonly commit?: Commit;
+  /** Of specs that several processes share: which file describes which project, as all of them have it. */
+  readonly holders?: Holders;
 }
 
 /**

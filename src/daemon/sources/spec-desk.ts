@@ -2,8 +2,9 @@ import type { Diagnostic } from '../../core/errors.ts';
 import type { Notice } from '../notices/notice.ts';
 import { createWake } from '../pace/wake.ts';
 import type { DaemonDeps, Trigger } from '../ports.ts';
+import { holdersAfter, refuseOthers } from './claims.ts';
 import { type Taken, takeIn } from './intake.ts';
-import { type Commit, SourceError, type SpecSource } from './source.ts';
+import { type Commit, type Holders, SourceError, type SpecSource } from './source.ts';
 
 /** A source that cannot be read is tried again after 2, 4, 8 … s, at most 5 min. */
 const retry = { firstMs: 2_000, longestMs: 5 * 60_000 } as const;
@@ -13,7 +14,7 @@ const idleMs = 3_600_000;
 export interface SpecDeskOptions {
   readonly deps: DaemonDeps;
   readonly source: SpecSource;
-  readonly deliver: (taken: readonly Taken[], trigger: Trigger) => void;
+  readonly deliver: (taken: readonly Taken[], holders: Holders, trigger: Trigger) => void;
   readonly onNotice: (notice: Omit<Notice & { readonly event: 'source' }, 'project'>) => void;
   readonly onChange: () => void;
 }
@@ -24,8 +25,15 @@ export interface SourceState {
   readonly commit: Commit | undefined;
   readonly readAt: number | undefined;
   readonly error: string | undefined;
-  /** Specs that cannot be used and whose project is not known. */
-  readonly orphans: readonly { readonly name: string; readonly problem: readonly Diagnostic[] }[];
+  readonly orphans: readonly Orphan[];
+}
+
+/** A spec that cannot be used and is in force nowhere. */
+export interface Orphan {
+  readonly name: string;
+  readonly problem: readonly Diagnostic[];
+  /** Whose it says that it is, where that much can be read. */
+  readonly projectId?: number | undefined;
 }
 
 /** Reads the source whenever a hint comes, one reading at a time, and hands on what it holds. */
@@ -33,6 +41,7 @@ export class SpecDesk {
   readonly #options: SpecDeskOptions;
   readonly #wake = createWake();
   #state: SourceState;
+  #holders: Holders = {};
   #reading: Promise<unknown> = Promise.resolve();
 
   constructor(options: SpecDeskOptions) {
@@ -51,7 +60,7 @@ export class SpecDesk {
     return this.#state;
   }
 
-  /** Specs whose project nobody knows yet; told once each, by whoever hands them in. */
+  /** Told once each, by whoever hands them in. */
   setOrphans(orphans: SourceState['orphans']): void {
     this.#state = { ...this.#state, orphans };
   }
@@ -109,7 +118,9 @@ export class SpecDesk {
         onNotice({ event: 'source', detail: 'the source can be read again' });
       }
       this.#state = { ...this.#state, commit, readAt: deps.clock.now(), error: undefined };
-      deliver(takeIn(snapshot, deps.environment), trigger);
+      const taken = takeIn(snapshot, deps.environment);
+      this.#holders = holdersAfter(taken, snapshot.holders ?? this.#holders);
+      deliver(refuseOthers(taken, this.#holders), this.#holders, trigger);
       return true;
     } catch (error) {
       if (stop.aborted || !(error instanceof SourceError)) throw error;

@@ -1,0 +1,199 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { RunningEmulator } from '../../src/emulator/http-server.ts';
+import { folderWith } from '../cli/run.ts';
+import { createRepository } from './git-server.ts';
+import { type DaemonOptions, emulate, type RunningDaemon, startDaemon, until } from './support.ts';
+
+const shop = `version: 1
+project: { id: 4711, token_env: TOKEN_4711 }
+networks:
+  backend: { cidr: 10.20.0.0/24 }
+`;
+const blog = shop.replaceAll('4711', '4712');
+/** A copy of the shop's, for a project of its own, whose id has not been changed yet. */
+const copy = `version: 1
+project: { id: 4711, token_env: TOKEN_4711 }
+settings: { prune: true, max_deletions: 100 }
+networks:
+  api: { cidr: 10.40.0.0/24 }
+`;
+
+const cloud = () =>
+  emulate({
+    projects: [
+      { id: 4711, name: 'shop' },
+      { id: 4712, name: 'blog' },
+      { id: 4713, name: 'api' },
+    ],
+  });
+
+function keep(api: RunningEmulator, { args = ['-f', 'projects'], ...more }: DaemonOptions = {}) {
+  const tokens = [4711, 4712, 4713].map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite] as const);
+  return startDaemon(api, { ...more, args, env: { ...Object.fromEntries(tokens), ...more.env } });
+}
+
+const networks = (api: RunningEmulator, id: number) =>
+  api.emulator.world.projects.find((each) => each.id === id)?.networks.map(({ name }) => name);
+
+async function projects({ status }: RunningDaemon) {
+  return new Map((await status()).projects.map((each) => [each.id, each]));
+}
+
+const converged = (daemon: RunningDaemon, ids: readonly number[]) =>
+  daemon.until(
+    (_, status) =>
+      ids.every((id) => status.projects.some((each) => each.id === id && each.converged)) &&
+      status.projects.length === ids.length,
+    `${ids.join(' and ')} converge`,
+  );
+
+const toldBroken = (daemon: RunningDaemon, file: string) =>
+  until(
+    async () => (await daemon.status()).source.broken.filter((each) => each.file === file),
+    ([told]) => told !== undefined,
+    `${file} is told to be broken`,
+  ).then(([told]) => told?.message ?? '');
+
+const metric = async ({ url }: RunningDaemon, name: string) =>
+  (await (await fetch(`${url}/metrics`)).text()).split('\n').find((line) => line.startsWith(name));
+
+describe('daemon: two files of one project', () => {
+  test('the one in force stays so, whatever the other is called; it goes, and nothing is broken any more', async () => {
+    const api = await cloud();
+    const folder = folderWith({ 'projects/shop.yaml': shop, 'projects/blog.yaml': blog });
+    const daemon = await keep(api, { folder });
+    await converged(daemon, [4711, 4712]);
+
+    writeFileSync(join(folder, 'projects/api.yaml'), copy);
+    const message = await toldBroken(daemon, 'projects/api.yaml');
+    daemon.child.kill('SIGHUP');
+    const { passes } = (await projects(daemon)).get(4711) ?? { passes: 0 };
+    await daemon.until((project) => project.passes > passes, 'it looks at the shop again');
+
+    expect(message).toContain('project 4711 is described in both projects/shop.yaml and projects/api.yaml');
+    expect(networks(api, 4711)).toEqual(['default', 'backend']);
+    expect((await projects(daemon)).get(4711)?.spec.broken).toEqual([]);
+    expect(await metric(daemon, 'vdcsync_broken_specs')).toBe('vdcsync_broken_specs 1');
+    expect(daemon.log()).toContainEqual(
+      expect.objectContaining({ project: 4711, file: 'projects/api.yaml', msg: 'the spec is broken' }),
+    );
+
+    rmSync(join(folder, 'projects/api.yaml'));
+    await daemon.until((_, { source }) => source.broken.length === 0, 'nothing is broken any more');
+    expect((await projects(daemon)).get(4711)?.spec).toMatchObject({
+      files: ['projects/shop.yaml'],
+      broken: [],
+    });
+    expect(await metric(daemon, 'vdcsync_broken_specs')).toBe('vdcsync_broken_specs 0');
+    expect(await metric(daemon, 'vdcsync_spec_valid{project="4711"}')).toMatch(/ 1$/);
+    expect(daemon.log().map(({ reason }) => String(reason))).not.toContainEqual(
+      expect.stringContaining('stays in force, and nothing'),
+    );
+  });
+
+  test('a broken edit of the one in force does not let the other in', async () => {
+    const api = await cloud();
+    const folder = folderWith({ 'projects/shop.yaml': shop });
+    const daemon = await keep(api, { folder });
+    await converged(daemon, [4711]);
+    writeFileSync(join(folder, 'projects/shop.yaml'), 'version: [\n');
+    await daemon.until(({ spec }) => spec.broken.length > 0, 'the edit is told');
+    writeFileSync(join(folder, 'projects/api.yaml'), copy);
+    await toldBroken(daemon, 'projects/api.yaml');
+    writeFileSync(join(folder, 'projects/shop.yaml'), shop);
+    await daemon.until(({ spec, converged }) => spec.broken.length === 0 && converged, 'it is good again');
+    expect(networks(api, 4711)).toEqual(['default', 'backend']);
+  });
+
+  test('both there at the start: none is taken, until it is one, or each has a project of its own', async () => {
+    const api = await cloud();
+    const folder = folderWith({
+      'projects/api.yaml': copy,
+      'projects/blog.yaml': blog,
+      // What is broken beside it describes the project all the same.
+      'projects/shop.yaml': shop.replace('cidr:', 'cdir:'),
+    });
+    const daemon = await keep(api, { folder });
+    await converged(daemon, [4712]);
+    expect(await toldBroken(daemon, 'projects/api.yaml')).toContain(
+      'project 4711 is described in both projects/api.yaml and projects/shop.yaml',
+    );
+    writeFileSync(join(folder, 'projects/shop.yaml'), shop);
+    expect(
+      await until(
+        () => toldBroken(daemon, 'projects/shop.yaml'),
+        (message) => message.includes('both'),
+        'told',
+      ),
+    ).toContain('none is taken');
+    expect(networks(api, 4711)).toEqual(['default']);
+
+    writeFileSync(join(folder, 'projects/api.yaml'), copy.replaceAll('4711', '4713'));
+    await converged(daemon, [4711, 4712, 4713]);
+    expect((await daemon.status()).source.broken).toEqual([]);
+    expect(networks(api, 4711)).toEqual(['default', 'backend']);
+    expect(networks(api, 4713)).toEqual(['default', 'api']);
+  });
+
+  test('a file that is renamed goes on under its new name', async () => {
+    const api = await cloud();
+    const folder = folderWith({ 'projects/shop.yaml': shop });
+    const daemon = await keep(api, { folder });
+    await converged(daemon, [4711]);
+    renameSync(join(folder, 'projects/shop.yaml'), join(folder, 'projects/web.yaml'));
+    const renamed = await daemon.until(
+      ({ spec }) => spec.files[0] === 'projects/web.yaml',
+      'it is in force under its new name',
+    );
+    expect(renamed.spec.broken).toEqual([]);
+    writeFileSync(join(folder, 'projects/web.yaml'), `${shop}  extra: { cidr: 10.21.0.0/24 }\n`);
+    await until(
+      async () => networks(api, 4711),
+      (names) => names?.includes('extra') === true,
+      'an edit of it is carried out',
+    );
+    // The old name is free.
+    writeFileSync(join(folder, 'projects/shop.yaml'), blog);
+    await converged(daemon, [4711, 4712]);
+  });
+
+  test('a file whose project changes keeps the old one, and neither that nor the new one goes to others', async () => {
+    const api = await cloud();
+    const folder = folderWith({ 'projects/shop.yaml': shop, 'projects/blog.yaml': blog });
+    const daemon = await keep(api, { folder });
+    await converged(daemon, [4711, 4712]);
+    writeFileSync(join(folder, 'projects/shop.yaml'), copy.replace('4711', '4712'));
+    const told = await daemon.until(({ spec }) => spec.broken.length > 0, 'it is told');
+    expect(told.spec.broken[0]?.message).toContain('project.id was 4711 and is 4712 now');
+    writeFileSync(join(folder, 'projects/api.yaml'), copy);
+    await toldBroken(daemon, 'projects/api.yaml');
+    expect([networks(api, 4711), networks(api, 4712)]).toEqual([
+      ['default', 'backend'],
+      ['default', 'backend'],
+    ]);
+  });
+
+  test('in a folder of a branch: a copy in the next commit is not taken, a rename is', async () => {
+    const api = await cloud();
+    const repository = await createRepository();
+    await repository.push({ 'projects/shop.yaml': shop });
+    const args = ['--git-url', repository.url, '--git-path', 'projects/'];
+    const daemon = await keep(api, {
+      args: [...args, '--git-allow-insecure', '--git-interval', '1m'],
+    });
+    await converged(daemon, [4711]);
+    await repository.push({ 'projects/api.yaml': copy });
+    expect(await toldBroken(daemon, 'projects/api.yaml')).toContain('both projects/shop.yaml and');
+    expect(networks(api, 4711)).toEqual(['default', 'backend']);
+    await repository.git('rm', '--quiet', 'projects/api.yaml');
+    await repository.git('mv', 'projects/shop.yaml', 'projects/web.yaml');
+    await repository.push({});
+    const renamed = await daemon.until(
+      ({ spec }) => spec.files[0] === 'projects/web.yaml',
+      'the rename is taken',
+    );
+    expect(renamed.spec.broken).toEqual([]);
+  });
+});
