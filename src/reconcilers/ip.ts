@@ -3,6 +3,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, SeenServer, Subject, World } from '../core/kind.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
+import { believedPool, diffPool, uncheckedPool, unseenPool } from './address-pool.ts';
 import {
   blocked,
   diffExistence,
@@ -75,11 +76,13 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
       'address',
       live && { id: String(live.id), identity: { address: live.address } },
     );
+    if (shared?.verdict.verdict === 'adopt' && live !== undefined)
+      return { ...shared, warnings: uncheckedPool(subject, live) };
     if (shared !== undefined) return shared;
     if (subject.parent !== undefined) return diffOfServer(subject, live, world);
     if (desired === undefined) return live ? diffLeaving(subject, live, world) : unchanged;
 
-    if (live !== undefined) return diffPool(subject, desired.value);
+    if (live !== undefined) return diffPool(subject, desired.value, live);
     const changes = fromNothing({ server_type_id: desired.value.server_type_id });
     const price = priceOfAddress(world);
     return binding === undefined
@@ -93,6 +96,10 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
           price,
         };
   },
+
+  unseen: unseenPool,
+
+  believe: ({ desired }) => believedPool(desired?.value),
 
   priceNow: (_subject, observed, world) => (observed?.live === undefined ? undefined : priceOfAddress(world)),
 
@@ -164,7 +171,6 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     };
   },
 
-  /** The pool of an address that somebody else took is not known, so it is not compared. */
   bind({ subject, id, request, facts, world }) {
     const told = member(facts, 'address');
     const seen = world.observed.get(subject.key) as IpObserved | undefined;
@@ -173,7 +179,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     const address = typeof told === 'string' ? told : live?.address;
     return {
       identity: address === undefined ? {} : { address },
-      applied: request?.body ?? null,
+      applied: request === undefined ? believedPool(subject.desired?.value) : (request.body ?? null),
       keep: false,
     };
   },
@@ -278,21 +284,4 @@ function isGivenUp({ key }: Subject, server: Subject | undefined): boolean {
   if (server?.desired === undefined) return true;
   const had = member(member(server.binding?.applied, 'entry'), 'public_ipv4');
   return key === `ips.${member(had, 'ip')}`;
-}
-
-function diffPool({ binding }: Subject<IpEntry>, entry: IpEntry): Diff {
-  const applied = binding?.applied ?? null;
-  const pool = member(applied, 'server_type_id');
-  if (applied === null || entry.server_type_id === undefined || pool === entry.server_type_id)
-    return unchanged;
-  const [was, restore] =
-    pool === undefined
-      ? ["the project's own location", 'remove `server_type_id`']
-      : [`server_type_id ${pool}`, `restore \`server_type_id: ${pool}\``];
-  return blocked(
-    'update',
-    'immutable',
-    `an address stays in the pool it was taken from (${was}); another one would be another address`,
-    `${restore}, or name a new entry under \`ips\``,
-  );
 }

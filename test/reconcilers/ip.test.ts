@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { load, rig } from '../support/rig.ts';
-import { codesOf, countOf, idsOf, projectOf, sliders } from './support.ts';
+import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 const prune = 'settings: {prune: true}\n';
 
@@ -69,6 +70,41 @@ describe('reconcilers/ip', () => {
 
     expect(planned.operations).toEqual([]);
     expect(codesOf(planned)).toEqual({ 'ips.web': 'dependency_blocked', 'servers.one': 'protected' });
+  });
+
+  test('of an adopted one, the pool is believed as it was adopted, and an edit of it is told until a person vouches for that', async () => {
+    const { plan, apply, engine, emulator, clock } = rig();
+    emulator.mutate({ do: 'add_ip' });
+    const id = String(projectOf(emulator).ips[0]?.id);
+    const adopt = (spec: string) => clock.run(engine.adopt(load(spec), 'ips.spare' as ResourceKey, id));
+    const [plain, of3, of8] = ['{}', '{server_type_id: 3}', '{server_type_id: 8}'].map(
+      (entry) => `ips: {spare: ${entry}}\n`,
+    ) as [string, string, string];
+
+    expect(await adopt(plain)).not.toContain('believed');
+    const edited = await plan(of8);
+    expect(edited.warnings).toMatchObject([
+      {
+        code: 'address_unchecked',
+        key: 'ips.spare',
+        message: expect.stringContaining(`adopt ips.spare ${id}`),
+      },
+    ]);
+    expect(await adopt(of3)).toContain('server_type_id');
+
+    expect(warningsOf(await plan(of3))).toEqual([]);
+    expect(warningsOf(await plan(plain))).toEqual([]);
+    expect(warningsOf((await apply(of8)).plan)).toEqual(['address_unchecked']);
+  });
+
+  test('one that the file binds by its id is told of when it is adopted', async () => {
+    const { plan, apply, emulator } = rig();
+    emulator.mutate({ do: 'add_ip' });
+    const spec = `ips: {spare: {id: ${projectOf(emulator).ips[0]?.id}, server_type_id: 8}}\n`;
+
+    expect(warningsOf(await plan(spec))).toEqual(['address_unchecked']);
+    await apply(spec);
+    expect(warningsOf(await plan(spec))).toEqual([]);
   });
 
   test('stays in its pool: another one is blocked, and following the message resolves it', async () => {

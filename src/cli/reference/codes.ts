@@ -24,6 +24,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'the API can only be asked for *a* free address, and several are free',
     'attach or release the others, or enable `named_address`',
   ],
+  address_unchecked: [
+    'no documented read shows from which pool an adopted address was taken',
+    '`vdcsync adopt KEY ID` (once more) where it is as the file says; else leave `server_type_id` out',
+  ],
   backup_creating: ['a backup is being taken, so no second one is', 'nothing: it is looked at again'],
   backup_policy_differs: [
     'the schedule differs, and changing it is not documented',

@@ -1,0 +1,53 @@
+import type { Json } from '../core/json.ts';
+import type { Diff, Subject } from '../core/kind.ts';
+import type { Warning } from '../core/plan.ts';
+import type { Ip } from '../core/resources.ts';
+import { blocked, member, unchanged } from './existence.ts';
+import type { IpEntry } from './ip.ts';
+
+/**
+ * The pool that an address is of. No read shows it: of one that this state took, the request
+ * tells, which is a binding's `applied`; of any other one, the file is believed, as it was
+ * when it was adopted.
+ *
+ * @source API §4 POST /ips
+ */
+export function diffPool(subject: Subject<IpEntry>, entry: IpEntry, live: Ip): Diff {
+  if (unseenPool(subject).length > 0) return { ...unchanged, warnings: uncheckedPool(subject, live) };
+  const pool = member(subject.binding?.applied, 'server_type_id');
+  if (entry.server_type_id === undefined || pool === entry.server_type_id) return unchanged;
+  const [was, restore] =
+    pool === undefined
+      ? ["the project's own location", 'remove `server_type_id`']
+      : [`server_type_id ${pool}`, `restore \`server_type_id: ${pool}\``];
+  return blocked(
+    'update',
+    'immutable',
+    `an address stays in the pool it was taken from (${was}); another one would be another address`,
+    `${restore}, or name a new entry under \`ips\``,
+  );
+}
+
+/** Where nobody knows whether the entry says the right one. */
+export function unseenPool({ desired, binding }: Subject<IpEntry>): readonly string[] {
+  const said = desired?.value.server_type_id;
+  return said !== undefined && isAdopted(binding?.applied ?? null) ? ['server_type_id'] : [];
+}
+
+/** A binding's `applied` of an address that this state did not take. */
+export function believedPool(entry: IpEntry | undefined): Json {
+  const said = entry?.server_type_id;
+  return said === undefined ? null : { believed: said };
+}
+
+/** Told when it is adopted, and of an edit that nobody has vouched for by adopting it since. */
+export function uncheckedPool({ key, desired, binding }: Subject<IpEntry>, { id, address }: Ip): Warning[] {
+  const said = desired?.value.server_type_id;
+  if (said === undefined || member(binding?.applied, 'believed') === said) return [];
+  const message = `nothing shows whether ${address}, which this state did not take, is of the pool that serves server type ${said}. If the client area shows that it is: vdcsync adopt ${key} ${id}; else remove \`server_type_id\`, or name a new entry under \`ips\``;
+  return [{ code: 'address_unchecked', key, message }];
+}
+
+function isAdopted(applied: Json): boolean {
+  return applied === null || member(applied, 'believed') !== undefined;
+}
