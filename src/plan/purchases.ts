@@ -57,7 +57,7 @@ export function letGoBefore(
   };
 }
 
-/** Servers of which nothing but a count is to be seen may be what this file describes as well. */
+/** Servers of which nothing but a count is to be seen may be what this file describes as well. @assumption A8 */
 export function unlistedServers(
   { subject, diff }: Draft,
   { world, strangers }: Purchase,
@@ -67,7 +67,10 @@ export function unlistedServers(
   if (found === undefined || world.settings.unmanaged === 'ignore') return undefined;
   const { network, servers } = found;
   const { public_ipv4: address } = (subject.desired?.value ?? {}) as { readonly public_ipv4?: unknown };
-  const hidden = address === undefined ? '' : ': an address may have been taken from it since';
+  const hidden =
+    address === undefined
+      ? ''
+      : ': an address may have been taken from it since, or the list of addresses may lack it';
   const which =
     servers === 1 ? 'server that no address shows, which' : 'servers that no address shows, one of which';
   return {

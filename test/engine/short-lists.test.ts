@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { memoryState } from '../../src/state/memory.ts';
-import { type Rig, rig } from '../support/rig.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const base = 'settings: {exclusive: true}\nips:\n  a: {}\n  b: {}\n  c: {}\n';
@@ -51,6 +52,26 @@ describe('engine: a list that ends early proves nothing', () => {
     expect([bought(played, 'ip'), bought(played, 'server')]).toEqual([1, 1]);
     expect(report.blocked.map(({ code }) => code)).toEqual(['unmanaged_resources', 'unmanaged_resources']);
     expect((await played.apply(spec)).outcome).toBe('blocked');
+  });
+
+  test('where the state is lost, and no look shows its address, what a network counts keeps a server from being bought again', async () => {
+    const played = rig();
+    const network = 'networks:\n  a: {cidr: 10.1.0.0/24}\n';
+    const spec = `${network}servers:\n  web: {${size}, public_ipv4: {new: true}, network_interfaces: [a]}\n`;
+    await played.apply(spec);
+    await played.clock.advance(25 * 3_600_000);
+    played.emulator.setFaults([faultRule({ path: 'list_ips' }, { do: 'truncate_list', keep: 0 })]);
+    played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'new' }));
+    const id = played.emulator.world.projects[0]?.networks.find(({ name }) => name === 'a')?.id;
+    await played.clock.run(played.engine.adopt(load(spec), 'networks.a' as ResourceKey, String(id)));
+
+    const report = await played.apply(spec);
+
+    expect(bought(played, 'server')).toBe(1);
+    expect(report.blocked[0]).toMatchObject({
+      code: 'unlisted_servers',
+      reason: expect.stringContaining('or the list of addresses may lack it'),
+    });
   });
 
   test('nor does one of networks that lacks a bound one', async () => {
