@@ -1,11 +1,10 @@
-import { ConfigError } from '../../core/errors.ts';
-import { parseKey } from '../../core/keys.ts';
 import { moment } from '../../core/moment.ts';
 import type { Binding, Intent, StateStore } from '../../core/state.ts';
 import { refuseOtherState } from '../../engine/survey.ts';
 import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../settings/config.ts';
+import { checkedKey } from '../settings/key.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 
@@ -20,13 +19,7 @@ const defaultLimit = 50;
 
 /** Every write ever sent, newest first. Reads the state alone; with a file, that of the file's project. */
 export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
-  const key = flags.key === undefined ? undefined : parseKey(flags.key)?.key;
-  if (flags.key !== undefined && key === undefined) {
-    throw new ConfigError(
-      `${JSON.stringify(printable(flags.key))} is no key: keys look like servers.web-1`,
-      true,
-    );
-  }
+  const key = flags.key === undefined ? undefined : checkedKey(flags.key);
   const desired = flags.file === undefined ? undefined : await readSpec(flags, io);
   const store = await openStore(flags, io, 'read');
   try {

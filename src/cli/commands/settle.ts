@@ -1,12 +1,12 @@
 import { isIPv4 } from 'node:net';
 import { ConfigError } from '../../core/errors.ts';
-import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import { controlPath, giveOrder, type Order } from '../../daemon/orders/control.ts';
 import { carryOut } from '../../daemon/orders/orders.ts';
 import type { Resolution } from '../../engine/deps.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { type CommonFlags, stateLocation } from '../settings/config.ts';
+import { checkedKey } from '../settings/key.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import { type Io, printable } from '../terminal.ts';
 
@@ -73,15 +73,6 @@ function resolutionOf({ adopt, absent, abandon }: ResolveFlags): Resolution {
   const [one] = given;
   if (one !== undefined && given.length === 1) return one;
   throw new ConfigError('resolve takes exactly one of --adopt ID, --absent and --abandon', true);
-}
-
-function checkedKey(text: string): ResourceKey {
-  const parsed = parseKey(text);
-  if (parsed !== undefined) return parsed.key;
-  throw new ConfigError(
-    `${JSON.stringify(printable(text))} is no key: keys look like servers.web-1 or servers.web-1.network_interfaces.backend`,
-    true,
-  );
 }
 
 /** Ids are numbers, `net0`, `uiso-1` or timestamps; whatever they are, they stand in a path. */

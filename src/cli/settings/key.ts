@@ -1,0 +1,16 @@
+import { ConfigError } from '../../core/errors.ts';
+import { collections, parseKey, type ResourceKey } from '../../core/keys.ts';
+import { nearMiss } from '../../core/suggest.ts';
+import { printable } from '../terminal.ts';
+
+/** @throws ConfigError for what is no key, with the one that its collection was probably meant to make of it. */
+export function checkedKey(text: string): ResourceKey {
+  const parsed = parseKey(text);
+  if (parsed !== undefined) return parsed.key;
+  const [first = '', ...rest] = text.split('.');
+  const collection = rest.length === 0 ? undefined : nearMiss(first, collections);
+  const meant = parseKey(`${collection}.${rest.join('.')}`)?.key;
+  const like = 'keys look like servers.web-1 or servers.web-1.network_interfaces.backend';
+  const hint = meant === undefined ? `: ${like}` : `; did you mean ${printable(meant)}?`;
+  throw new ConfigError(`${JSON.stringify(printable(text))} is no key${hint}`, true);
+}
