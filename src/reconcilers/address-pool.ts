@@ -3,7 +3,11 @@ import type { Diff, Subject } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import { blocked, member, unchanged } from './existence.ts';
-import type { IpEntry } from './ip.ts';
+
+/** An entry under `ips`. */
+export interface IpEntry {
+  readonly server_type_id?: number | undefined;
+}
 
 /**
  * The pool that an address is of. No read shows it: of one that this state took, the request

@@ -3,7 +3,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, SeenServer, Subject, World } from '../core/kind.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
-import { believedPool, diffPool, uncheckedPool, unseenPool } from './address-pool.ts';
+import { believedPool, diffPool, type IpEntry, uncheckedPool, unseenPool } from './address-pool.ts';
 import {
   blocked,
   diffExistence,
@@ -18,16 +18,6 @@ import {
 import { isKept, ownAddress } from './own-address.ts';
 import { priceOfAddress } from './prices.ts';
 import { cutShortIps } from './whole-list.ts';
-
-/**
- * A public address, billed from the moment it is taken, attached or not.
- *
- * An address that a server took at its creation is one too: its key is
- * `servers.NAME.public_ipv4`, it comes with the server and is released after it.
- */
-export interface IpEntry {
-  readonly server_type_id?: number | undefined;
-}
 
 interface IpObserved {
   readonly id: string | undefined;
@@ -44,6 +34,12 @@ const schema = z.strictObject({
     ),
 });
 
+/**
+ * A public address, billed from the moment it is taken, attached or not.
+ *
+ * An address that a server took at its creation is one too: its key is
+ * `servers.NAME.public_ipv4`, it comes with the server and is released after it.
+ */
 export const ip: ResourceKind<IpEntry, IpObserved> = {
   name: 'ip',
   placement: { in: 'ips' },
