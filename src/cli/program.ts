@@ -320,7 +320,7 @@ function outputTo(io: Io) {
 function withFile(command: Command): Command {
   return command.option(
     '-f, --file <file>',
-    'the spec; repeatable, - is standard input',
+    'the spec; repeatable: the files add up to one; - is standard input',
     (file, files: string[] = []) => [...files, file],
   );
 }

@@ -255,16 +255,19 @@ function diffLeaving(live: Network, world: World): Diff {
     const reason = 'the default network is never deleted';
     return { verdict: { verdict: 'release', gone: false, reason } };
   }
-  const leaving = world
-    .serversIn(String(live.id))
-    .filter((key) => isLeaving(key, world) || cardsLeaving(key, String(live.id), world) !== undefined).length;
-  const staying = (live.server_count ?? 0) - leaving;
+  const inside = world.serversIn(String(live.id));
+  const own = inside.filter(
+    (key) => !isLeaving(key, world) && cardsLeaving(key, String(live.id), world) === undefined,
+  );
+  const staying = (live.server_count ?? 0) - (inside.length - own.length);
   if (staying > 0) {
+    const others = Math.max(0, staying - own.length);
+    const who = [...own, ...(others === 0 ? [] : [`${others} not of this file`])].join(', ');
     return blocked(
       'delete',
       'network_in_use',
-      `${staying} ${staying === 1 ? 'server is' : 'servers are'} on it that will stay`,
-      'delete those servers first, or put the entry back',
+      `${staying === 1 ? '1 server stays' : `${staying} servers stay`} on it: ${who}`,
+      'take those off it or delete them first, or keep its entry',
     );
   }
   return { verdict: { verdict: 'delete', changes: toNothing({ name: live.name, cidr: live.cidr }) } };

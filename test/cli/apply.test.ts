@@ -93,6 +93,9 @@ describe('cli: apply', () => {
     const { code, stdout } = await inProcess(['destroy', '--emulator', '--yes'], { cwd });
     expect(code).toBe(0);
     expect(stdout).toContain('Plan: 3 to delete.');
+    expect(stdout).toMatch(
+      /\nThe file still describes 5 resources: apply, or the daemon, makes them again\.\n$/,
+    );
     const status = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
     expect(JSON.parse(status.stdout)).toMatchObject({ resources: [], billed: [], idle: [] });
     const history = await inProcess(['history', '--key', 'networks.backend'], { cwd });

@@ -95,7 +95,9 @@ describe('status', () => {
       'server image 7',
       'address 203.0.113.8',
     ]);
-    expect(statusText(view, plainPaint, clock)).toContain('Billed: 3 things, 1 not of this file');
+    expect(statusText(view, plainPaint, clock)).toContain(
+      'Billed: 1 backup, 1 server image, 1 address; 1 not of this file',
+    );
   });
 
   test('with the API: addresses that nothing uses are idle, whoever they belong to', () => {
@@ -139,7 +141,7 @@ describe('status', () => {
     const text = statusText(view, plainPaint, clock);
     expect(text).toContain('Billed and idle\n  address 203.0.113.7, id 5001, ips.web\n\n');
     expect(text).toContain('There, and bound by `vdcsync apply`\n  ips.web\n  servers.a\n');
-    expect(text).toContain('Billed: 3 things\n');
+    expect(text).toContain('Billed: 1 server, 2 addresses\n');
   });
 
   test('what is idle is told in money, where an address has a price', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
 import { cidrProblem, normalCidr } from '../../src/reconcilers/cidr.ts';
 import { load, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders } from './support.ts';
@@ -57,6 +58,18 @@ describe('reconcilers/network', () => {
         .networks.map(({ name, cidr }) => [name, cidr])
         .slice(1),
     ).toEqual([['back', '10.21.0.0/24']]);
+  });
+
+  test('with servers on it that stay it does, and they are named', async () => {
+    const { apply, plan, engine, clock } = rig();
+    const server = (networks: string) => `{${sliders}, network_interfaces: [${networks}]}`;
+    await apply(`${backend}servers: {web: ${server('backend')}, db: ${server('backend')}}\n`);
+    const rest = `settings: {prune: true}\nservers: {web: ${server('')}}\n`;
+    await clock.run(engine.forget(load(rest), 'servers.db' as ResourceKey));
+
+    expect((await plan(rest)).blocked).toMatchObject([
+      { code: 'network_in_use', reason: '2 servers stay on it: servers.web, 1 not of this file' },
+    ]);
   });
 
   test('with servers on it a replacement is blocked, until the cidr is restored', async () => {

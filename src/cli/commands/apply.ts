@@ -1,3 +1,4 @@
+import type { Desired } from '../../core/desired.ts';
 import { writtenDuration } from '../../core/duration.ts';
 import { ConfigError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
@@ -14,6 +15,7 @@ import { jsonProgress } from '../render/progress-json.ts';
 import { liveProgress } from '../render/progress-live.ts';
 import { plainProgress } from '../render/progress-plain.ts';
 import { reportText } from '../render/report.ts';
+import { counted } from '../render/values.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { refuseOtherSelection, type SelectionFlags, selectionOf } from '../settings/selection.ts';
 import { capped, readSpec } from '../settings/spec-source.ts';
@@ -64,7 +66,9 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       ...(selection === undefined ? {} : { selection }),
       ...(saved === undefined ? {} : { saved }),
     } satisfies ApplyOptions);
-    return conclude(report, session, flags, io, view, signals, destroy);
+    const code = conclude(report, session, flags, io, view, signals, destroy);
+    if (destroy && report.outcome === 'converged' && flags.format !== 'json') tellDescribed(desired, io);
+    return code;
   } finally {
     ended.abort();
     view.end();
@@ -158,6 +162,16 @@ function conclude(
   const text = idle ? planText(report.plan, paint) : reportText(report, paint, timeScale);
   io.stdout.write(text);
   return code;
+}
+
+/** A daemon, or the next apply, would buy all of it anew. */
+function tellDescribed({ resources }: Desired, io: Io): void {
+  const described = resources.filter(({ managed, id }) => managed && id === undefined).length;
+  if (described === 0) return;
+  const them = described === 1 ? 'it' : 'them';
+  io.stdout.write(
+    `The file still describes ${counted(described, 'resource')}: apply, or the daemon, makes ${them} again.\n`,
+  );
 }
 
 function exitCodeOf({ outcome, blocked }: ApplyReport, { stop }: Signals): ExitCode {

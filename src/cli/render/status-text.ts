@@ -106,8 +106,16 @@ function wayLines(ways: readonly string[]): string[] {
 function billedText(billed: StatusView['billed']): string {
   if (billed.length === 0) return 'nothing known';
   const others = billed.filter(({ key }) => key === null).length;
-  return `${counted(billed.length, 'thing')}${others === 0 ? '' : `, ${others} not of this file`}`;
+  const sorts = new Map<string, number>();
+  for (const { what } of billed) {
+    const sort = /^(?:server image|\S+)/.exec(what)?.[0] ?? what;
+    sorts.set(sort, (sorts.get(sort) ?? 0) + 1);
+  }
+  const each = [...sorts].map(([sort, count]) => counted(count, sort, plurals[sort]));
+  return `${each.join(', ')}${others === 0 ? '' : `; ${others} not of this file`}`;
 }
+
+const plurals: Readonly<Record<string, string>> = { address: 'addresses' };
 
 /** Nothing where no price is known: a sum of nothing would read as free. */
 function monthlyLines({ monthly, idle_monthly: idle }: StatusView): string[] {
