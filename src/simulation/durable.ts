@@ -52,8 +52,10 @@ export function noted(
     },
     changed(change, intent) {
       if (change.type === 'bind') {
-        const { key, id } = change.binding;
-        if (intent === undefined && ids.get(key) !== id) done.add(operationId('adopt', key));
+        const { key, id, parentId } = change.binding;
+        // A part without an id of its own, such as a firewall, is noted as compared, and comes with its server.
+        if (intent === undefined && ids.get(key) !== id && id !== parentId)
+          done.add(operationId('adopt', key));
         ids.set(key, id);
       }
       watch.changed(change, intent);
