@@ -29,8 +29,8 @@ import type { WriteGate } from './write-gate.ts';
 const freshMs = 60_000;
 const catalogueFreshMs = 10 * 60_000;
 
-/** One run over one project: what its parts share, and nothing that outlives it. */
-export interface Run {
+/** What a run is given. */
+interface RunParts {
   readonly deps: EngineDeps;
   readonly desired: Desired;
   readonly cache: ReadCache;
@@ -42,6 +42,10 @@ export interface Run {
   readonly repeating: Repeating | undefined;
   /** The part of the plan that this run is about. */
   readonly selection: Selection | undefined;
+}
+
+/** One run over one project: what its parts share, and nothing that outlives it. */
+export interface Run extends RunParts {
   readonly stopwatch: Stopwatch;
   /** The state's bindings and open intents, as last made durable. */
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
@@ -103,15 +107,7 @@ export interface Run {
   known(kind: KindName, but?: Intent): ReadonlySet<string>;
 }
 
-export interface RunOptions {
-  readonly deps: EngineDeps;
-  readonly desired: Desired;
-  readonly cache: ReadCache;
-  readonly gate: WriteGate;
-  readonly stop: AbortSignal;
-  readonly halt: AbortSignal;
-  readonly repeating: Repeating | undefined;
-  readonly selection: Selection | undefined;
+export interface RunOptions extends RunParts {
   /** All that is managed goes. */
   readonly destroy: boolean;
 }
