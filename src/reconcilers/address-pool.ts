@@ -1,8 +1,11 @@
 import type { Json } from '../core/json.ts';
-import type { Diff, Subject } from '../core/kind.ts';
+import { topLevelKey } from '../core/keys.ts';
+import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import { blocked, member, unchanged } from './existence.ts';
+import { findType } from './gpu-package.ts';
+import type { ServerEntry } from './server-entry.ts';
 
 /** An entry under `ips`. */
 export interface IpEntry {
@@ -50,6 +53,22 @@ export function uncheckedPool({ key, desired, binding }: Subject<IpEntry>, { id,
   if (said === undefined || member(binding?.applied, 'believed') === said) return [];
   const message = `nothing shows whether ${address}, which this state did not take, is of the pool that serves server type ${said}. If the client area shows that it is: vdcsync adopt ${key} ${id}; else remove \`server_type_id\`, or name a new entry under \`ips\``;
   return [{ code: 'address_unchecked', key, message }];
+}
+
+/**
+ * An address that is named for a new server, and was not taken for its type. One without a type is
+ * taken to serve all but graphics cards.
+ */
+export function poolDoubts({ key }: Subject, entry: ServerEntry, world: World): Warning[] {
+  const { server_type, public_ipv4: wanted } = entry;
+  const type = findType(server_type, world.catalogue.types);
+  if (type === undefined || wanted === undefined || !('ip' in wanted)) return [];
+  const address = topLevelKey('ips', wanted.ip);
+  const { server_type_id: taken } = (world.subjects.get(address)?.desired?.value ?? {}) as IpEntry;
+  if (taken === type.id || (taken === undefined && !type.gpu)) return [];
+  const of = taken === undefined ? "at the project's own location" : `for server type ${taken}`;
+  const message = `${address} is taken ${of}, and nothing shows beforehand whether it serves servers of ${type.name}; one with \`server_type_id: ${type.id}\` does`;
+  return [{ code: 'address_pool_unchecked', key, message }];
 }
 
 function isAdopted(applied: Json): boolean {

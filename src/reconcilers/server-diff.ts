@@ -2,6 +2,7 @@ import equal from 'fast-deep-equal';
 import { childKey, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change, Verb, Warning } from '../core/plan.ts';
+import { poolDoubts } from './address-pool.ts';
 import { blocked, fromNothing, incomplete, member, renaming, toNothing, unchanged } from './existence.ts';
 import { ownAddress } from './own-address.ts';
 import { addressAlongside, addressOf, addressProblem } from './server-address.ts';
@@ -39,11 +40,10 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
         ? {}
         : { lost: `server ${subject.binding.id} does not exist any more` }),
     },
-    warnings: resolved.warnings.map((message) => ({
-      code: 'gpu_package_not_sold',
-      key: subject.key,
-      message,
-    })),
+    warnings: [
+      ...resolved.warnings.map((message) => ({ code: 'gpu_package_not_sold', key: subject.key, message })),
+      ...poolDoubts(subject, entry, world),
+    ],
     price: resolved.price,
     ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
     ...addressAlongside(subject.key, entry, world),
@@ -109,6 +109,8 @@ export function diffLive(
   const problem = addressProblem(subject.key, entry, world);
   if (problem !== undefined) return { ...impossible('update', problem), warnings };
   const stays = whatStays(subject, live, world);
+  const isServed = holdsNamed(entry, live, world) && !all.some(({ path }) => path === 'server_type');
+  if (!isServed) warnings.push(...poolDoubts(subject, entry, world));
   const reason = `${fixed.map(({ path }) => path).join(', ')} cannot be changed in place`;
   return {
     verdict: {

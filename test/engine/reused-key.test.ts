@@ -66,7 +66,8 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
 
     const [asked] = (await played.apply(spec('spare'))).blocked;
     await settleByHand(played, spec('spare'));
-    const [refused] = (await played.apply(spec('spare'))).blocked;
+    const { blocked, plan } = await played.apply(spec('spare'));
+    const [refused] = blocked;
     await settleByHand(played, spec('spare'));
     const [again] = (await played.apply(spec('spare'))).blocked;
 
@@ -78,6 +79,9 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
       reason: expect.not.stringContaining('idempotency key'),
       resolve: expect.stringMatching(/^correct the entry at vdcsync\.yaml:/),
     });
+    expect(plan.warnings).toMatchObject([
+      { code: 'address_pool_unchecked', message: expect.stringContaining('`server_type_id: 8`') },
+    ]);
     expect(again).toEqual(refused);
     expect((await played.apply(spec('right'))).outcome).toBe('converged');
   });

@@ -3,7 +3,7 @@ import { loadPrices } from '../../src/cli/settings/profile.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
 import { loadProfile } from '../../src/emulator/profile.ts';
 import { load, rig } from '../support/rig.ts';
-import { codesOf, countOf, idsOf, projectOf, sliders } from './support.ts';
+import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 /** Which address each server holds, by their names in the file. */
 function holders(emulator: ReturnType<typeof rig>['emulator']) {
@@ -229,6 +229,38 @@ servers:
     expect(report.plan.warnings.map(({ key, code }) => [key, code])).toEqual(told);
     const taken = holders(world.emulator).ai?.[0] === (await boundTo(world, 'ips.web'));
     expect(taken).toBe(reusePool === 'any');
+  });
+
+  const gpu = 'server_type: gpu-fixed, image: debian-13, gpu_package: l40s-1';
+  test.each([
+    ['{}', sliders, []],
+    ['{server_type_id: 3}', sliders, []],
+    ['{server_type_id: 8}', gpu, []],
+    ['{server_type_id: 8}', sliders, ['servers.one']],
+    ['{}', gpu, ['servers.one']],
+    ['{server_type_id: 3}', gpu, ['servers.one']],
+  ])('an address taken as %s for a server of %s: where no read shows whether it serves that, the plan says so', async (address, type, told) => {
+    const { warnings } = await rig().plan(
+      `ips: {web: ${address}}\nservers: {one: {${type}, public_ipv4: {ip: web}}}\n`,
+    );
+
+    const unchecked = warnings.filter(({ code }) => code === 'address_pool_unchecked');
+    expect(unchecked.map(({ key }) => key)).toEqual(told);
+    for (const { message } of unchecked)
+      expect(message).toContain(type === gpu ? '`server_type_id: 8`' : '`server_type_id: 3`');
+  });
+
+  test('a replacement that keeps type and address rests on nothing unknown, another type does', async () => {
+    const { apply, plan } = rig();
+    const file = (type: string) =>
+      `ips: {web: {}}\nservers: {one: {${type}, replace: allowed, public_ipv4: {ip: web}}}\n`;
+    await apply(file(sliders));
+
+    const told = async (type: string) =>
+      warningsOf(await plan(file(type))).filter((code) => code === 'address_pool_unchecked');
+
+    expect(await told(sliders.replace('cores: 1', 'cores: 2'))).toEqual([]);
+    expect(await told(gpu)).toEqual(['address_pool_unchecked']);
   });
 
   test('beside a free address of another pool the named one waits, as either may be taken', async () => {
