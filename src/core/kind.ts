@@ -303,6 +303,8 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
     readonly asked?: Value | undefined;
     readonly preimage: Json;
     readonly facts?: Json;
+    /** A fresh answer to this very request named it: what is found by other means may have got what it holds since. */
+    readonly named: boolean;
     readonly world: World;
     readonly at: number;
   }): readonly Binding[];

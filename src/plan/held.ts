@@ -25,7 +25,7 @@ export function hold(
   candidates: readonly Operation[],
   { kinds, world, inFlight, released, objections }: Known,
 ): { readonly operations: readonly Operation[]; readonly held: readonly Blocked[] } {
-  const unadopted = keysOf(objections, 'adopt');
+  const unsure = unsureOf(objections);
   const waits = new Map<OperationId, ResourceKey>();
   for (let known = -1; known !== waits.size; ) {
     known = waits.size;
@@ -45,7 +45,7 @@ export function hold(
 
   function findMissing(operation: Operation, going: ReadonlySet<OperationId>): ResourceKey | undefined {
     const comes = (key: ResourceKey) =>
-      (world.isThere(key) && !unadopted.has(key)) ||
+      (world.isThere(key) && !unsure.has(key)) ||
       going.has(operationId('create', key)) ||
       going.has(operationId('adopt', key));
     const goes = (key: ResourceKey) => released.has(key) || going.has(operationId('delete', key));
@@ -84,6 +84,12 @@ export function objectedTo(
 
 function keysOf(objections: ReadonlyMap<Draft, Blocked>, verb: Blocked['verb']): ReadonlySet<ResourceKey> {
   return new Set([...objections.values()].flatMap((each) => (each.verb === verb ? [each.key] : [])));
+}
+
+/** What is there may be something else than the key is to stand for. */
+function unsureOf(objections: ReadonlyMap<Draft, Blocked>): ReadonlySet<ResourceKey> {
+  const changed = [...objections.values()].filter(({ code }) => code === 'identity_changed');
+  return new Set([...keysOf(objections, 'adopt'), ...changed.map(({ key }) => key)]);
 }
 
 /** An address that is in the way may be one whose purchase is not settled, and not one to be released. */

@@ -2,7 +2,7 @@ import { type KindName, nounOf, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Draft } from './draft.ts';
 import type { Facts, GuardInput, Objection, Purchase } from './objections.ts';
-import { described, ignoring, isNone } from './strangers.ts';
+import { described, ignoring, isNone, strangersFor } from './strangers.ts';
 
 /** What is held against a purchase now: what is there may be just that. */
 export function boughtAlready(draft: Draft, input: Purchase): Objection | undefined {
@@ -12,14 +12,15 @@ export function boughtAlready(draft: Draft, input: Purchase): Objection | undefi
 /** What is there and nobody has vouched for may be what this file describes: bought before, or by another copy of the state. */
 export function unmanaged(
   { subject, diff }: Draft,
-  { world, strangers }: Purchase,
+  { world, strangers: found }: Purchase,
   { matches }: Pick<Facts, 'matches'>,
 ): Objection | undefined {
-  if (!isPurchase(subject, diff) || strangers.since === 'unknown') return undefined;
+  if (!isPurchase(subject, diff) || found.since === 'unknown') return undefined;
+  const strangers = strangersFor(subject.kind, found);
   if (isNone(strangers) || world.settings.unmanaged === 'ignore') return undefined;
   const { key, kind } = subject;
   // A state that has seen the project before has no server that shows by nothing but a free address.
-  if (strangers.since === 'settled' && kind === 'server' && strangers.servers.length === 0) return undefined;
+  if (found.since === 'settled' && kind === 'server' && strangers.servers.length === 0) return undefined;
   const id = matches.get(key);
   const address = kind === 'ip' ? world.ip(id ?? '')?.address : undefined;
   const what = described(strangers);
@@ -28,7 +29,7 @@ export function unmanaged(
     verb: 'create',
     code: 'unmanaged_resources',
     reason:
-      strangers.since === 'new'
+      found.since === 'new'
         ? `the local state is new, and the project already has ${what}, which may be what this file describes${unseen(subject, world)}`
         : `${what} came without this state's doing: if another copy of it bought that, this would be bought twice`,
     resolve: [

@@ -22,6 +22,8 @@ export interface Found extends Strangers {
   /** What the state knew: nothing, what was there, or not what it was. */
   readonly since: 'new' | 'settled' | 'unknown';
   readonly unlisted?: Unlisted | undefined;
+  /** Held by this file's servers, and bought by nobody knows whom: an entry of `ips` may stand for them. */
+  readonly held?: readonly Ip[];
   readonly vouched?: Vouched | undefined;
 }
 
@@ -47,6 +49,9 @@ export interface Vouched {
 /** What is nobody's new one, by kind. */
 export type Accounted = (kind: KindName, id: string) => boolean;
 
+/** Whether what has the id that a key is bound to is another one by now. @assumption A17 */
+export type Changed = (key: ResourceKey) => boolean;
+
 export const nobody: Vouched = { servers: [], addresses: [] };
 
 /** How an address is remembered. */
@@ -64,11 +69,15 @@ export function findStrangers(
   world: World,
   vouched: Vouched = nobody,
   accounted: Accounted = () => false,
+  changed: Changed = () => false,
 ): Strangers {
   const isVouched = vouchedServers(world, vouched);
   const addresses = new Set(vouched.addresses);
-  const isKnown = (id: number) =>
-    isVouched(id) || world.keyOf('server', String(id)) !== undefined || accounted('server', String(id));
+  const isBound = (kind: KindName, id: number) => {
+    const key = world.keyOf(kind, String(id));
+    return key !== undefined && !changed(key);
+  };
+  const isKnown = (id: number) => isVouched(id) || isBound('server', id) || accounted('server', String(id));
   const present = [
     ...world.ips.flatMap(({ server_id }) => server_id ?? []),
     ...(world.servers ?? []).map(({ id }) => id),
@@ -78,11 +87,16 @@ export function findStrangers(
     addresses: world.ips.filter(
       (ip) =>
         !addresses.has(nameOf(ip)) &&
-        world.isNobodys(ip) &&
+        !isBound('ip', ip.id) &&
         !accounted('ip', String(ip.id)) &&
         !(ip.server_id !== null && isKnown(ip.server_id)),
     ),
   };
+}
+
+/** Those that an entry of the kind may stand for. */
+export function strangersFor(kind: KindName, { servers, addresses, held = [] }: Found): Strangers {
+  return { servers, addresses: kind === 'ip' ? [...addresses, ...held] : addresses };
 }
 
 /** Servers that are still what was vouched for: one whose addresses are all others has the id anew. @assumption A17 */
@@ -170,10 +184,13 @@ export function ignoring({ servers, addresses }: Strangers): string {
  */
 export function matches(
   buyers: readonly Subject[],
-  strangers: Strangers,
+  strangers: Found,
   world: World,
 ): ReadonlyMap<ResourceKey, string> {
-  const options = buyers.map((subject) => ({ subject, ids: candidates(subject, strangers, world) }));
+  const options = buyers.map((subject) => ({
+    subject,
+    ids: candidates(subject, strangersFor(subject.kind, strangers), world),
+  }));
   return new Map(
     options.flatMap(({ subject, ids }) => {
       const [only, another] = ids;
@@ -209,7 +226,10 @@ function candidates({ kind, desired }: Subject, { servers, addresses }: Stranger
 export function underWay(intents: readonly Intent[], removed: readonly Intent[] = []): Accounted {
   const known = new Set([
     ...intents.flatMap(({ kind, resourceId, blocked }) =>
-      [resourceId, ...(blocked?.candidates ?? [])].map((id) => `${kind} ${id}`),
+      // Where reads do not show what it made, what has the id is another one.
+      [...(blocked?.code === 'not_there' ? [] : [resourceId]), ...(blocked?.candidates ?? [])].map(
+        (id) => `${kind} ${id}`,
+      ),
     ),
     ...removed.map(({ kind, request }) => `${kind} ${request.path.id}`),
   ]);

@@ -89,6 +89,7 @@ export function whoseItIs({ key, desired }: Subject, id: string): string {
   return [
     `vdcsync adopt ${key} ${id} (if it is the same)`,
     `vdcsync resolve ${key} --absent (if what was bound is gone, and this is somebody else's)`,
+    `vdcsync adopt KEY ${id} (if it is what another entry stands for: that one's key)`,
     ...(desired === undefined ? [`vdcsync forget ${key} (to let it be)`] : []),
   ].join(' | ');
 }

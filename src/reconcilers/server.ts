@@ -144,13 +144,14 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
 
   /**
    * The address that the server took, unless an entry names it. Of `{reuse: true}` nobody can
-   * say whether it was allocated for it, or came free from somebody else just before.
+   * say whether it was allocated for it, or came free from somebody else just before; and, where it
+   * was found by other means than its answer, whether another state bought it for an entry since.
    */
-  companions({ subject, id, request, asked, preimage, facts, world, at }) {
+  companions({ subject, id, request, asked, preimage, facts, named: answered, world, at }) {
     const wanted = subject.desired?.value ?? asked;
     const reuses = member(member(request.body, 'public_ipv4'), 'reuse') === true;
     const named = member((asked ?? wanted)?.public_ipv4, 'ip') !== undefined;
-    if (named || (reuses && !world.settings.exclusive)) return [];
+    if (named || (reuses && !(world.settings.exclusive && answered))) return [];
     const before = recordedIds(preimage, 'ips');
     const taken = (member(facts, 'addresses') ?? []) as readonly {
       readonly id: number;

@@ -35,7 +35,9 @@ export interface Ledger {
   executionsUnder(idempotencyKey: string): readonly Execution[];
   isLive(execution: Execution): boolean;
   /** A person, or the file, let go of what the key stood for. */
-  letGo(key: ResourceKey, id: string | undefined): void;
+  letGo(key: ResourceKey, id: string): void;
+  /** A person has given up a creation, whatever came of it. */
+  letGoUnder(idempotencyKey: string): void;
   wasLetGo(sort: Sort, id: string): boolean;
   /** A person has said of it that it is not this file's. */
   dismiss(birth: Birth): void;
@@ -129,15 +131,16 @@ export function createLedger(emulator: Emulator, projectId: number, serversAreLi
     },
     letGo(key, id) {
       for (const each of ledger.executionsOf(key))
-        if (id === undefined || each.id === id || each.kind === 'image') excused.add(each);
+        if (each.id === id || each.kind === 'image') excused.add(each);
       const intent = [...writes.values()].find((each) => each.key === key);
       const birth =
-        intent !== undefined && id !== undefined && isSort(intent.kind)
-          ? living.get(`${intent.kind} ${id}`)
-          : undefined;
+        intent !== undefined && isSort(intent.kind) ? living.get(`${intent.kind} ${id}`) : undefined;
       if (birth !== undefined) letGo.add(birth.number);
-      const own = id === undefined ? undefined : living.get(`ip ${id}`);
+      const own = living.get(`ip ${id}`);
       if (key.endsWith('.public_ipv4') && own !== undefined) letGo.add(own.number);
+    },
+    letGoUnder: (idempotencyKey) => {
+      for (const each of ledger.executionsUnder(idempotencyKey)) excused.add(each);
     },
     wasLetGo(sort, id) {
       const birth = living.get(`${sort} ${id}`);

@@ -127,21 +127,27 @@ async function recognise(
   const id = /vdcsync adopt \S+ (\S+)/.exec(resolve)?.[1] ?? '';
   const store = await controller.box.open(stage.clock.now());
   const binding = (await store.bindings()).find((each) => each.key === key);
+  const open = await store.openIntents();
   await controller.box.release();
   const birth =
     binding !== undefined && isSort(binding.kind) ? stage.ledger.birthOf(binding.kind, id) : undefined;
   if (binding === undefined || birth === undefined) return;
+  const maker = stage.ledger.makerOf(birth.sort, id);
   const same = stage.ledger.birthBoundAs(binding)?.number === birth.number;
-  if (same || stage.ledger.makerOf(birth.sort, id) === key)
-    await command(stage, controller, file, `adopt ${key} ${id}`, (engine, desired) =>
-      engine.adopt(desired, key, id),
+  const wanted = stage.load(file).resources.find((each) => each.key === maker)?.key;
+  const its = same ? key : wanted;
+  if (its !== undefined) {
+    // What is open for that entry is told of there.
+    if (open.some((each) => each.key === its)) return;
+    await command(stage, controller, file, `adopt ${its} ${id}`, (engine, desired) =>
+      engine.adopt(desired, its, id),
     );
-  else {
+  } else {
     await command(stage, controller, file, `resolve ${key} --absent`, (engine, desired) =>
       engine.resolve(desired, key, { type: 'absent' }),
     );
     // What came along with a server is nobody's by that word.
-    if (stage.ledger.makerOf(birth.sort, id) === undefined) stage.ledger.dismiss(birth);
+    if (maker === undefined) stage.ledger.dismiss(birth);
   }
 }
 
@@ -167,7 +173,10 @@ async function settle(
     stage.fail('I12', `${key} is to be resolved, and there is no open write`);
     return;
   }
-  const told = truth(stage, intent);
+  const fact = truth(stage, intent);
+  // Of what the API goes on with it is given up, where it will never come of it.
+  const gives = blocked.code === 'stuck' && fact.type === 'absent';
+  const told: Resolution = gives ? { type: 'abandon' } : fact;
   const free = told.type === 'adopt' ? await freeId(stage, controller, blocked, told.id) : undefined;
   const resolution = free === undefined ? told : ({ type: 'adopt', id: free } as const);
   const text = resolution.type === 'adopt' ? `--adopt ${resolution.id}` : `--${resolution.type}`;
@@ -213,8 +222,11 @@ function truth(stage: Stage, intent: Intent): Resolution {
   const asWell = ({ idempotencyKey }: Execution) =>
     intent.kind !== 'backup' &&
     JSON.stringify(ledger.writes.get(idempotencyKey ?? '')?.request) === JSON.stringify(intent.request);
+  const live = ledger.executionsUnder(intent.idempotencyKey).filter((each) => ledger.isLive(each));
   const made =
-    ledger.executionsUnder(intent.idempotencyKey).find((each) => ledger.isLive(each)) ??
+    // After a day a key makes another one, and the answer told which.
+    live.find((each) => intent.resourceId !== undefined && each.id?.endsWith(`/${intent.resourceId}`)) ??
+    live[0] ??
     ledger.executionsOf(intent.key).findLast((each) => asWell(each) && ledger.isLive(each));
   const id = made?.id?.split('/').at(-1);
   return id === undefined ? { type: 'absent' } : { type: 'adopt', id };
@@ -253,7 +265,10 @@ function ownId(stage: Stage, key: ResourceKey): string | undefined {
   return made?.id ?? undefined;
 }
 
-/** The id, or where that stands for another key by now: what is offered, if it was made for that one. */
+/**
+ * The id, or where that stands for another key by now: what is offered, if it was made for that
+ * one. A key that stood for another one under that id is no such key. @assumption A17
+ */
 async function freeId(
   stage: Stage,
   { box }: Controller,
@@ -265,8 +280,10 @@ async function freeId(
   const holder = (await store.bindings()).find((each) => each.kind === kind && each.id === own);
   await box.release();
   if (kind === undefined || !isSort(kind) || holder === undefined || holder.key === key) return own;
+  const { ledger } = stage;
+  if (ledger.birthBoundAs(holder)?.number !== ledger.birthOf(kind, holder.id)?.number) return own;
   const offered = /(?:vdcsync adopt \S+|--adopt) (\S+)/.exec(resolve)?.[1];
-  return offered !== undefined && stage.ledger.makerOf(kind, offered) === holder.key ? offered : undefined;
+  return offered !== undefined && ledger.makerOf(kind, offered) === holder.key ? offered : undefined;
 }
 
 /** An entry put back may name others that have left too: then the whole file is put back. */

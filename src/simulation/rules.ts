@@ -219,7 +219,8 @@ export function createRules(deps: RulesDeps): Rules {
           intent.verb === 'create' &&
           (intent.outcome === 'absent' || intent.outcome === 'void');
         if (guessed && !running.byPerson) checkLooked(running, intent, `closed as ${intent.outcome}`);
-        if (intent.outcome === 'abandoned' && intent.verb === 'create') ledger.letGo(intent.key, undefined);
+        if (intent.outcome === 'abandoned' && intent.verb === 'create')
+          ledger.letGoUnder(intent.idempotencyKey);
       },
       changed: (change) => checkChange(running, change),
     }),

@@ -47,7 +47,7 @@ export function virtualClock(start = Date.UTC(2026, 0, 1), idleRounds = 5): Virt
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
       const sleeper: Sleeper = {
-        at: elapsed + Math.max(0, ms),
+        at: laterBy(ms),
         order: order++,
         owner,
         wake: () => {
@@ -66,6 +66,11 @@ export function virtualClock(start = Date.UTC(2026, 0, 1), idleRounds = 5): Virt
       signal?.addEventListener('abort', abort, { once: true });
       sleepers.add(sleeper);
     });
+  }
+
+  /** A wait that is too short for the clock to show lasts a millisecond: it would be asked for without end. */
+  function laterBy(ms: number): number {
+    return ms > 0 && elapsed + ms === elapsed ? elapsed + 1 : elapsed + Math.max(0, ms);
   }
 
   function next(): Sleeper | undefined {

@@ -144,6 +144,30 @@ describe('engine: an id that is used again', () => {
     expect(plan.operations.filter(({ verb }) => verb === 'delete')).toEqual([]);
   });
 
+  test('nothing is done inside it, and `ignore` can say that it is theirs', async () => {
+    const played = reusing();
+    const spec = web.replace(', unmanaged: ignore', '');
+    await played.apply(spec);
+    played.emulator.mutate({ do: 'delete_server', id: 2001 });
+    againFromTheStart(played);
+    Object.assign(played.emulator.world.nextId, { ip: 5007 });
+    played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+    const more = `${spec.replace('replace: allowed', 'firewall: {enabled: true, policy_in: drop, rules: []}, backup: {max_age: 24h}')}  db: {${size}, public_ipv4: {new: true}}\n`;
+    const before = played.writes().length;
+
+    const report = await played.apply(more);
+
+    expect(played.writes().slice(before), 'a server of theirs').toEqual([]);
+    expect(Object.fromEntries(report.blocked.map(({ key: each, code }) => [each, code]))).toEqual({
+      'servers.web': 'identity_changed',
+      'servers.web.firewall': 'dependency_blocked',
+      'servers.web.backup': 'dependency_blocked',
+      'servers.db': 'unmanaged_resources',
+    });
+    await played.clock.run(played.engine.ignore(load(more), ['2001']));
+    expect((await played.plan(more)).operations.map(({ key: each }) => each)).toContain('servers.db');
+  });
+
   test('`resolve --absent` says that ours is gone: it is made again, and theirs is left alone', async () => {
     const played = await usedAgain();
     const larger = web.replace('cores: 1', 'cores: 2').replace(', unmanaged: ignore', '');

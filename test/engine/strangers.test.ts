@@ -95,6 +95,65 @@ describe('engine: a state that is behind the project', () => {
     expect([warnings, summary.unseen]).toEqual([[], 1]);
   });
 
+  test.each([
+    '{ip: spare}',
+    '{reuse: true}',
+  ])('a server that is adopted first may hold the address of an entry: it is not bought again (%s)', async (how) => {
+    const played = rig();
+    const spec = `${head}${web.replace('{new: true}', how)}ips:\n  spare: {}\n`;
+    await played.apply(spec);
+    played.restart(state(played, 'new'));
+    const adopt = (key: string, id: string) =>
+      played.clock.run(played.engine.adopt(load(spec), key as ResourceKey, id));
+    await adopt('servers.web', '2001');
+
+    const report = await played.apply(spec);
+
+    expect(count(played)).toEqual([1, 1]);
+    expect(codes(report.plan)).toEqual({ 'ips.spare': 'unmanaged_resources' });
+    expect(report.blocked[0]?.resolve).toContain('vdcsync adopt ips.spare 5001');
+    await adopt('ips.spare', '5001');
+    expect((await played.apply(spec)).outcome).toBe('converged');
+    expect(count(played)).toEqual([1, 1]);
+  });
+
+  test('what a server of this state was given with `{reuse: true}` is its own, and in the way of no entry', async () => {
+    const played = rig();
+    const spec = `${head}${web.replace('{new: true}', '{reuse: true}')}`;
+    await played.apply(spec);
+
+    const report = await played.apply(`${spec}ips:\n  spare: {}\n`);
+
+    expect([report.outcome, count(played)]).toEqual(['converged', [1, 2]]);
+  });
+
+  test('an old copy, and the id of its address stands for what another entry has bought since', async () => {
+    const played = rig({ emulator: { readings: { reuseIds: true } } });
+    await played.apply(`${head}ips:\n  first: {}\n`);
+    const old = await copied(played);
+    await played.apply(head);
+    Object.assign(played.emulator.world.nextId, { ip: 5001 });
+    const spec = `${head}ips:\n  first: {}\n  second: {}\n`;
+    await played.apply(spec.replace('  first: {}\n', ''));
+    await played.clock.advance(25 * hour);
+    played.restart(old);
+
+    const report = await played.apply(spec);
+
+    const [bought] = project(played).ips;
+    expect([bought?.id, count(played)]).toEqual([5001, [0, 1]]);
+    expect(codes(report.plan)).toEqual({
+      'ips.first': 'identity_changed',
+      'ips.second': 'unmanaged_resources',
+    });
+    const adopted = await played.clock.run(
+      played.engine.adopt(load(spec), 'ips.second' as ResourceKey, '5001'),
+    );
+    expect(adopted).toContain('ips.second is bound to 5001');
+    expect((await played.apply(spec)).outcome).toBe('converged');
+    expect(count(played)).toEqual([0, 2]);
+  });
+
   test('an old copy within the day, and the key of the first choice was free', async () => {
     const played = rig();
     await played.apply(head);

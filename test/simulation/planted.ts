@@ -167,8 +167,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'adopted by difference without exclusive',
     file: evidence,
-    find: 'return certain || desired.settings.exclusive;',
-    replace: 'return certain || !desired.settings.exclusive;',
+    find: 'return certain || (run.desired.settings.exclusive &&',
+    replace: 'return certain || (!run.desired.settings.exclusive &&',
   },
   {
     name: 'the address of a server is left when the server goes',

@@ -1,4 +1,5 @@
 import type { Json } from '../../core/json.ts';
+import type { ResourceKey } from '../../core/keys.ts';
 import type { Ip, ServerId } from '../../core/resources.ts';
 import type { Binding, StateStore } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
@@ -15,7 +16,9 @@ import {
   type Vouched,
   vouchedServers,
 } from '../../plan/strangers.ts';
+import { identityChanged } from '../intents/owner.ts';
 import type { Run } from '../run.ts';
+import { heldAddresses } from './held-addresses.ts';
 
 /** A plan, and the strangers that it was made with. */
 export interface Judged extends Planned {
@@ -42,14 +45,16 @@ export async function strangersOf(run: Run): Promise<Found> {
     since,
     vouched,
     unlisted: since === 'new' ? await unlistedBeside(run, vouched) : undefined,
+    held: await heldAddresses(run, vouched ?? nobody),
   } as const;
   const open = [...intents.values()];
-  const found = findStrangers(world, vouched, underWay(open));
+  const changed = (key: ResourceKey) => identityChanged(run, key);
+  const found = findStrangers(world, vouched, underWay(open), changed);
   if (isNone(found)) return { ...found, ...known };
   const removed = (await store.intents({ limit: 100 })).filter(
     ({ verb, closedAt = 0 }) => verb === 'delete' && clock.now() - closedAt < goneMs,
   );
-  return { ...findStrangers(world, vouched, underWay(open, removed)), ...known };
+  return { ...findStrangers(world, vouched, underWay(open, removed), changed), ...known };
 }
 
 /** What no list shows, beside this file's servers, those that addresses show and those vouched for. */
@@ -84,7 +89,7 @@ export async function rememberStrangers(run: Run, planned: Judged): Promise<void
   const leaves = leftBy(run, planned);
   const theirs = ignored || strangers.since === 'unknown' ? strangers : { servers: [], addresses: [] };
   const servers = [...leaves.servers, ...theirs.servers];
-  const addresses = [...leaves.addresses, ...theirs.addresses];
+  const addresses = [...leaves.addresses, ...theirs.addresses, ...(ignored ? (strangers.held ?? []) : [])];
   await vouchFor(run, { servers, addresses }, settles);
   await rememberLetGo(run, planned);
 }

@@ -1,7 +1,7 @@
 import type { Json } from '../../core/json.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { makerOf, ownerOf } from './owner.ts';
+import { makerOf, ownerOf, wasNamed } from './owner.ts';
 
 /** The binding of what was made, and of what came with it. */
 export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): StateChange[] {
@@ -40,8 +40,9 @@ export function companionsOf(run: Run, intent: Intent, id: string, facts: Json):
   const { world } = run;
   const subject = world.subjects.get(key) ?? { key, kind };
   const at = run.deps.clock.now();
+  const named = wasNamed(intent, id);
   const came =
-    run.kindOf(kind).companions?.({ subject, id, request, asked, preimage, facts, world, at }) ?? [];
+    run.kindOf(kind).companions?.({ subject, id, request, asked, preimage, facts, named, world, at }) ?? [];
   return came
     .filter((each) => ownerOf(run, each, new Set([key])) === undefined && makerOf(run, each) === undefined)
     .map((binding) => ({ type: 'bind', binding }));

@@ -66,7 +66,7 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
     case 'done':
       // That a resource is gone is an absence too, and takes two looks.
       if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));
-      if (isSure(run, evidence)) return settled(run, intent, evidence);
+      if (isSure(run, intent, evidence)) return settled(run, intent, evidence);
       return offer(run, intent, 'outcome_unknown', 'the answer was lost', evidence);
     case 'pending':
       run.stopwatch.mark(intent.id, 'accepted');
@@ -91,9 +91,12 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
   }
 }
 
-/** Found by difference alone, it is ours only where nobody else creates. */
-function isSure({ desired }: Run, { certain }: Found): boolean {
-  return certain || desired.settings.exclusive;
+/**
+ * Found by difference alone, it is ours only where nobody else creates; not after a day, in which this
+ * file may have made and removed much of which a state that was put back knows nothing.
+ */
+function isSure(run: Run, intent: Intent, { certain }: Found): boolean {
+  return certain || (run.desired.settings.exclusive && keyIsFresh(run, intent));
 }
 
 /** It may be somebody else's, so a person is asked. */
@@ -180,7 +183,7 @@ export async function finish(run: Run, intent: Intent): Promise<Progress> {
       // Without a task nobody has said that it is gone, and one look that misses it does not either.
       if (intent.verb === 'delete' && !ended)
         return notSeen(run, intent, () => settled(run, intent, evidence));
-      if (isSure(run, evidence)) return settled(run, intent, evidence);
+      if (isSure(run, intent, evidence)) return settled(run, intent, evidence);
       return offer(run, intent, 'outcome_unknown', 'the answer does not tell which one it is', evidence);
     case 'pending':
       return elapsed() > deadlineMs
@@ -240,7 +243,7 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
       // Its task says that it is still there, and one look that misses it does not say otherwise.
       if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));
       if (harmless) return settled(run, intent, evidence);
-      if (!isSure(run, evidence))
+      if (!isSure(run, intent, evidence))
         return offer(run, intent, 'task_failed', `its task failed (${failure})`, evidence);
       return tainted(run, intent, evidence, `its task failed: ${failure}`);
     case 'pending':

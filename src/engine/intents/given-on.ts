@@ -68,7 +68,7 @@ export async function leftBy(run: Run, intent: Intent): Promise<StateChange[] | 
   const addresses = ips.flatMap(({ id, address, server_id }) =>
     server_id === null && address === ipv4 ? [{ id, address }] : [],
   );
-  return companionsOf(run, intent, formerId, { addresses });
+  return companionsOf(run, { ...intent, resourceId: formerId }, formerId, { addresses });
 }
 
 function takenFrom(run: Run, { key, id }: Binding, intent: Intent): StateChange[] {

@@ -1,5 +1,6 @@
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Binding, Intent } from '../../core/state.ts';
+import { draftOne } from '../../plan/draft.ts';
 import type { Run } from '../run.ts';
 
 /** What tells one live resource from the others. */
@@ -40,4 +41,17 @@ export function isAnother(one: Pick<Binding, 'identity'>, other: Pick<Binding, '
   return Object.entries(one.identity).some(
     ([field, value]) => other.identity[field] !== undefined && other.identity[field] !== value,
   );
+}
+
+/** What has the id that the key is bound to is another one by now, as far as its kind can tell. @assumption A17 */
+export function identityChanged({ deps, world }: Pick<Run, 'deps' | 'world'>, key: ResourceKey): boolean {
+  const subject = world.subjects.get(key);
+  const verdict = subject && draftOne(deps.kinds, world, subject).diff.verdict;
+  return verdict?.verdict === 'blocked' && verdict.code === 'identity_changed';
+}
+
+/** A fresh answer to the very request named it. */
+export function wasNamed({ resourceId, ambiguous, facts }: Intent, id: string): boolean {
+  const { replay } = (facts ?? {}) as { readonly replay?: boolean };
+  return resourceId === id && !ambiguous && replay !== true;
 }

@@ -7,7 +7,7 @@ import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
 import { takeBack } from '../books/strangers.ts';
 import type { EngineDeps } from '../deps.ts';
-import { isAnother, makerOf, ownerOf } from '../intents/owner.ts';
+import { identityChanged, isAnother, makerOf, ownerOf } from '../intents/owner.ts';
 import { letGo, released } from '../intents/release.ts';
 import { openRun } from '../look.ts';
 import { bindingOf } from '../operate.ts';
@@ -82,6 +82,7 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   const said = subject.desired === undefined ? {} : { protect };
   const taken = applied === undefined ? {} : { applied };
   await run.change([{ type: 'bind', binding: { ...binding, ...said, ...taken, identity } }]);
+  await takeBack(run, before);
   return `${key} is ${id}, as it is now.${believed(run, subject, seen)}`;
 }
 
@@ -169,8 +170,8 @@ export function takenFrom(
   const owner = ownerOf(run, binding, rebound);
   if (owner === undefined) return [];
   // What a failed write left may be what another one made under an id that was free again.
-  if (owner.tainted === undefined && !isAnother(owner, binding))
-    throw new ConfigError(`${id} is bound to ${owner.key} already.`);
+  const isIts = !isAnother(owner, binding) && !identityChanged(run, owner.key);
+  if (owner.tainted === undefined && isIts) throw new ConfigError(`${id} is bound to ${owner.key} already.`);
   return [
     ...released(run, owner.key, `its id ${id} is another resource's now`),
     ...heldBy(run, binding, owner),

@@ -3,12 +3,11 @@ import { ConfigError } from '../../core/errors.ts';
 import { nounOf, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent } from '../../core/state.ts';
-import { draftOne } from '../../plan/draft.ts';
 import { takeBack, vouchFor } from '../books/strangers.ts';
 import type { EngineDeps, Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
 import { close } from '../intents/endings.ts';
-import { ownerOf } from '../intents/owner.ts';
+import { identityChanged, ownerOf } from '../intents/owner.ts';
 import { saidAbsent } from '../intents/past.ts';
 import { released } from '../intents/release.ts';
 import { madeRoomFor } from '../intents/replacement.ts';
@@ -30,7 +29,12 @@ export async function resolveIntent(
   await run.keepMoves();
   const intent = run.intents.get(key);
   const bound = run.bindings.get(key);
-  if (intent === undefined && bound !== undefined && resolution.type === 'absent' && isAnother(run, key))
+  if (
+    intent === undefined &&
+    bound !== undefined &&
+    resolution.type === 'absent' &&
+    identityChanged(run, key)
+  )
     return goneAndUsedAgain(run, bound);
   if (intent === undefined && resolution.type === 'abandon') {
     const lifted = await liftHold(run, key);
@@ -86,12 +90,6 @@ function leftBehind({ world }: Run, { verb, kind, resourceId, blocked }: Intent)
   );
   const unseen = kind === 'server' && held.length === 0 ? ', which no plan will show' : '';
   return `It made ${what}${unseen}: nobody's now, and billed as long as it is there.`;
-}
-
-function isAnother({ deps, world }: Run, key: ResourceKey): boolean {
-  const subject = world.subjects.get(key);
-  const verdict = subject && draftOne(deps.kinds, world, subject).diff.verdict;
-  return verdict?.verdict === 'blocked' && verdict.code === 'identity_changed';
 }
 
 /** What has the bound id is somebody else's now, and what was bound is gone. @assumption A17 */

@@ -8,6 +8,7 @@ import { described } from '../../plan/strangers.ts';
 import { forgetBackups, leftBackups, rememberForgotten } from '../books/left-backups.ts';
 import { allowAnother, keepQuietOf, vouchFor } from '../books/strangers.ts';
 import type { EngineDeps } from '../deps.ts';
+import { identityChanged } from '../intents/owner.ts';
 import { letGo } from '../intents/release.ts';
 import { openRun } from '../look.ts';
 import type { Run } from '../run.ts';
@@ -60,7 +61,8 @@ export async function ignoreStrangers(
 function refuseOurs(run: Run, kind: KindName, noun: string, there: boolean, id: string): void {
   if (!there) throw new ConfigError(`The project has no ${noun}.`);
   const key = run.world.keyOf(kind, id);
-  if (key !== undefined) throw new ConfigError(`${noun} is ${key}: \`vdcsync forget ${key}\` lets go of it.`);
+  if (key !== undefined && !identityChanged(run, key))
+    throw new ConfigError(`${noun} is ${key}: \`vdcsync forget ${key}\` lets go of it.`);
 }
 
 async function isServer({ world, cache, deps }: Run, id: ServerId): Promise<boolean> {

@@ -1,0 +1,35 @@
+import type { ResourceKey } from '../../core/keys.ts';
+import type { Subject } from '../../core/kind.ts';
+import type { Ip } from '../../core/resources.ts';
+import { nameOf, type Vouched } from '../../plan/strangers.ts';
+import { wasNamed } from '../intents/owner.ts';
+import type { Run } from '../run.ts';
+
+/**
+ * Addresses of this file's servers that no key stands for, and that an entry of `ips` may have
+ * bought: a server takes such a one where its entry names it, and with `{reuse: true}`. What a server
+ * was given by the very answer that this state has to its creation, the state has seen come.
+ */
+export async function heldAddresses(run: Run, vouched: Vouched): Promise<readonly Ip[]> {
+  const { world } = run;
+  const known = new Set(vouched.addresses);
+  const held: Ip[] = [];
+  for (const subject of world.subjectsOf('server')) {
+    const ips = world
+      .ipsOf(subject.binding?.id ?? '')
+      .filter((ip) => world.isNobodys(ip) && !known.has(nameOf(ip)));
+    if (ips.length > 0 && (await mayBeAnEntrys(run, subject))) held.push(...ips);
+  }
+  return held;
+}
+
+async function mayBeAnEntrys(run: Run, { key, desired, binding }: Subject): Promise<boolean> {
+  const wanted = (desired?.value as { readonly public_ipv4?: object } | undefined)?.public_ipv4 ?? {};
+  return 'ip' in wanted || ('reuse' in wanted && !(await sawItMade(run, key, binding?.id)));
+}
+
+async function sawItMade({ deps }: Run, key: ResourceKey, id: string | undefined): Promise<boolean> {
+  const past = await deps.store.intents({ key, limit: 50 });
+  const made = past.find(({ verb, outcome }) => verb === 'create' && outcome === 'done');
+  return made !== undefined && id !== undefined && wasNamed(made, id);
+}
