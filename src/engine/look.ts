@@ -1,6 +1,7 @@
 import type { Desired } from '../core/desired.ts';
 import type { Plan, Selection } from '../core/plan.ts';
 import { buildPlan } from '../plan/build.ts';
+import { movedKeys } from './books/moves.ts';
 import { type Judged, strangersOf } from './books/strangers.ts';
 import type { EngineDeps, PlanOptions, Repeating } from './deps.ts';
 import { withHolds } from './intents/standing-holds.ts';
@@ -60,6 +61,7 @@ export async function planFor(
     selection: run.selection,
     desiredDigest: run.desired.digest,
     strangers,
+    movedKeys: await movedKeys(run.deps.store),
     destroy,
     deletedBefore,
     increasedBefore,

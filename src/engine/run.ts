@@ -7,7 +7,15 @@ import type { WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
 import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
 import { rememberBackups } from './books/left-backups.ts';
-import { type HeldMove, type Move, moveChanges, movedBindings, movesOf, ownNames } from './books/moves.ts';
+import {
+  type HeldMove,
+  type Move,
+  moveChanges,
+  movedBindings,
+  movesOf,
+  ownNames,
+  rememberMoves,
+} from './books/moves.ts';
 import type { EngineDeps, Hold, Repeating } from './deps.ts';
 import type { HoldScope } from './intents/outcome.ts';
 import { dropLifted } from './intents/standing-holds.ts';
@@ -247,6 +255,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
       run.heldMoves.splice(0, run.heldMoves.length, ...next.held);
     },
     async keepMoves() {
+      await rememberMoves(store, run.moves);
       const changes = moveChanges(run.moves, bindings);
       if (changes.length > 0) await run.change(changes);
       run.moves.length = 0;

@@ -2,6 +2,7 @@ import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
+import { movedBack } from './moved-back.ts';
 import { movedFromUnknown } from './moved-from.ts';
 import type { Facts, Guard, GuardInput, Objection } from './objections.ts';
 import {
@@ -49,8 +50,9 @@ export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<
     }
   };
   const movedFrom = movedFromUnknown(input.world);
+  const back = movedBack(input.world, input.movedKeys ?? {});
   for (const draft of drafts) {
-    add(draft, movedFrom(draft) ?? refused(draft));
+    add(draft, movedFrom(draft) ?? back(draft) ?? refused(draft));
     for (const each of guards) add(draft, each(draft, input, facts));
   }
   return objections;

@@ -3,6 +3,7 @@ import type { ResourceKind, World } from '../core/kind.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
+import type { MovedKeys } from './moved-back.ts';
 import type { Found } from './strangers.ts';
 
 /** What guards need beside the drafts. */
@@ -12,6 +13,8 @@ export interface GuardInput {
   readonly world: World;
   /** What nobody has vouched for. */
   readonly strangers: Found;
+  /** None where left out. */
+  readonly movedKeys?: MovedKeys | undefined;
   /** `destroy`: everything managed may go, whatever `prune` says. */
   readonly destroy: boolean;
   /** Deletions that this run has carried out already. */

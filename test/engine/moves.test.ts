@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { codesOf } from '../reconcilers/support.ts';
 import { load, rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -156,5 +158,63 @@ describe('engine/moves', () => {
     ],
   ])('%s is refused', (text, message) => {
     expect(() => load(`${text}\n`)).toThrow(message);
+  });
+});
+
+describe('engine/moves: a rename that is taken back', () => {
+  test('without a word of it deletes and makes nothing, until the file says it', async () => {
+    const world = rig();
+    await world.apply(before);
+    await world.apply(after);
+    const writes = world.writes().length;
+
+    const report = await world.apply(before, { unattended: true });
+
+    expect(codesOf(report)).toMatchObject({
+      'ips.web': 'moved_back',
+      'ips.www': 'moved_back',
+      'networks.back': 'moved_back',
+      'networks.backend': 'moved_back',
+      'servers.web': 'moved_back',
+      'servers.web-1': 'moved_back',
+    });
+    expect(world.writes()).toHaveLength(writes);
+    const said = before
+      .replace('10.20.0.0/24}', '10.20.0.0/24, moved: {from: networks.back}}')
+      .replace('web: {}', 'web: {moved: {from: ips.www}}')
+      .replace('web-1: {', 'web-1: {moved: {from: servers.web}, ');
+    expect((await world.apply(said)).outcome).toBe('converged');
+    expect((await world.apply(before)).outcome).toBe('converged');
+    expect(world.writes()).toHaveLength(writes);
+  });
+
+  const one = `settings: {prune: true}\nservers: {one: {${size}}}\n`;
+  const other = `settings: {prune: true}\nservers: {other: {${size}, moved: {from: servers.one}}}\n`;
+
+  test.each([
+    ['let go of', 2],
+    ['deleted', 1],
+  ])('makes another one once what it became is %s', async (how, servers) => {
+    const world = rig();
+    await world.apply(one);
+    await world.apply(other);
+
+    if (how === 'deleted') await world.apply('settings: {prune: true}\n');
+    else await world.clock.run(world.engine.forget(load(one), 'servers.other' as ResourceKey));
+
+    expect((await world.apply(one)).outcome).toBe('converged');
+    expect(world.emulator.world.projects[0]?.servers).toHaveLength(servers);
+  });
+
+  test('is none where what it became stays in the file', async () => {
+    const world = rig();
+    await world.apply(one);
+    await world.apply(other);
+
+    const both = other
+      .replace('servers: {', `servers: {one: {${size}}, `)
+      .replace(', moved: {from: servers.one}', '');
+
+    expect((await world.apply(both)).outcome).toBe('converged');
   });
 });

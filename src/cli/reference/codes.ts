@@ -138,6 +138,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'raise it if this is meant',
   ],
   moved: ['the entry had another key', 'nothing: its binding moves with it'],
+  moved_back: [
+    'the key became another one, which the file leaves out: a rename was taken back',
+    'write `moved: {from: …}` once more, the other way round; nothing is deleted or made until then',
+  ],
   moved_from_unknown: [
     "the entry's `moved` names a key to which the state binds nothing",
     'correct it where something is meant that the file leaves out, which stays until then; else remove the line',

@@ -1,0 +1,62 @@
+import type { ResourceKey } from '../core/keys.ts';
+import type { Subject, World } from '../core/kind.ts';
+import type { Draft } from './draft.ts';
+import type { Objection } from './objections.ts';
+
+/** Which key each became that the file has renamed, be it long ago. */
+export type MovedKeys = Readonly<Record<ResourceKey, ResourceKey>>;
+
+/**
+ * An entry that is to be made new under a key that became another one, which the file leaves
+ * out: the rename was taken back, and neither is it made nor does the other go.
+ */
+export function movedBack(world: World, moved: MovedKeys): (draft: Draft) => Objection | undefined {
+  const became = new Map(
+    [...world.subjects.values()].flatMap((subject) => {
+      const to = standsAs(subject, world, moved);
+      return to === undefined ? [] : [[subject.key, to] as const];
+    }),
+  );
+  const before = new Map([...became].map(([from, to]) => [to, from]));
+  return ({ subject: { key, parent }, diff: { verdict } }) => {
+    const to = became.get(key);
+    const isMade =
+      verdict.verdict === 'create' || (verdict.verdict === 'blocked' && verdict.verb === 'create');
+    if (to !== undefined && isMade) return objection('create', key, to);
+    const from = before.get(parent ?? key);
+    return from === undefined || verdict.verdict !== 'delete'
+      ? undefined
+      : objection('delete', from, parent ?? key);
+  };
+}
+
+function objection(verb: 'create' | 'delete', from: ResourceKey, to: ResourceKey): Objection {
+  return {
+    verb,
+    code: 'moved_back',
+    reason: `${from} became ${to}, which the file leaves out: if it has its old name back, nothing is to be deleted or made`,
+    resolve: [
+      `write \`moved: {from: ${to}}\` in ${from}`,
+      `vdcsync forget ${to} (to let what it stands for stay, billed, and have another one made)`,
+      `take ${from} out of the file, apply, and put it back (if ${to} is to go)`,
+    ].join(' | '),
+  };
+}
+
+/** What the entry's key stands for by now, where that has left the file and is there. */
+function standsAs(
+  { key, desired, binding }: Subject,
+  world: World,
+  moved: MovedKeys,
+): ResourceKey | undefined {
+  const isNew = desired?.managed === true && desired.id === undefined && binding === undefined;
+  if (!isNew || desired.moved !== undefined) return undefined;
+  const seen = new Set([key]);
+  let to = moved[key];
+  while (to !== undefined && !seen.has(to) && !world.subjects.has(to)) {
+    seen.add(to);
+    to = moved[to];
+  }
+  if (to === undefined || world.subjects.get(to)?.desired !== undefined) return undefined;
+  return world.isThere(to) ? to : undefined;
+}
