@@ -6,7 +6,7 @@ export function waysWithBackups(server: string): readonly string[] {
 /** What a person may say of an idle address that is not this file's. */
 export function waysWithIdle(id: string, address: string): readonly string[] {
   return [
-    `write \`ips: {spare: {id: ${id}}}\` (to have it managed)`,
+    `write \`spare: {id: ${id}}\` under \`ips\` (to have it managed)`,
     `vdcsync ignore ${address} (if it is somebody else's)`,
   ];
 }

@@ -47,7 +47,7 @@ function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }
       reason: `${told} in one run${alongside} ${verb} more than settings.max_deletions (${limit}); ${toll(draft, world)}`,
       resolve: destroy
         ? `vdcsync destroy --max-deletions ${deletions}`
-        : `write \`settings: {max_deletions: ${deletions}}\` if this is meant`,
+        : `write \`max_deletions: ${deletions}\` under \`settings\` if this is meant`,
     },
   ]);
 }
@@ -63,7 +63,7 @@ function maxIncrease(going: readonly Draft[], { world, increasedBefore = '0' }: 
       verb: draft.diff.verdict.verdict === 'create' ? 'create' : 'update',
       code: 'max_monthly_increase',
       reason: `the known prices add ${increase.toFixed(2)} a month, more than settings.max_monthly_increase (${limit})`,
-      resolve: `write \`settings: {max_monthly_increase: ${Math.ceil(increase)}}\` if this is meant`,
+      resolve: `write \`max_monthly_increase: ${Math.ceil(increase)}\` under \`settings\` if this is meant`,
     },
   ]);
 }

@@ -180,7 +180,7 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
     code: 'prune_disabled',
     reason: `${subject.key} is not in the file any more, and settings.prune is false; ${toll(draft, world)}`,
     resolve: [
-      'write `settings: {prune: true}` (to have it deleted)',
+      'write `prune: true` under `settings` (to have it deleted)',
       `vdcsync forget ${subject.key} (to keep it, managed no more)`,
       'put its entry back',
     ].join(' | '),

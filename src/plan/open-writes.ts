@@ -87,6 +87,6 @@ function alone({ verb, blocked }: Intent, { settings }: World): string[] {
   const one = verb === 'create' && blocked?.code === 'outcome_unknown' && blocked.candidates.length === 1;
   if (!one || settings.exclusive) return [];
   return [
-    '`settings: {exclusive: true}` lets such be decided without a person, where nobody else creates here',
+    '`exclusive: true` under `settings` lets such be decided without a person, where nobody else creates here',
   ];
 }

@@ -35,7 +35,7 @@ export function unmanaged(
     resolve: [
       `vdcsync adopt ${key} ${id ?? 'ID'} (if it is ${address ?? (id === undefined ? one : 'this')})`,
       `${ignoring(strangers)} (if nothing of it is this file's)`,
-      'write `settings: {unmanaged: ignore}`',
+      'write `unmanaged: ignore` under `settings`',
     ].join(' | '),
   };
 }
@@ -78,7 +78,7 @@ export function unlistedServers(
     verb: 'create',
     code: 'unlisted_servers',
     reason: `the local state is new, and network ${network} counts ${servers} ${which} may be what this file describes${hidden}`,
-    resolve: `vdcsync adopt ${subject.key} ID (if it is one of them: the client area tells its id) | vdcsync ignore ID (if it is somebody else's) | write \`settings: {unmanaged: ignore}\``,
+    resolve: `vdcsync adopt ${subject.key} ID (if it is one of them: the client area tells its id) | vdcsync ignore ID (if it is somebody else's) | write \`unmanaged: ignore\` under \`settings\``,
   };
 }
 
@@ -102,7 +102,7 @@ export function takenBefore(
     verb: 'create',
     code: 'image_taken_before',
     reason: `the local state is new, ${server.key} was there before it, and so may be the image: no list shows images`,
-    resolve: `vdcsync adopt ${key} ID (if the client area shows it) | write \`settings: {unmanaged: ignore}\` (to have one taken)`,
+    resolve: `vdcsync adopt ${key} ID (if the client area shows it) | write \`unmanaged: ignore\` under \`settings\` (to have one taken)`,
   };
 }
 

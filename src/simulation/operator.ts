@@ -308,7 +308,7 @@ function edit(stage: Stage, file: SpecModel, { key, code, resolve }: Blocked): S
   };
   if (code === 'dependency_blocked' && file.settings.drift === 'report')
     return { ...file, settings: { ...file.settings, drift: 'correct' } };
-  const settings = /`settings: \{(\w+): ([\w.-]+)\}`/.exec(resolve);
+  const settings = /`(\w+): ([\w.-]+)` under `settings`/.exec(resolve);
   if (settings?.[1] !== undefined) {
     const value = JSON.parse(
       /^[\d.]+$|^(true|false)$/.test(settings[2] ?? '') ? (settings[2] ?? '') : `"${settings[2]}"`,

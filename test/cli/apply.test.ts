@@ -66,7 +66,7 @@ describe('cli: apply', () => {
     const { code, stdout } = await inProcess(['apply', '--emulator', '--yes', '-f', 'empty.yaml'], { cwd });
     expect(code).toBe(3);
     expect(stdout).toContain('! delete servers.web-1  [prune_disabled]');
-    expect(stdout).toContain('→ write `settings: {prune: true}`');
+    expect(stdout).toContain('→ write `prune: true` under `settings`');
     const json = await inProcess(['apply', '--emulator', '--yes', '-f', 'empty.yaml', '--format', 'json'], {
       cwd,
     });

@@ -77,7 +77,7 @@ describe('cli: rehearse', () => {
     const [open, ours] = [file(''), file('settings: {exclusive: true}\n')];
 
     expect((await played(open)).stdout).toMatch(
-      /\d+ of those need nobody with `settings: \{exclusive: true\}`/,
+      /\d+ of those need nobody with `exclusive: true` under `settings`/,
     );
     expect((await played(ours)).stdout).not.toContain('of those need nobody');
     const told = JSON.parse((await played(open, '--format', 'json')).stdout);
@@ -91,7 +91,7 @@ describe('cli: rehearse', () => {
     const io = { stdin: Readable.from([]), stdout, stderr, env: {}, cwd } as unknown as Io;
     expect(await rehearse({ crashes: 0, trials: 12 }, io)).toBe(0);
     const told = String(stderr.read());
-    const again = /(\d+) trials again, with `settings: \{exclusive: true\}`\n/.exec(told);
+    const again = /(\d+) trials again, with `exclusive: true` under `settings`\n/.exec(told);
     expect(Number(again?.[1])).toBeGreaterThan(0);
     const [, rest = ''] = told.split(again?.[0] ?? '?');
     expect(rest.match(/\d+\/\d+ [^\r]+, exclusive/g)).toHaveLength(Number(again?.[1]));

@@ -105,7 +105,7 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
 
   test('in Markdown reads well: commands as code, prose plain, and what a replacement changes', () => {
     const [blocked] = plan.blocked;
-    const resolve = 'write `settings: {prune: true}` (to go) | vdcsync forget networks.x (to keep it)';
+    const resolve = 'write `prune: true` under `settings` (to go) | vdcsync forget networks.x (to keep it)';
     const kept = {
       code: 'released',
       key: 'servers.web-1.public_ipv4',
@@ -116,7 +116,7 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
     const text = planMarkdown(told);
 
     expect(text).toContain(
-      '  write `settings: {prune: true}` (to go)  \n  or `vdcsync forget networks.x` (to keep it)\n',
+      '  write `prune: true` under `settings` (to go)  \n  or `vdcsync forget networks.x` (to keep it)\n',
     );
     expect(text).toContain(
       '**All that is on its disks is lost.** (its address changes: the new server gets another one)',

@@ -27,8 +27,8 @@ describe('daemon: ways out', () => {
     expect(await shown("vdcsync adopt ips.web 5001 -f 'my file.yaml' --state /x/state.db")).toContain(
       'command">vdcsync adopt ips.web 5001 -f &#39;my file.yaml&#39; --state /x/state.db</code></div>',
     );
-    expect(await shown('write `settings: {prune: true}` (to have it deleted)')).toBe(
-      '<div class="way">→ write <code>settings: {prune: true}</code> (to have it deleted)</div>',
+    expect(await shown('write `prune: true` under `settings` (to have it deleted)')).toBe(
+      '<div class="way">→ write <code>prune: true</code> under <code>settings</code> (to have it deleted)</div>',
     );
     expect(await shown('vdcsync resolve ips.web, as is said there; then vdcsync apply')).not.toContain(
       '<code',

@@ -165,7 +165,7 @@ describe('engine/decide: what came since a lost answer', () => {
     lose(played, 'create_network');
     const { blocked } = await played.apply('networks:\n  front: {cidr: 10.40.0.0/24}\n');
     expect(blocked[0]?.reason).toMatch(
-      /^the answer was lost, and network \d+ \("front", 10\.40\.0\.0\/24\) appeared since: it may be what was created; `settings: \{exclusive/,
+      /^the answer was lost, and network \d+ \("front", 10\.40\.0\.0\/24\) appeared since: it may be what was created; `exclusive: true` under `settings`/,
     );
   });
 });

@@ -19,6 +19,22 @@ describe('plan/guards', () => {
     expect(projectOf(emulator).networks).toHaveLength(1);
   });
 
+  test('what is to be written is a line for the block that the file may have already', async () => {
+    const { apply, plan } = rig();
+    await apply(networks('a', 'b', 'c'));
+    const settings = ['drift: correct'];
+    const file = () => `settings:\n${settings.map((line) => `  ${line}\n`).join('')}`;
+
+    for (const code of ['prune_disabled', 'max_deletions']) {
+      const [blocked] = (await plan(file())).blocked;
+      expect(blocked?.code).toBe(code);
+      const [, line = '', block] = /write `([^`]+)` under `(\w+)`/.exec(blocked?.resolve ?? '') ?? [];
+      expect(block).toBe('settings');
+      settings.push(line);
+    }
+    expect(await plan(file())).toMatchObject({ blocked: [], summary: { delete: 3 } });
+  });
+
   test('max_deletions: over it all are held, replacements counted, children not', async () => {
     const { apply, plan } = rig();
     await apply(`${networks('a', 'b')}servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`);

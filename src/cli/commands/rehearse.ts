@@ -54,7 +54,7 @@ export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> 
   const ends = await played(trials, io);
   const asked = settings.exclusive ? [] : trials.filter((_, at) => ends[at]?.person === true);
   if (asked.length > 0)
-    io.stderr.write(`${counted(asked.length, 'trial')} again, with \`settings: {exclusive: true}\`\n`);
+    io.stderr.write(`${counted(asked.length, 'trial')} again, with \`exclusive: true\` under \`settings\`\n`);
   const again = await played(asked.map(exclusively), io);
   const byExclusive = again.filter(({ person }) => !person).length;
   const rehearsal = { projectId, adapted, calm, ends, byExclusive };
@@ -152,7 +152,7 @@ function rehearsalText(rehearsal: Rehearsal, io: Io): string {
 function exclusiveHint({ byExclusive }: Rehearsal): string[] {
   if (byExclusive === 0) return [];
   return [
-    `${byExclusive} of those need nobody with \`settings: {exclusive: true}\`, which is for a project in which nobody else creates.`,
+    `${byExclusive} of those need nobody with \`exclusive: true\` under \`settings\`, which is for a project in which nobody else creates.`,
   ];
 }
 

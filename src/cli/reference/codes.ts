@@ -102,7 +102,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   image_not_supported: ["a server cannot be created from a project's own ISO", 'write an image of the type'],
   image_taken_before: [
     'the state is new, the server was there before it, and no list shows whether an image was taken from it',
-    '`vdcsync adopt` it by the id that the client area tells, or `settings: {unmanaged: ignore}` to have one taken',
+    '`vdcsync adopt` it by the id that the client area tells, or `unmanaged: ignore` under `settings` to have one taken',
   ],
   immutable: ['the field cannot be changed, not even by a replacement', 'restore it, or make a new entry'],
   in_flight: ['a write of an earlier run is not settled', '`vdcsync apply` settles it'],
@@ -255,11 +255,11 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   ],
   unlisted_servers: [
     'a network counts more servers than are known to be in it, and the state is new, or they came while a plan waited',
-    '`vdcsync adopt` those of this file by the id that the client area tells, `vdcsync ignore` the others, or `settings: {unmanaged: ignore}`',
+    '`vdcsync adopt` those of this file by the id that the client area tells, `vdcsync ignore` the others, or `unmanaged: ignore` under `settings`',
   ],
   unmanaged_resources: [
     'there are servers or addresses that neither file nor state names, and that were not there when the state was new',
-    "`vdcsync adopt` what is of this file, `vdcsync ignore` what is somebody else's, or `settings: {unmanaged: ignore}`",
+    "`vdcsync adopt` what is of this file, `vdcsync ignore` what is somebody else's, or `unmanaged: ignore` under `settings`",
   ],
   unresolved_create: [
     'another creation of that kind is unsettled',

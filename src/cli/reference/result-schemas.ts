@@ -132,7 +132,9 @@ export const rehearsalSchema = z.strictObject({
   trials: count,
   converged: count,
   needed_a_person: count,
-  settled_by_exclusive: count.describe('Of those, how many need nobody with `settings: {exclusive: true}`.'),
+  settled_by_exclusive: count.describe(
+    'Of those, how many need nobody with `exclusive: true` under `settings`.',
+  ),
   duplicates: count,
   left_unseen: count.describe('Trials that left something billed that nothing tells of.'),
   settled: z.boolean().describe('A second look at the undisturbed run plans nothing.'),

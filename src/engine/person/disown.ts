@@ -110,7 +110,7 @@ export async function forgetKey(
 
 function whyDeclared({ world }: Run, key: ResourceKey, id: string): string {
   const goes = world.settings.prune
-    ? '; with `settings: {prune: true}`, as it is now, an apply in between would delete it, so turn that off before'
+    ? '; with `prune: true` under `settings`, as it is now, an apply in between would delete it, so turn that off before'
     : '';
   return `${key} is in the file, and would be made anew: write \`managed: false\` and \`id: ${id}\` in its entry, with which the next apply lets go of it, or take the entry out first${goes}.`;
 }
