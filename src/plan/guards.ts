@@ -1,10 +1,11 @@
-import { nounOf, type ResourceKey } from '../core/keys.ts';
+import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
 import { movedBack } from './moved-back.ts';
 import { movedFromUnknown } from './moved-from.ts';
 import type { Facts, Guard, GuardInput, Objection } from './objections.ts';
+import { isOvertaken } from './open-writes.ts';
 import {
   besideUnresolved,
   isPurchase,
@@ -27,6 +28,7 @@ const guards: readonly Guard[] = [
   namedElsewhere,
   prune,
   replacement,
+  refusedInside,
   unmanaged,
   letGoBefore,
   unlistedServers,
@@ -184,6 +186,28 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
       `vdcsync forget ${subject.key} (to keep it, managed no more)`,
       'put its entry back',
     ].join(' | '),
+  };
+}
+
+/** What was refused inside it would be refused inside the one that takes its place. */
+function refusedInside(
+  { subject: { key }, diff }: Draft,
+  { world, kinds, openIntents }: GuardInput,
+): Objection | undefined {
+  if (diff.verdict.verdict !== 'replace') return undefined;
+  const refusal = openIntents.find(
+    (open) =>
+      takeApart(open.key).parent === key &&
+      open.blocked?.until === 'file' &&
+      kinds.get(open.kind)?.repeats !== true &&
+      !isOvertaken(open, world),
+  );
+  if (refusal === undefined) return undefined;
+  return {
+    verb: 'update',
+    code: 'dependency_blocked',
+    reason: `waits for ${refusal.key}, which the API refuses as the file has it: what takes its place would be without it`,
+    resolve: `settle ${refusal.key} first`,
   };
 }
 

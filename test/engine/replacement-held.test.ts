@@ -168,6 +168,54 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
     expect((await played.apply(text('{reuse: true}'))).outcome).toBe('converged');
   });
 
+  const walled = (cores: number, more = '') =>
+    `${head}servers:\n  web: {${size(cores)}, replace: allowed, firewall: {enabled: true, policy_in: drop, rules: [{direction: in, action: accept, protocol: tcp, destination_port: "22"${more}}]}}\n`;
+
+  test('while its firewall is refused as the file has it, until that is corrected', async () => {
+    const played = rig();
+    await played.apply(walled(1));
+    await played.apply(walled(1, ', comment: ssh'));
+    played.restart();
+
+    const plan = await played.plan(walled(2, ', comment: ssh'));
+    const report = await played.apply(walled(2, ', comment: ssh'));
+
+    const held = { key, verb: 'update', code: 'dependency_blocked' };
+    expect(plan.blocked).toContainEqual({
+      ...held,
+      reason: `waits for ${key}.firewall, which the API refuses as the file has it: what takes its place would be without it`,
+      resolve: `settle ${key}.firewall first`,
+    });
+    expect(report.blocked).toContainEqual(expect.objectContaining(held));
+    expect(stands(played)).toEqual([true, true]);
+    expect((await played.apply(walled(2))).outcome).toBe('converged');
+    expect(stands(played)).toEqual([false, false]);
+  });
+
+  test('after a 403 to a change of its firewall', async () => {
+    const played = rig();
+    await played.apply(walled(1));
+    const token = played.emulator.tokens().readWrite;
+    played.emulator.mutate({ do: 'refuse_operations', token, operations: ['replace_firewall'] });
+    await played.apply(walled(1).replace('"22"', '"22,80"'));
+    played.restart();
+
+    const plan = await played.plan(walled(2));
+    const report = await played.apply(walled(2));
+
+    const way = `vdcsync resolve ${key} --abandon, and vdcsync apply`;
+    const held = { code: 'insufficient_privileges', resolve: expect.stringContaining(way) };
+    expect(plan.blocked).toContainEqual(expect.objectContaining({ key: `${key}.firewall`, ...held }));
+    expect(plan.blocked).toContainEqual(
+      expect.objectContaining({ key, resolve: `settle ${key}.firewall first` }),
+    );
+    expect(report.blocked).toContainEqual(expect.objectContaining({ ...blocked, ...held }));
+    expect(stands(played)).toEqual([true, true]);
+    played.emulator.mutate({ do: 'refuse_operations', token, operations: [] });
+    await played.clock.run(played.engine.resolve(load(walled(2)), key, { type: 'abandon' }));
+    expect((await played.apply(walled(2))).outcome).toBe('converged');
+  });
+
   test('while it is not known whether another server was made', async () => {
     const played = await made();
     const isolated = `  db: {${size(1).replace(', public_ipv4: {new: true}', '')}}\n`;

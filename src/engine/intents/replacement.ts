@@ -30,7 +30,7 @@ export function creationAfter(
 
 /**
  * All that has to be sent behind a deletion before what it makes room for is there: that
- * creation, and the release of each address that is in its way.
+ * creation, what is inside it, and the release of each address that is in its way.
  */
 export function madeRoomFor(
   run: Run,
@@ -42,11 +42,15 @@ export function madeRoomFor(
   if (creation === undefined) return [];
   const { kinds } = run.deps;
   const inTheWay = new Set(obstacles(creation, kinds, world).filter((each) => each !== key));
-  if (inTheWay.size === 0) return [creation];
-  const releases = draftAll(kinds, world, new Set())
-    .filter(({ subject }) => inTheWay.has(subject.key))
-    .flatMap(operationsOf);
-  return [creation, ...releases];
+  const drafts = draftAll(kinds, world, new Set());
+  const releases = drafts.filter(({ subject }) => inTheWay.has(subject.key)).flatMap(operationsOf);
+  const inside = drafts.filter(({ subject }) => subject.parent === key).flatMap(operationsOf);
+  return [creation, ...releases, ...inside.filter((each) => isPartOf(run, each))];
+}
+
+/** A backup is not, and comes when it is due. */
+function isPartOf(run: Run, { kind, verb }: Operation): boolean {
+  return verb === 'create' && run.kindOf(kind).repeats !== true;
 }
 
 /**

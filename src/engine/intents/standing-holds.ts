@@ -1,5 +1,5 @@
 import type { Json } from '../../core/json.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import { type KindName, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { moment } from '../../core/moment.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
@@ -14,6 +14,9 @@ const noteName = 'holds';
 
 /** What helps where the token's level is too low. */
 export const writingToken = 'use a token that may write (vdcsync doctor tells what this one may)';
+
+/** Made and changed by one and the same write. */
+const firewall: KindName = 'firewall';
 
 /** A refusal that spoke for a class of writes, and that nothing has shown to be over since. */
 type StandingHold = {
@@ -90,22 +93,41 @@ export async function withHolds(deps: EngineDeps, plan: Plan): Promise<Plan> {
     const waits = replacement !== undefined || plan.operations.some((each) => successorOf(each) === id);
     // The first half of a replacement is not sent where what comes between the two cannot be.
     const between = plan.operations.find((each) => each.replacement !== undefined && each.needs.includes(id));
-    const makesRoom = waits ? key : between?.key;
+    const makesRoom = waits ? key : (between?.key ?? renewedWith(deps, plan, operation));
     const resolve = liftedBy(hold, makesRoom === undefined ? 'vdcsync apply' : lifting(makesRoom));
     return [{ key, verb, code: hold.code, reason: since(hold), resolve }];
   });
   if (held.length === 0) return plan;
   const keys = new Set(held.map(({ key }) => key));
-  const withheld = withheldOf(plan, ({ id }) => held.some(({ verb, key }) => operationId(verb, key) === id));
+  const ids = new Set(held.map(({ verb, key }) => operationId(verb, key)));
+  const partsHeld = plan.operations.filter(({ id }) => ids.has(id));
+  const renewed = new Map(partsHeld.map((each) => [renewedWith(deps, plan, each), each.key]));
+  const withheld = withheldOf(plan, ({ id, key }) => ids.has(id) || renewed.has(key));
   const waiting = plan.operations.filter(({ id, key }) => withheld.has(id) && !keys.has(key));
-  const blocked = [...plan.blocked, ...held, ...waiting.map((each) => waitsFor(each, plan, withheld))];
+  const blocked = [
+    ...plan.blocked,
+    ...held,
+    ...waiting.map((each) => waitsFor(each, plan, withheld, renewed.get(each.key))),
+  ];
   return withBlocked(plan, blocked);
 }
 
-function waitsFor(operation: Operation, plan: Plan, withheld: ReadonlySet<OperationId>): Blocked {
+/** The server that is made anew, where it would be without this. A backup comes when it is due. */
+function renewedWith({ kinds }: EngineDeps, plan: Plan, { key, kind, verb }: Operation) {
+  const { parent } = takeApart(key);
+  if (verb !== 'create' || kinds.get(kind)?.repeats === true) return undefined;
+  return plan.operations.find((each) => each.replacement !== undefined && each.key === parent)?.key;
+}
+
+function waitsFor(
+  operation: Operation,
+  plan: Plan,
+  withheld: ReadonlySet<OperationId>,
+  part: ResourceKey | undefined,
+): Blocked {
   const { key, verb, needs } = operation;
   const first = [...needs, successorOf(operation)].find((id) => id !== undefined && withheld.has(id));
-  const other = plan.operations.find(({ id }) => id === first)?.key ?? key;
+  const other = part ?? plan.operations.find(({ id }) => id === first)?.key ?? key;
   const reason = `waits for ${other}, which is held back`;
   return { key, verb, code: 'dependency_blocked', reason, resolve: `settle ${other} first` };
 }
@@ -125,7 +147,7 @@ function speaksFor(hold: StandingHold, { kind, verb, spend }: Written): boolean 
     case 'spending':
       return spend === 'adds';
     case 'operation':
-      return hold.kind === kind && hold.verb === verb;
+      return hold.kind === kind && (hold.verb === verb || kind === firewall);
   }
 }
 
