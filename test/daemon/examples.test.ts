@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseEnv } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { folderWith, inProcess, oneNetwork } from '../cli/run.ts';
@@ -134,12 +135,15 @@ describe('examples: in CI', () => {
       VDCSYNC_STATE: workflow.env.VDCSYNC_STATE,
       GITHUB_STEP_SUMMARY: 'summary.md',
       GITHUB_SHA: '0123',
+      GITHUB_ENV: 'env',
       NUMBER: '1',
       VDC_TOKEN: api.projects[0]?.tokens.readWrite ?? '',
     };
     const job = async (name: 'plan' | 'apply', token: string) => {
       for (const { run } of workflow.jobs[name].steps) {
-        if (run !== undefined) await shell('bash', run, clone, { ...env, VDC_TOKEN: token });
+        if (run === undefined) continue;
+        const told = existsSync(join(clone, 'env')) ? parseEnv(readFileSync(join(clone, 'env'), 'utf8')) : {};
+        await shell('bash', run, clone, { ...env, ...told, VDC_TOKEN: token } as typeof env);
       }
     };
     const { read = '', readWrite = '' } = api.projects[0]?.tokens ?? {};
@@ -153,6 +157,15 @@ describe('examples: in CI', () => {
     await git('clean', '--quiet', '-fdx');
     await job('plan', read);
     expect(readFileSync(join(clone, 'commented.md'), 'utf8')).toMatch(/Nothing to do|no changes/i);
+
+    await git('clean', '--quiet', '-fdx');
+    await git('remote', 'set-url', 'origin', join(clone, 'nowhere'));
+    for (const name of ['plan', 'apply'] as const)
+      await expect(
+        job(name, readWrite),
+        'a state that cannot be fetched is not taken for none',
+      ).rejects.toThrow();
+    expect(existsSync(join(clone, 'state/state.db'))).toBe(false);
   });
 
   test('GitLab CI: what its jobs run, for real, twice, with a registry that keeps the state', async () => {
