@@ -1,3 +1,4 @@
+import { flowYaml } from '../core/flow-yaml.ts';
 import { topLevelKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Operation, Warning } from '../core/plan.ts';
@@ -16,7 +17,7 @@ export function boughtForNobody(world: World, operations: readonly Operation[]):
     .map(({ key }) => ({
       code: 'address_for_nobody',
       key,
-      message: `no server of the file asks for it: it will be billed and idle; \`public_ipv4: {ip: ${key.slice('ips.'.length)}}\` in a server gives it to that one`,
+      message: `no server of the file asks for it: it will be billed and idle; \`public_ipv4: ${flowYaml({ ip: key.slice('ips.'.length) })}\` in a server gives it to that one`,
     }));
 }
 
@@ -61,7 +62,7 @@ function instead(buyer: Subject, ip: Ip, world: World, free: readonly Ip[]): str
   const isNameable = world.freeIps().length === 1 || world.profile.operations.named_address !== undefined;
   const byName = entry !== undefined && isNameable;
   if (!byName && free.length < world.freeIps().length) return undefined;
-  return `write \`public_ipv4: ${byName ? `{ip: ${entry}}` : '{reuse: true}'}\` in ${buyer.key} to have it instead`;
+  return `write \`public_ipv4: ${flowYaml(byName ? { ip: entry } : { reuse: true })}\` in ${buyer.key} to have it instead`;
 }
 
 /** The name under `ips` of an address that no server of the file asks for. */

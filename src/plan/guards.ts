@@ -1,3 +1,4 @@
+import { restoring } from '../core/flow-yaml.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
@@ -214,7 +215,7 @@ function refusedInside(
 function replacement({ subject, diff }: Draft): Objection | undefined {
   const { verdict } = diff;
   if (verdict.verdict !== 'replace') return undefined;
-  const undo = verdict.changes.map(({ path, from }) => `${path}: ${JSON.stringify(from)}`).join(', ');
+  const undo = restoring(verdict.changes, subject.key);
   const id = subject.desired?.id;
   if (verdict.allowed && id === undefined) return undefined;
   const word = verdict.allowed ? '' : ' and write `replace: allowed` in it';
@@ -224,8 +225,8 @@ function replacement({ subject, diff }: Draft): Objection | undefined {
     reason: `${verdict.reason}: it would be deleted and made again${id === undefined ? '' : `, and what the file binds by id is never made`}`,
     resolve:
       id === undefined
-        ? `write \`replace: allowed\` in ${subject.key}, or restore ${undo}`
-        : `remove \`id: ${id}\` from ${subject.key}${word}, or restore ${undo}`,
+        ? `write \`replace: allowed\` in ${subject.key}, or ${undo}`
+        : `remove \`id: ${id}\` from ${subject.key}${word}, or ${undo}`,
   };
 }
 

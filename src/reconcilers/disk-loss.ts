@@ -69,7 +69,7 @@ export function heldLoss(
   if (words.length === 0) return undefined;
   const known = isShown || member(binding?.applied, 'body') != null;
   const ways = [
-    `write ${words.join(' and ')} in ${key}, or restore ${path}: ${from}`,
+    `write ${words.join(' and ')} in ${key}, or restore \`${path}: ${from}\``,
     ...(known ? [] : [`vdcsync adopt ${key} ${binding?.id} (if it has that already)`]),
   ];
   return blocked('update', 'disk_would_shrink', `${path}: ${from} → ${to} loses ${loses}`, ways.join(' | '));

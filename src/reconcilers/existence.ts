@@ -1,3 +1,4 @@
+import { restoring } from '../core/flow-yaml.ts';
 import type { Diff, Subject } from '../core/kind.ts';
 import type { Change, Verb } from '../core/plan.ts';
 import type { Binding } from '../core/state.ts';
@@ -118,14 +119,11 @@ export function incomplete(
   const differs = changes.map(
     ({ path, from, to }) => `${path} is ${JSON.stringify(from)}, not ${JSON.stringify(to)}`,
   );
-  const back = changes.map(({ path, from }) =>
-    from === null ? `without ${path}` : `${path}: ${JSON.stringify(from)}`,
-  );
   return blocked(
     'update',
     'entry_incomplete',
     `${differs.join('; ')}: that cannot be changed in place, and the entry lacks ${missing.join(' and ')}, which making it anew needs`,
-    `restore ${back.join(', ')} in ${key}, or write ${missing.join(' and ')}`,
+    `${restoring(changes, key)}, or write ${missing.join(' and ')}`,
   );
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { restoring } from '../core/flow-yaml.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, SeenServer, Subject, World } from '../core/kind.ts';
 import type { Network, NetworkId } from '../core/resources.ts';
@@ -240,7 +241,7 @@ function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Net
       'update',
       'network_in_use',
       `a network cannot be changed, only replaced, and ${live.server_count === 1 ? '1 server is' : `${live.server_count} servers are`} on it`,
-      `take the servers off it, or restore ${changes.map(({ path, from }) => `${path}: ${from}`).join(', ')}`,
+      `take the servers off it, or ${restoring(changes, subject.key)}`,
     ).verdict;
   }
   const lacking = incomplete(subject, changes, ['cidr']);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { flowYaml } from '../core/flow-yaml.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import { blocked, fromNothing, idIn, member, unchanged } from './existence.ts';
@@ -129,7 +130,7 @@ function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, 
     'update',
     'immutable',
     `the image was taken as "${name}"${from === undefined ? '' : ` from servers.${from}`}; another one would be another image`,
-    `restore ${same ? `\`name: ${name}\`` : `\`server: ${from}\``} in ${key}, or name a new entry under \`server_images\``,
+    `restore ${same ? `\`name: ${flowYaml(name)}\`` : `\`server: ${flowYaml(from)}\``} in ${key}, or name a new entry under \`server_images\``,
   );
 }
 

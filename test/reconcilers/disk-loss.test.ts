@@ -32,7 +32,7 @@ describe('a disk that a resize makes smaller', () => {
       {
         code: 'disk_would_shrink',
         reason: 'disk_gb: 80 → 40 loses what its disk of 80 GB holds beyond 40 GB',
-        resolve: 'write `replace: allowed` in servers.one, or restore disk_gb: 80',
+        resolve: 'write `replace: allowed` in servers.one, or restore `disk_gb: 80`',
       },
     ]);
     expect(free.operations).toMatchObject([{ id: 'update:servers.one', risk: 'destructive' }]);

@@ -1,5 +1,6 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
+import { flowYaml } from '../../core/flow-yaml.ts';
 import { type KindName, parseKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
 import type { Ip } from '../../core/resources.ts';
@@ -134,7 +135,7 @@ function misfits({ world }: Run, { kind, desired }: Subject, id: string): readon
   const shown = world.servers?.find((each) => String(each.id) === id);
   return [
     ...(wanted !== undefined && lacks
-      ? [`its entry says \`public_ipv4: ${said(wanted)}\`, and it ${holds}`]
+      ? [`its entry says \`public_ipv4: ${flowYaml(wanted)}\`, and it ${holds}`]
       : []),
     ...(wanted === undefined && held.length > 0
       ? [`its entry asks for no address, and it ${holds}, billed`]
@@ -143,12 +144,6 @@ function misfits({ world }: Run, { kind, desired }: Subject, id: string): readon
       ? [`it is named "${shown.name}" in the project`]
       : []),
   ];
-}
-
-function said(entry: object): string {
-  return `{${Object.entries(entry)
-    .map(([field, value]) => `${field}: ${value}`)
-    .join(', ')}}`;
 }
 
 /**
