@@ -1,4 +1,4 @@
-import type { TokenPlace } from '../core/desired.ts';
+import type { Diagnostic } from '../core/errors.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { Notice } from './notices/notice.ts';
@@ -127,23 +127,37 @@ export class Daemon {
     for (const spec of taken) {
       const holder = this.#projects.get(held.get(spec.name) ?? Number.NaN);
       if ('offer' in spec) this.#offer(spec.offer, trigger);
-      else if (holder !== undefined) holder.reject(spec.problem);
-      else orphans.push(spec);
+      else if (holder === undefined) orphans.push(spec);
+      else if (spec.projectId === undefined || spec.projectId === holder.id) holder.reject(spec.problem);
+      else this.#letGo(holder, spec.problem);
     }
-    this.#tellVanished(new Set(held.values()));
+    this.#letVanishedGo(new Set(held.values()));
     this.#tellOrphans(orphans);
   }
 
   #offer(offer: Offer, trigger: Trigger): void {
-    const { projectId, token } = offer.desired;
-    const project = this.#projects.get(projectId) ?? this.#open(projectId, token);
+    const { projectId } = offer.desired;
+    const known = this.#projects.get(projectId);
+    const project = known ?? this.#open(projectId);
     const isNews = project.offer(offer, trigger);
+    if (known === undefined) this.#start(project);
     if (isNews && this.fleet?.leads()) this.fleet.ask(projectId, trigger);
   }
 
-  /** A spec that is gone says nothing about what is to be: its project stays as it was last asked to be. */
-  #tellVanished(held: ReadonlySet<number>): void {
-    for (const project of this.#projects.values()) if (!held.has(project.id)) project.miss();
+  /** A spec that is gone says nothing about what is to be: what its project has stays as it was last asked to be. */
+  #letVanishedGo(held: ReadonlySet<number>): void {
+    const message = 'the file is gone; its last content stays in force, and nothing is deleted for it';
+    for (const project of this.#projects.values()) {
+      const [file = ''] = project.files();
+      if (!held.has(project.id)) this.#letGo(project, [{ position: { file, line: 1, column: 1 }, message }]);
+    }
+  }
+
+  /** A fleet's project is known to others too, and the only one of a state keeps it. */
+  #letGo(project: Project, why: readonly Diagnostic[]): void {
+    const isOwn = this.fleet === undefined && this.#options.projects === 'many';
+    if (isOwn) project.letGo(why);
+    else project.reject(why);
   }
 
   #tellOrphans(orphans: readonly Orphan[]): void {
@@ -166,19 +180,23 @@ export class Daemon {
     return new SpecProblem({ project, onNotice, log: project === 0 ? log : logOf(project, log) });
   }
 
-  #open(id: number, token: TokenPlace | undefined): Project {
+  #open(id: number): Project {
     const { deps, mode, intervalMs, onChange, onEvent, onPass } = this.#options;
     const project = new Project({
-      ...{ id, mode, intervalMs, token, onChange, deps: { ...deps, log: logOf(id, deps.log) } },
+      ...{ id, mode, intervalMs, onChange, deps: { ...deps, log: logOf(id, deps.log) } },
       onNotice: (notice) => this.#tell(notice),
       onEvent: (event) => onEvent(id, event),
       onPass: (pass) => onPass(id, pass),
     });
     this.#projects.set(id, project);
-    if (this.fleet !== undefined) return project;
+    return project;
+  }
+
+  /** What a fleet shares is worked on in turns. */
+  #start(project: Project): void {
+    if (this.fleet !== undefined) return;
     const running = this.#keepRunning(project).catch((error: unknown) => this.#fail(error));
     this.#running.add(running);
-    return project;
   }
 
   /** What every replica of a fleet finds by itself is told by the one that leads. */
@@ -198,15 +216,24 @@ export class Daemon {
 
   /** One project alone ends the daemon with what it cannot go on after; among many, the others go on. */
   async #keepRunning(project: Project): Promise<void> {
-    const { deps, projects } = this.#options;
+    const { projects } = this.#options;
     while (!this.#stop.aborted) {
       try {
-        return await project.run(this.#stop);
+        await project.run(this.#stop);
       } catch (error) {
         if (projects === 'one') throw error;
         project.fail(error);
-        await deps.clock.sleep(reopenMs, this.#stop).catch(() => undefined);
+        if (!project.isGone()) await project.pause(reopenMs, this.#stop);
       }
+      if (project.isGone()) return this.#part(project);
     }
+  }
+
+  #part({ id }: Project): void {
+    const { deps, onChange } = this.#options;
+    this.#projects.delete(id);
+    logOf(id, deps.log).info({}, 'the project has gone with its file');
+    this.desk.free(id);
+    onChange();
   }
 }

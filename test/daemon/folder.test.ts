@@ -197,3 +197,91 @@ describe('daemon: two files of one project', () => {
     expect(renamed.spec.broken).toEqual([]);
   });
 });
+
+describe('daemon: a project that leaves the folder', () => {
+  const foreign = shop.replace('{ id: 4711', '{ id: 4713').replace('TOKEN_4711', 'TOKEN_4712');
+  const ready = async ({ url }: RunningDaemon) => (await fetch(`${url}/readyz`)).status;
+
+  test('with nothing of it in its state it goes with its file, and comes back with it', async () => {
+    const api = await cloud();
+    const folder = folderWith({ 'projects/shop.yaml': shop, 'projects/third.yaml': foreign });
+    const daemon = await keep(api, { folder, args: ['-f', 'projects', '--interval', '10h'] });
+    await until(
+      async () => (await projects(daemon)).get(4713)?.condition,
+      (condition) => condition === 'fenced',
+      'the wrong token is found',
+    );
+    expect(await ready(daemon)).toBe(503);
+    rmSync(join(folder, 'projects/third.yaml'));
+    await converged(daemon, [4711]);
+    expect(await ready(daemon)).toBe(200);
+    expect(await metric(daemon, 'vdcsync_broken_specs')).toBe('vdcsync_broken_specs 0');
+    expect(await metric(daemon, 'vdcsync_condition{project="4713"')).toBeUndefined();
+    writeFileSync(join(folder, 'projects/third.yaml'), foreign.replace('TOKEN_4712', 'TOKEN_4713'));
+    await converged(daemon, [4711, 4713]);
+  });
+
+  test('a wrong id is put right in its file, as long as nothing was done for it', async () => {
+    const api = await cloud();
+    const folder = folderWith({ 'projects/third.yaml': foreign });
+    const daemon = await keep(api, { folder });
+    await daemon.until(({ condition }) => condition === 'fenced', 'the wrong id is found');
+    writeFileSync(join(folder, 'projects/third.yaml'), foreign.replace('4713', '4712'));
+    await converged(daemon, [4712]);
+    expect(daemon.log().map(({ msg }) => msg)).not.toContain('the spec is broken');
+  });
+
+  test('a token that is named wrongly is put right in its file, too', async () => {
+    const api = await cloud();
+    const folder = folderWith({ 'projects/third.yaml': foreign });
+    const daemon = await keep(api, { folder, args: ['-f', 'projects', '--interval', '10h'] });
+    const file = join(folder, 'projects/third.yaml');
+    await daemon.until(({ condition }) => condition === 'fenced', 'the wrong token is found');
+    writeFileSync(file, foreign.replace('TOKEN_4712', 'TOKEN_NOBODY'));
+    await daemon.until(({ condition }) => condition === 'failing', 'there is no such variable');
+    writeFileSync(file, foreign.replace('TOKEN_4712', 'TOKEN_4713'));
+    await converged(daemon, [4713]);
+  });
+
+  test('without the variable of its token it goes too', async () => {
+    const api = await cloud();
+    const folder = folderWith({
+      'projects/shop.yaml': shop,
+      'projects/third.yaml': foreign.replace('TOKEN_4712', 'TOKEN_NOBODY'),
+    });
+    const daemon = await keep(api, { folder });
+    await until(
+      async () => (await projects(daemon)).get(4713)?.condition,
+      (condition) => condition === 'failing',
+      'there is no token',
+    );
+    rmSync(join(folder, 'projects/third.yaml'));
+    await converged(daemon, [4711]);
+  });
+
+  test('what has something stays as it was last asked to be, and goes once that was taken away', async () => {
+    const api = await cloud();
+    const folder = folderWith({ 'projects/shop.yaml': shop, 'projects/blog.yaml': blog });
+    const daemon = await keep(api, { folder });
+    await converged(daemon, [4711, 4712]);
+    const file = join(folder, 'projects/blog.yaml');
+    rmSync(file);
+    const missed = await until(
+      async () => (await projects(daemon)).get(4712),
+      (project) => project?.spec.broken.length === 1,
+      'the file is missed',
+    );
+    expect(missed?.spec.broken[0]?.message).toContain('its last content stays in force');
+    expect(networks(api, 4712)).toEqual(['default', 'backend']);
+
+    writeFileSync(file, `${blog.split('networks')[0]}settings: { prune: true }\n`);
+    await until(
+      async () => networks(api, 4712),
+      (names) => names?.length === 1,
+      'what it made is deleted',
+    );
+    await converged(daemon, [4711, 4712]);
+    rmSync(file);
+    await converged(daemon, [4711]);
+  });
+});

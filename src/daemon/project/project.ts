@@ -19,14 +19,13 @@ import type { Known, Offer, PassRecord, ProjectFacts } from './facts.ts';
 import { Ledger } from './ledger.ts';
 import { makePass } from './pass.ts';
 import { handOn, type Turn, takeUp } from './turn.ts';
-import { equip, knownOf, type ProjectParts, type Workshop } from './workshop.ts';
+import { equip, isEmpty, knownOf, type ProjectParts, type Workshop } from './workshop.ts';
 
 export interface ProjectOptions {
   readonly deps: DaemonDeps;
   readonly id: number;
   readonly mode: Mode;
   readonly intervalMs: number;
-  readonly token: TokenPlace | undefined;
   readonly onNotice: (notice: Notice) => void;
   /** Anything that a page would show differently. */
   readonly onChange: () => void;
@@ -59,6 +58,12 @@ export class Project {
   /** Of all sessions: what it knows takes longer than a turn may last. */
   #stopwatch: Stopwatch | undefined;
   #offer: Offer | undefined;
+  /** Where the session's token is. */
+  #token: TokenPlace | undefined;
+  /** Why nothing describes it any more. */
+  #unwanted: readonly Diagnostic[] | undefined;
+  /** Whether its state is known to hold nothing of it; a state that was never opened is none that was worked with. */
+  #empty = true;
   #halt: AbortController | undefined;
   #waitingFor: string | undefined;
   #nextPassAt: number | undefined;
@@ -97,8 +102,9 @@ export class Project {
 
   /** A good spec; one that says the same as the last changes nothing. Gives whether it is news. */
   offer(offer: Offer, trigger: Trigger): boolean {
-    const same = this.#offer?.desired.digest === offer.desired.digest;
+    const same = this.#offer?.desired.digest === offer.desired.digest && !this.#hasOtherToken(offer);
     this.#offer = offer;
+    this.#unwanted = undefined;
     this.#problem.end(offer.commit?.id);
     this.#options.onChange();
     if (same) return false;
@@ -114,11 +120,22 @@ export class Project {
     this.#options.onChange();
   }
 
-  /** Its file is gone. */
-  miss(): void {
-    const [file = ''] = this.#offer?.files ?? [];
-    const message = 'the file is gone; its last content stays in force, and nothing is deleted for it';
-    this.reject([{ position: { file, line: 1, column: 1 }, message }]);
+  /** Nothing describes it any more. It goes, unless something of it is in its state: then that is told instead. */
+  letGo(diagnostics: readonly Diagnostic[]): void {
+    if (this.#unwanted !== undefined) return;
+    this.#unwanted = diagnostics;
+    this.#wake.nudge('file');
+    this.#halt?.abort(new Error('nothing describes the project any more'));
+  }
+
+  /** Whether it was let go and has gone: its state holds nothing, or could not be opened at all. */
+  isGone(): boolean {
+    return this.#unwanted !== undefined && this.#empty;
+  }
+
+  /** The files of the spec in force. */
+  files(): readonly string[] {
+    return this.#offer?.files ?? [];
   }
 
   nudge(trigger: Trigger): void {
@@ -141,7 +158,18 @@ export class Project {
     this.#options.onChange();
   }
 
-  /** Runs until `stop` aborts and the pass in hand has ended. Rejects where the state cannot be used. */
+  /** After it could not go on: until something asks for it, or so long. */
+  async pause(ms: number, stop: AbortSignal): Promise<void> {
+    this.#wake.take();
+    await this.#wake.sleep(this.#options.deps.clock, ms, stop).catch(() => undefined);
+  }
+
+  #hasOtherToken(offer: Offer | undefined): boolean {
+    const { env, file } = offer?.desired.token ?? {};
+    return env !== this.#token?.env || file !== this.#token?.file;
+  }
+
+  /** Runs until `stop` aborts, it was let go, or its token is elsewhere, and the pass in hand has ended. Rejects where the state cannot be used. */
   run(stop: AbortSignal): Promise<void> {
     return this.#inSession(stop, (workshop) => this.#loop(workshop, stop));
   }
@@ -194,7 +222,9 @@ export class Project {
 
   /** `undefined` where it is to stop before the state is free. */
   async #openSession(stop: AbortSignal): Promise<ProjectSession | undefined> {
-    const { deps, token } = this.#options;
+    const { deps } = this.#options;
+    const token = this.#offer?.desired.token;
+    this.#token = token;
     const opening = deps.open({
       projectId: this.id,
       token,
@@ -210,6 +240,7 @@ export class Project {
 
   #equip(session: ProjectSession): Workshop {
     this.#stopwatch ??= createStopwatch(session.clock, session.profile.timeScale);
+    this.#empty = false;
     this.#waitingFor = undefined;
     const workshop = equip(session, this.#parts, this.#stopwatch, this.#counts());
     this.#counts = workshop.session.counts;
@@ -222,6 +253,12 @@ export class Project {
     while (!stop.aborted) {
       const triggers = this.#wake.take();
       await this.#orders.obey(workshop.session.engine, this.#offer?.desired);
+      const isElsewhere = this.#hasOtherToken(this.#offer);
+      if (this.#unwanted !== undefined || isElsewhere) {
+        this.#empty = isEmpty(await knownOf(workshop, this.#backOff));
+        if (this.isGone() || isElsewhere) return;
+      }
+      if (this.#unwanted !== undefined) this.reject(this.#unwanted);
       if (this.#offer !== undefined) await this.#pass(this.#offer, triggers, workshop, stop);
       const restMs = this.#offer === undefined ? this.#options.intervalMs : this.#restMs(clock.now());
       this.#nextPassAt = clock.now() + restMs;

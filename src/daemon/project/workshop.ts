@@ -92,3 +92,9 @@ export async function knownOf(
     backOff: backOff.list(now),
   };
 }
+
+/** Nothing of the project has to be looked after. */
+export function isEmpty(known: Known | undefined): boolean {
+  const { bindings, intents, leftBackups: left } = known ?? { bindings: [], intents: [], leftBackups: [] };
+  return bindings.length + intents.length + left.length === 0;
+}

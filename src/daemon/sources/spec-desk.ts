@@ -65,6 +65,14 @@ export class SpecDesk {
     this.#state = { ...this.#state, orphans };
   }
 
+  /** A project that has gone is nobody's: what described it may describe another. */
+  free(project: number): void {
+    this.#holders = Object.fromEntries(
+      Object.entries(this.#holders).filter(([id]) => id !== String(project)),
+    );
+    this.hint('file');
+  }
+
   async run(stop: AbortSignal): Promise<void> {
     const { deps, source } = this.#options;
     const watching = source
