@@ -263,8 +263,10 @@ async function nextPlan(
 }
 
 function deletions(results: readonly OperationResult[]): number {
+  const isOwnAddress = (key: ResourceKey) =>
+    parseKey(key)?.kind === 'ip' && parseKey(key)?.parent !== undefined;
   return results.filter(
-    ({ verb, outcome, key }) => verb === 'delete' && outcome === 'done' && !key.endsWith('.public_ipv4'),
+    ({ verb, outcome, key }) => verb === 'delete' && outcome === 'done' && !isOwnAddress(key),
   ).length;
 }
 

@@ -14,6 +14,7 @@ import {
   recordedIds,
   renaming,
   toNothing,
+  unchanged,
 } from './existence.ts';
 import { cutShort } from './whole-list.ts';
 
@@ -81,6 +82,8 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
   diff(subject, observed, world) {
     const { desired, binding } = subject;
     const live = observed?.live;
+    const short = notListed(subject, observed, world);
+    if (short !== undefined) return short;
     const shared = diffExistence(
       subject,
       'network',
@@ -194,6 +197,24 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     return { identity: { name: name.trim(), cidr: normalCidr(cidr) }, applied: null, keep: false };
   },
 };
+
+/**
+ * A list that lacks the default network, or one that a server has a card in, is not whole.
+ *
+ * @source API §2
+ * @assumption A8
+ */
+function notListed(
+  { key, binding, desired }: Subject,
+  observed: NetworkObserved | undefined,
+  world: World,
+): Diff | undefined {
+  if (binding === undefined || desired?.managed === false || observed?.live !== undefined) return undefined;
+  const whole = world.networks.some((each) => each.is_default) && world.serversIn(binding.id).length === 0;
+  if (whole) return undefined;
+  const message = `the list of networks lacks ${binding.id}, and is cut short: it is taken as there`;
+  return { ...unchanged, warnings: [{ code: 'network_not_listed', key, message }] };
+}
 
 function observeOne(
   { desired, binding }: Subject<NetworkEntry>,

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
 import { cidrProblem, normalCidr } from '../../src/reconcilers/cidr.ts';
 import { load, rig } from '../support/rig.ts';
-import { codesOf, countOf, idsOf, projectOf, sliders } from './support.ts';
+import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 const backend = 'networks: {backend: {cidr: 10.20.0.0/24}}\n';
 
@@ -273,5 +274,22 @@ describe('reconcilers/network', () => {
 
     expect(projectOf(emulator).networks[1]?.cidr).toBe('010.20.0.0/24');
     expect((await plan(backend)).operations).toEqual([]);
+  });
+
+  test.each([
+    ['not even the default one', 0],
+    ['none that a server has a card in', 1],
+  ])('is not made again because a list is cut short: it shows %s', async (_what, keep) => {
+    const spec = `${backend}servers: {web: {${sliders}, network_interfaces: [backend]}}\n`;
+    const { apply, plan, emulator } = rig({ emulator: { readings: { uniqueNetworkNames: false } } });
+    await apply(spec);
+    emulator.setFaults([faultRule({ method: 'GET', path: '/networks' }, { do: 'truncate_list', keep })]);
+
+    const report = await apply(spec);
+
+    expect([report.outcome, warningsOf(report.plan)]).toEqual(['converged', ['network_not_listed']]);
+    expect(countOf(emulator, 'create_network')).toBe(1);
+    emulator.setFaults([]);
+    expect(warningsOf(await plan(spec))).toEqual([]);
   });
 });

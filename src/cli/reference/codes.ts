@@ -167,6 +167,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'something has that name and is not of this file',
     '`vdcsync adopt` it if it is this, or give the entry another `name:`',
   ],
+  network_not_listed: [
+    'the list of networks lacks one of this file, and also what is there for certain: it is cut short',
+    'nothing; the next look that shows it goes on',
+  ],
   network_in_use: ['servers are on the network', 'take them off it, or delete them first'],
   no_gpu_capacity: ['no host had the cards free for a day', 'name further packages, or wait'],
   not_shown: [
