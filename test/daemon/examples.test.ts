@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, readFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -158,6 +158,17 @@ describe('examples: in CI', () => {
     await job('plan', read);
     expect(readFileSync(join(clone, 'commented.md'), 'utf8')).toMatch(/Nothing to do|no changes/i);
 
+    const keep = workflow.jobs.apply.steps.at(-1).run;
+    writeFileSync(join(clone, 'state/state.db-wal'), 'left by a run that was killed');
+    const kept = (await git('ls-remote', 'origin', 'vdcsync-state')).split('\t')[0] ?? '';
+    await expect(shell('bash', keep, clone, { ...env, STATE_BEFORE: '' }), 'over another').rejects.toThrow();
+    await shell('bash', keep, clone, { ...env, STATE_BEFORE: kept });
+    await git('fetch', '--quiet', 'origin', 'vdcsync-state');
+    expect((await git('ls-tree', '--name-only', 'FETCH_HEAD')).split('\n')).toEqual([
+      'state.db',
+      'state.db-wal',
+    ]);
+
     await git('clean', '--quiet', '-fdx');
     await git('remote', 'set-url', 'origin', join(clone, 'nowhere'));
     for (const name of ['plan', 'apply'] as const)
@@ -185,7 +196,7 @@ describe('examples: in CI', () => {
       VDC_TOKEN_READ: read,
       VDC_TOKEN: readWrite,
       VDCSYNC_STATE: join(project, 'state/state.db'),
-      STATE_URL: `${gitlab.url}/projects/7/packages/generic/vdcsync-state/1.0.0/state.db`,
+      STATE_URL: `${gitlab.url}/projects/7/packages/generic/vdcsync-state/1.0.0/state.tgz`,
     };
     const job = (name: 'plan' | 'apply') =>
       shell('sh', [...pipeline.default.before_script, ...pipeline[name].script].join('\n'), project, env);
