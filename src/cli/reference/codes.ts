@@ -26,7 +26,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   ],
   address_pool_unchecked: [
     'a new server names an address that was not taken for its type',
-    "name one whose entry has the type's `server_type_id`, where the API refuses this one or gives the server another",
+    "name one whose entry has the type's `server_type_id`, where the API refuses this one (`ip_not_usable`) or gives the server another",
   ],
   address_unchecked: [
     'no documented read shows from which pool an adopted address was taken',
@@ -107,10 +107,6 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   immutable: ['the field cannot be changed, not even by a replacement', 'restore it, or make a new entry'],
   in_flight: ['a write of an earlier run is not settled', '`vdcsync apply` settles it'],
   iso_in_use: ['a drive holds the ISO', 'write `iso: null` in that server, and apply that first'],
-  ip_not_usable: [
-    'the API does not give servers of that type that address',
-    "name one whose entry has the type's `server_type_id`, or write `{new: true}`",
-  ],
   ip_in_use: [
     'the address is attached to a server that stays',
     'delete or detach that first, or `vdcsync forget` the address',
