@@ -12,12 +12,13 @@ describe('cli: init', () => {
     expect((await inProcess(['init', '--yes', '--emulator'], { cwd })).code).toBe(0);
     const { stdout } = await inProcess(['plan', '--emulator'], { cwd });
     expect(stdout).toContain('Plan: 5 to create.');
+    expect(readFileSync(join(cwd, 'vdcsync.yaml'), 'utf8')).toContain('# ssh_keys: [101]');
     const again = await inProcess(['init', '--yes', '--emulator'], { cwd });
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('not overwritten') });
   });
 
   test('asks again where an answer cannot be, and goes by the mode of the type', async () => {
-    const answers = ['zero', '12', '-', 'db', 'no', 'gpu-fixed', 'ubuntu-24.04', 'l40s-9', 'l40s-2'];
+    const answers = ['zero', '12', '-', 'db', 'no', 'gpu-fixed', 'ubuntu-24.04', 'l40s-9', 'l40s-2', 'mine', '101, 102'];
     const asked: string[] = [];
     const offer = {
       types: [{ name: 'gpu-fixed', mode: 'fixed', images: ['ubuntu-24.04'], packages: ['l40s-1', 'l40s-2'] }],
@@ -37,7 +38,7 @@ describe('cli: init', () => {
     const { projectId, resources } = loadSpec([{ file: 'x', text }], {});
     expect(projectId).toBe(12);
     expect(resources.map(({ key }) => key)).toEqual(['servers.db']);
-    expect(text).toContain('gpu_package: l40s-2');
+    expect(text).toContain('gpu_package: l40s-2\n    ssh_keys: [101, 102]\n');
   });
 
   test('at a terminal it asks; elsewhere it wants --yes, and a project', async () => {

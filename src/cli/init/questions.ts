@@ -63,7 +63,16 @@ async function serverLines(ask: Ask, offer: Offer | undefined): Promise<string[]
   const found = offer?.types.find(({ name }) => name === type);
   const images = found?.images ?? [];
   const image = await ask(`Image${listed(images)}`, images[0] ?? 'ubuntu-24.04', oneOf(images));
-  return [`    server_type: ${type}`, `    image: ${image}`, ...(await sizeLines(ask, found))];
+  const sizes = await sizeLines(ask, found);
+  const keys = await ask('Ids of SSH keys, as the client area shows them (- for none)', '-', idList);
+  return [`    server_type: ${type}`, `    image: ${image}`, ...sizes, keyLine(keys)];
+}
+
+/** Only creation puts keys in: a server without one is made anew for it. */
+function keyLine(keys: string): string {
+  return keys === '-'
+    ? '    # ssh_keys: [101]  # ids from the client area; they are put in at creation alone'
+    : `    ssh_keys: [${keys}]`;
 }
 
 async function sizeLines(ask: Ask, found: Offer['types'][number] | undefined): Promise<string[]> {
@@ -105,6 +114,10 @@ function named(answer: string): string | undefined {
 
 function subnet(answer: string): string | undefined {
   return /^\d{1,3}(\.\d{1,3}){3}\/\d{1,2}$/.test(answer) ? undefined : 'a subnet such as 10.20.0.0/24';
+}
+
+function idList(answer: string): string | undefined {
+  return /^(-|[1-9]\d*( *, *[1-9]\d*)*)$/.test(answer) ? undefined : 'ids with commas between them, or -';
 }
 
 function portList(answer: string): string | undefined {
