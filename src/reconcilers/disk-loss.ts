@@ -1,45 +1,74 @@
+import { restoring } from '../core/flow-yaml.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
 import type { Server, ServerType } from '../core/resources.ts';
 import { blocked, member } from './existence.ts';
-import { plansOf } from './server-body.ts';
+import { knownOf, plansOf } from './server-body.ts';
 import type { ServerEntry } from './server-entry.ts';
 
 /** A resize after which the disk is smaller, or may be. */
 export interface DiskLoss {
+  /** The size that decides, whether or not that changes. */
   readonly change: Change;
   /** What goes with it. */
   readonly loses: string;
-  /** The size that it has is read, and not believed. */
-  readonly isShown: boolean;
+  /** Whether the size that it has is read, or was sent or confirmed, or is only believed. */
+  readonly size: 'shown' | 'known' | 'believed';
 }
 
-/** Whether a plan has a smaller disk tells the catalogue alone, where it shows that. @assumption A54 */
+/** What differs by an edit of the file, and what without one. */
+export interface SizeChanges {
+  readonly asked: readonly Change[];
+  readonly moved: readonly Change[];
+}
+
+/**
+ * A resize sends every size that the file declares, so also a disk that is only believed to be that large.
+ * Whether a plan has a smaller disk tells the catalogue alone, where it shows that. @assumption A54
+ */
 export function diskLoss(
-  changes: readonly Change[],
+  subject: Subject<ServerEntry>,
+  { asked, moved }: SizeChanges,
   type: ServerType | undefined,
   shown: Server | undefined,
   world: World,
 ): DiskLoss | undefined {
+  const { binding, desired } = subject;
   const planned = (plan: unknown) => plansOf(type?.id, world).find(({ id }) => id === plan)?.disk_gb;
-  for (const change of changes) {
-    const { path, from, to } = change;
-    if (path !== 'disk_gb' && path !== 'plan_id') continue;
-    const isShown = member(shown, path) !== undefined;
-    const [before, after] =
-      path === 'disk_gb'
-        ? [from as number | null, to as number]
-        : [shown?.disk_gb ?? planned(from), planned(to)];
-    if (before == null || after === undefined)
-      return {
-        change,
-        isShown,
-        loses: 'what does not fit on its disk afterwards: nothing shows whether that gets smaller',
-      };
-    if (after < before)
-      return { change, isShown, loses: `what its disk of ${before} GB holds beyond ${after} GB` };
+  for (const path of ['disk_gb', 'plan_id'] as const) {
+    const to = desired?.value[path];
+    if (to === undefined) continue;
+    const change = [...asked, ...moved].find((each) => each.path === path) ?? { path, from: to, to };
+    const size = sizeOf(subject, path, shown);
+    if (size === 'believed' && shown?.disk_gb === undefined) {
+      const unknown = `nothing shows how large the disk of server ${binding?.id} is`;
+      return { change, size, loses: `what does not fit on its disk afterwards: ${unknown}` };
+    }
+    if (change.from === to) continue;
+    const had = [change.from, ...(size === 'shown' ? [] : doubted(subject, path))];
+    const diskOf = (value: unknown) => (path === 'disk_gb' ? (value as number | null) : planned(value));
+    const before = shown?.disk_gb === undefined ? had.map(diskOf) : [shown.disk_gb];
+    const after = diskOf(to);
+    if (after == null || before.some((each) => each == null)) {
+      const unknown = 'nothing shows whether that gets smaller';
+      return { change, size, loses: `what does not fit on its disk afterwards: ${unknown}` };
+    }
+    const largest = Math.max(...before.map(Number));
+    if (after < largest)
+      return { change, size, loses: `what its disk of ${largest} GB holds beyond ${after} GB` };
   }
   return undefined;
+}
+
+function sizeOf({ binding }: Subject, path: string, shown: Server | undefined): DiskLoss['size'] {
+  if (member(shown, path) !== undefined) return 'shown';
+  const applied = binding?.applied ?? null;
+  return member(applied, 'body') != null || knownOf(applied).includes(path) ? 'known' : 'believed';
+}
+
+/** What a resize that was given up may have made of it. */
+function doubted({ binding }: Subject, path: string): readonly unknown[] {
+  return [member(member(binding?.applied, 'doubted'), path)].filter((each) => each !== undefined);
 }
 
 /**
@@ -48,29 +77,32 @@ export function diskLoss(
  */
 export function heldLoss(
   { key, desired, binding }: Subject<ServerEntry>,
-  { change: { path, from, to }, loses, isShown }: DiskLoss,
-  isDrift: boolean,
+  { change, loses, size }: DiskLoss,
+  { asked, moved }: SizeChanges,
   { settings }: World,
 ): Diff | undefined {
-  const keep = `write \`${path}: ${from}\` in ${key}`;
-  if (isDrift) {
-    if (settings.drift === 'report') return undefined;
-    return blocked(
-      'update',
-      'disk_would_shrink',
-      `${path} is ${from}, not ${to}, without this file's doing, and would lose ${loses}`,
+  const { path, from, to } = change;
+  const hold = (reason: string, ways: readonly string[]) =>
+    blocked('update', 'disk_would_shrink', reason, ways.join(' | '));
+  if (asked.length === 0 && settings.drift === 'report') return undefined;
+  if (moved.includes(change)) {
+    const keep = `write \`${path}: ${from}\` in ${key}`;
+    return hold(`${path} is ${from}, not ${to}, without this file's doing, and would lose ${loses}`, [
       `${keep} (which keeps it; less than that is then an edit, and takes \`replace: allowed\`)`,
-    );
+    ]);
   }
   const words = [
     ...(desired?.protect === true ? ['protect: false'] : []),
     ...(desired?.value.replace === 'allowed' ? [] : ['replace: allowed']),
   ].map((word) => `\`${word}\``);
   if (words.length === 0) return undefined;
-  const known = isShown || member(binding?.applied, 'body') != null;
-  const ways = [
-    `write ${words.join(' and ')} in ${key}, or restore \`${path}: ${from}\``,
-    ...(known ? [] : [`vdcsync adopt ${key} ${binding?.id} (if it has that already)`]),
-  ];
-  return blocked('update', 'disk_would_shrink', `${path}: ${from} → ${to} loses ${loses}`, ways.join(' | '));
+  const allow = `write ${words.join(' and ')} in ${key}`;
+  if (size !== 'believed') {
+    return hold(`${path}: ${from} → ${to} loses ${loses}`, [`${allow}, or ${restoring([change], key)}`]);
+  }
+  const back = restoring([...asked, ...moved], key);
+  return hold(`a resize sends ${path}: ${to}, and would lose ${loses}`, [
+    `vdcsync adopt ${key} ${binding?.id} (if it has all that the file says; else ${back} before, and edit it again after that)`,
+    allow,
+  ]);
 }

@@ -4,7 +4,7 @@ import type { Change, Operation, Spend } from '../core/plan.ts';
 import type { WriteRequest } from '../core/ports.ts';
 import type { Server } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
-import { diskLoss, heldLoss } from './disk-loss.ts';
+import { diskLoss, heldLoss, type SizeChanges } from './disk-loss.ts';
 import { blocked, member } from './existence.ts';
 import { priceOfSize } from './prices.ts';
 import { knownOf, madeAs, modeProblem, planProblem, priceApplied, sizes, typeOf } from './server-body.ts';
@@ -23,7 +23,7 @@ export function isSize({ path }: Pick<Change, 'path'>): boolean {
 export function diffSize(
   subject: Subject<ServerEntry>,
   entry: ServerEntry,
-  { asked, moved }: { readonly asked: readonly Change[]; readonly moved: readonly Change[] },
+  differing: SizeChanges,
   { shown }: ServerObserved,
   world: World,
 ): Diff {
@@ -31,13 +31,13 @@ export function diffSize(
   const type = typeOf(made, world);
   const wrong = type && (modeProblem(entry, type) ?? planProblem(entry, type, world));
   if (wrong !== undefined) return blocked('update', wrong.code, wrong.reason, wrong.resolve);
-  const changes = [...asked, ...moved];
-  const loss = diskLoss(changes, type, shown, world);
-  const held = loss && heldLoss(subject, loss, moved.includes(loss.change), world);
+  const loss = diskLoss(subject, differing, type, shown, world);
+  const held = loss && heldLoss(subject, loss, differing, world);
   if (held !== undefined) return held;
+  const changes = [...differing.asked, ...differing.moved];
   const sized = { ...made, ...Object.fromEntries(changes.map(({ path, to }) => [path, to])) };
   const bill = { price: priceOfSize(type, sized, world), freed: priceApplied(subject, shown, world) };
-  const cause = asked.length > 0 ? 'file' : 'drift';
+  const cause = differing.asked.length > 0 ? 'file' : 'drift';
   const loses = loss === undefined ? {} : { loses: loss.loses };
   return { verdict: { verdict: 'update', changes, cause, ...loses }, ...bill, spend: spendOf(changes, bill) };
 }

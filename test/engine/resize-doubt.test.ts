@@ -20,8 +20,8 @@ function profiled(more: RigOptions = {}): Rig {
   });
 }
 
-/** A server of 1 core that an unanswered resize has given 16, and whose process ended at that. */
-async function resizedUnseen() {
+/** A server of 1 core that an unanswered resize has made larger, and whose process ended at that. */
+async function resizedUnseen(larger = file(16)) {
   const stop = new AbortController();
   const stopping = (inner: Transport): Transport => ({
     close: () => inner.close(),
@@ -33,8 +33,7 @@ async function resizedUnseen() {
   const played = profiled({ wrap: stopping });
   await played.apply(file(1));
   played.emulator.setFaults([faultRule({ path: 'resize_server', nth: 1 }, { do: 'reset', effect: 'done' })]);
-  await played.apply(file(16), { halt: stop.signal });
-  expect(coresOf(played)).toEqual([16]);
+  await played.apply(larger, { halt: stop.signal });
   played.restart();
   return played;
 }
@@ -42,11 +41,23 @@ async function resizedUnseen() {
 describe('engine: a resize that no read shows', () => {
   test('goes back with the file, where nobody knows whether it was carried out', async () => {
     const played = await resizedUnseen();
+    expect(coresOf(played)).toEqual([16]);
 
     const report = await played.apply(file(1));
 
     expect([report.outcome, coresOf(played)]).toEqual(['converged', [1]]);
     expect((await played.plan(file(1))).operations).toEqual([]);
+  });
+
+  test('holds what is larger than before, and smaller than what it may have made of the disk', async () => {
+    const disk = (size: number) => file(1).replace('disk_gb: 20', `disk_gb: ${size}`);
+    const played = await resizedUnseen(disk(80));
+
+    const { blocked } = await played.apply(disk(40).replace('allowed', 'never'));
+
+    expect(blocked).toMatchObject([
+      { code: 'disk_would_shrink', reason: expect.stringContaining('80 GB holds beyond 40 GB') },
+    ]);
   });
 
   test('is gone on with, where the file still asks for it', async () => {

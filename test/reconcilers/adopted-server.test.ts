@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
-import { load, rig } from '../support/rig.ts';
-import { idsOf, projectOf, sliders, warningsOf } from './support.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
+import { codesOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 const key = 'servers.old' as ResourceKey;
 const file = (entry: string) =>
@@ -81,11 +81,70 @@ describe('an adopted server whose entry is corrected', () => {
     const { plan, adopt } = await adopted(sliders, { profile: 'operations: {resize_server: {}}' });
     const right = file(sliders.replace('disk_gb: 20', 'disk_gb: 10')).replace('allowed', 'never');
     const [held] = (await plan(right)).blocked;
-    expect(held?.resolve).toContain('vdcsync adopt servers.old 2001 (if it has that already)');
+    expect(held?.resolve).toContain('vdcsync adopt servers.old 2001 (if it has all that the file says');
 
     await adopt(right);
 
     expect(await plan(right)).toMatchObject({ operations: [], blocked: [] });
+  });
+
+  describe('and of whose disk nothing shows the size', () => {
+    const profile = 'operations: {resize_server: {}}';
+    const edits = {
+      'another size beside it': ['cores: 1', 'cores: 4'],
+      'a larger one': ['disk_gb: 20', 'disk_gb: 40'],
+    } as const;
+    const withDisk = ({ emulator }: Pick<Rig, 'emulator'>, diskGb: number) =>
+      Object.assign(projectOf(emulator).servers[0] ?? {}, { diskGb });
+
+    test.each(Object.entries(edits))('is not resized to %s without a word', async (_name, [from, to]) => {
+      const world = await adopted(sliders, { profile });
+      withDisk(world, 80);
+      const edited = file(sliders.replace(from, to)).replace('allowed', 'never');
+
+      const { blocked } = await world.apply(edited);
+
+      expect(blocked).toMatchObject([
+        {
+          code: 'disk_would_shrink',
+          reason: expect.stringContaining('nothing shows how large the disk of server 2001 is'),
+          resolve: expect.stringContaining(`restore \`${from}\``),
+        },
+      ]);
+      expect(projectOf(world.emulator).servers).toMatchObject([{ diskGb: 80, cores: 2 }]);
+      const allowed = await world.plan(edited.replace('never', 'allowed'));
+      expect(allowed.operations).toMatchObject([{ id: 'update:servers.old', risk: 'destructive' }]);
+    });
+
+    test('is resized once a person has said that the entry is right', async () => {
+      const world = await adopted(sliders, { profile });
+      withDisk(world, 20);
+      const right = file(sliders).replace('allowed', 'never');
+      await world.adopt(right);
+
+      const { outcome } = await world.apply(right.replace('cores: 1', 'cores: 4'));
+
+      expect(outcome).toBe('converged');
+      expect(projectOf(world.emulator).servers).toMatchObject([{ diskGb: 20, cores: 4 }]);
+    });
+
+    test('is resized to what does not say its disk', async () => {
+      const world = await adopted('id: 2001, server_type: sliders-1, cores: 1', { profile });
+      withDisk(world, 80);
+
+      const { outcome } = await world.apply(file('id: 2001, server_type: sliders-1, cores: 4'));
+
+      expect(outcome).toBe('converged');
+      expect(projectOf(world.emulator).servers).toMatchObject([{ diskGb: 80, cores: 4 }]);
+    });
+
+    test('has a plan of which nobody knows whether another has a smaller disk', async () => {
+      const world = await adopted('server_type: plans-1, image: ubuntu-24.04, plan_id: 51', { profile });
+      withDisk(world, 160);
+      const edited = 'server_type: plans-1, image: ubuntu-24.04, plan_id: 52, protect: true';
+
+      expect(codesOf(await world.plan(file(edited)))).toEqual({ 'servers.old': 'disk_would_shrink' });
+    });
   });
 
   test('is made anew for a size that its reads show otherwise', async () => {

@@ -32,7 +32,7 @@ describe('a disk that a resize makes smaller', () => {
       {
         code: 'disk_would_shrink',
         reason: 'disk_gb: 80 → 40 loses what its disk of 80 GB holds beyond 40 GB',
-        resolve: 'write `replace: allowed` in servers.one, or restore `disk_gb: 80`',
+        resolve: 'write `replace: allowed` in servers.one, or restore `disk_gb: 80` in servers.one',
       },
     ]);
     expect(free.operations).toMatchObject([{ id: 'update:servers.one', risk: 'destructive' }]);
@@ -80,6 +80,17 @@ describe('a disk that a resize makes smaller', () => {
 
     expect(plan.blocked).toEqual([]);
     expect(plan.warnings).toMatchObject([{ code: 'drift' }]);
+  });
+
+  test('is held where drift is only reported, and an edit would send it along', async () => {
+    const world = played();
+    const spec = `settings: {drift: report}\n${file(80)}`;
+    await world.apply(spec);
+    Object.assign(projectOf(world.emulator).servers[0] ?? {}, { diskGb: 160 });
+
+    const edited = await world.plan(spec.replace('cores: 1', 'cores: 2'));
+
+    expect(codesOf(edited)).toEqual({ 'servers.one': 'disk_would_shrink' });
   });
 
   test('is not what a larger one is, nor what other sizes are', async () => {

@@ -62,7 +62,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   ],
   disk_would_shrink: [
     'a resize in place would make a disk smaller, or may: what it holds beyond that is lost',
-    'write the size that it has; a smaller one that the file itself asks for takes `replace: allowed`',
+    'write the size that it has, or say of an adopted server by `vdcsync adopt` that the file is right; else `replace: allowed`, where the file itself asks for it',
   ],
   drive_differs: [
     'what is in a drive is not as the file says, and changing it is not documented',
