@@ -29,7 +29,8 @@ export const firewallSchema = z.strictObject({
     .min(1)
     .optional()
     .meta({
-      description: 'What becomes of traffic that no rule matches: drop or accept.',
+      description:
+        "What becomes of traffic that no rule matches. The API's document shows `drop` and `accept`, and no whole list: another word is sent as it is.",
       examples: ['drop', 'accept'],
     }),
   rules: z

@@ -5,7 +5,7 @@ import { childKey, parseKey, topLevelKey } from '../core/keys.ts';
 import type { EntryIssue, ResourceKind } from '../core/kind.ts';
 import { didYouMean } from '../core/suggest.ts';
 import { kinds } from '../reconcilers/registry.ts';
-import { find, type Located, nearest, type Path, type Report, redact } from './located.ts';
+import { find, isUnread, type Located, nearest, type Path, type Report, redact } from './located.ts';
 import { checkSchema } from './messages.ts';
 import { commonFields, nameRules, type Section } from './schemas.ts';
 
@@ -57,7 +57,7 @@ export function readEntry(
     if (first === 'name' && !named) continue;
     reportCheck(issue, located, report);
   }
-  if (creatable) reportMissing(section, fields, dropped, located, report);
+  if (creatable && !isUnread(located)) reportMissing(section, fields, dropped, located, report);
   const parent = { kind: section.kind, resource, located };
   return [parent, ...(section.collection === 'servers' ? readChildren(section, fields, parent, report) : [])];
 }
@@ -171,7 +171,7 @@ function refuseUnmanaged(field: string, { resource, located }: Entry, report: Re
 }
 
 function reportCheck(issue: EntryIssue, located: Located, report: Report): void {
-  if (nearest(located, issue.path).broken) return;
+  if (isUnread(nearest(located, issue.path))) return;
   const { position, message } = told(issue, located);
   report(position, message);
 }

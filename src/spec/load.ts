@@ -5,7 +5,7 @@ import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import { digestOf } from './digest.ts';
 import { type Entry, readEntry } from './entries.ts';
 import type { Environment } from './environment.ts';
-import { formatPosition, type Located, type Report } from './located.ts';
+import { formatPosition, isUnread, type Located, type Report } from './located.ts';
 import { checkSchema } from './messages.ts';
 import { checkReferences } from './references.ts';
 import { fileSchema, sections, settingsSchema } from './schemas.ts';
@@ -35,11 +35,12 @@ export function loadSpec(sources: readonly Source[], environment: Environment): 
   const token = tokenPlace(project, report);
   const settings = agreed(roots, 'settings', report);
   const [first] = roots;
-  if (first?.fields !== undefined && !roots.some(({ fields }) => fields?.has('project'))) {
+  if (first?.fields !== undefined && !roots.some((root) => isUnread(root) || root.fields?.has('project'))) {
     report(first.position, '`project` is missing: write `project: {id: …}` with the id of the project');
   }
   const { entries, declared } = readEntries(roots, report);
-  checkReferences(entries, declared, report);
+  const unread = sections.filter(({ collection }) => roots.some((root) => isUnreadIn(root, collection)));
+  checkReferences(entries, { declared, unread: new Set(unread.map(({ collection }) => collection)) }, report);
   checkUniqueness(entries, report);
   if (roots.length === 0 && diagnostics.length === 0) {
     report({ file: '-', line: 1, column: 1 }, 'no file was given');
@@ -107,6 +108,11 @@ function readEntries(roots: readonly Located[], report: Report) {
     }
   }
   return { entries, declared: new Set(places.keys()) };
+}
+
+function isUnreadIn(root: Located, collection: string): boolean {
+  const map = root.fields?.get(collection);
+  return isUnread(root) || (map !== undefined && isUnread(map));
 }
 
 /** One line each, and nothing in it that a terminal would obey: names come from the file as they are. */

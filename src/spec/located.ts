@@ -13,6 +13,8 @@ export interface Located {
   readonly secret: boolean;
   /** Already reported as unusable; further messages about it would only confuse. */
   readonly broken: boolean;
+  /** A map of which some fields could not be read, which is reported: what seems to be missing may be among them. */
+  readonly partial?: true;
   readonly fields?: ReadonlyMap<string, Located>;
   readonly items?: readonly Located[];
 }
@@ -52,6 +54,11 @@ export function redact(message: string, root: Located): string {
     if (typeof value === 'string' && value !== '') text = text.replaceAll(value, shown);
   }
   return text;
+}
+
+/** Nothing can be said of what is not in it. */
+export function isUnread({ broken, partial }: Located): boolean {
+  return broken || partial === true;
 }
 
 function secretsIn(root: Located): readonly Located[] {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { didYouMean } from '../core/suggest.ts';
-import { type Located, nearest, type Path, type Report } from './located.ts';
+import { find, isUnread, type Located, nearest, type Path, type Report } from './located.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -46,7 +46,8 @@ function reportIssue(issue: Issue, base: Path, context: Context): void {
   const here = nearest(context.root, path);
   if (issue.code === 'unrecognized_keys') reportUnknown(issue.keys, path, context);
   else if (issue.code === 'invalid_union') reportUnion(issue, path, context);
-  else if (!here.broken) context.report(here.position, wording(issue, path, context));
+  else if (!(find(context.root, path) === undefined ? isUnread(here) : here.broken))
+    context.report(here.position, wording(issue, path, context));
 }
 
 function reportUnknown(keys: readonly string[], path: Path, { schema, root, report }: Context): void {
@@ -74,7 +75,7 @@ function reportUnion(issue: z.core.$ZodIssueInvalidUnion, path: Path, context: C
     return;
   }
   const here = nearest(context.root, path);
-  if (here.broken) return;
+  if (isUnread(here)) return;
   const union = schemaAt(context.schema, path);
   const forms = union instanceof z.ZodUnion ? listing(union.options.map(formOf)) : 'something else';
   const name = naming(path, context.label);

@@ -7,11 +7,19 @@ import { formatPosition, nearest, type Report } from './located.ts';
 /** Comparing every wrong name with every right one would be quadratic. */
 const maxSuggestions = 100;
 
-/** Names under each map of the file, those with errors included: naming one of them is no second error. */
-export type Declared = ReadonlySet<ResourceKey>;
+export interface Names {
+  /** Under each map of the file, those with errors included: naming one of them is no second error. */
+  readonly declared: ReadonlySet<ResourceKey>;
+  /** Maps that could not be read as a whole: there may be others in them. */
+  readonly unread: ReadonlySet<string>;
+}
 
 /** Every reference has to lead to an entry, and an address to one server. */
-export function checkReferences(entries: readonly Entry[], declared: Declared, report: Report): void {
+export function checkReferences(
+  entries: readonly Entry[],
+  { declared, unread }: Names,
+  report: Report,
+): void {
   const claimed = new Map<ResourceKey, { readonly by: ResourceKey; readonly position: Position }>();
   let suggestions = 0;
   for (const { resource, located, kind } of entries) {
@@ -20,6 +28,7 @@ export function checkReferences(entries: readonly Entry[], declared: Declared, r
       const target = parseKey(key);
       if (target === undefined || !declared.has(key)) {
         const collection = collections.find((each) => key.startsWith(`${each}.`)) ?? '';
+        if (unread.has(collection)) continue;
         const name = key.slice(collection.length + 1);
         suggestions += 1;
         const hint =
@@ -44,7 +53,7 @@ export function checkReferences(entries: readonly Entry[], declared: Declared, r
   }
 }
 
-function namesIn(declared: Declared, collection: string): string[] {
+function namesIn(declared: Names['declared'], collection: string): string[] {
   const prefix = `${collection}.`;
   return [...declared].filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length));
 }

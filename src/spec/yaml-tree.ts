@@ -99,9 +99,10 @@ function hasForeignTag({ tag }: { readonly tag?: string | undefined }): boolean 
 function locateMap(
   pairs: readonly { readonly key: ParsedNode; readonly value: ParsedNode | null }[],
   reading: Reading,
-): Pick<Located, 'value' | 'fields'> {
+): Pick<Located, 'value' | 'fields' | 'partial'> {
   const fields = new Map<string, Located>();
   const value: Record<string, unknown> = {};
+  let partial = false;
   for (const pair of pairs) {
     const position = reading.at(pair.key.range[0]);
     const name = fieldName(pair.key);
@@ -115,6 +116,7 @@ function locateMap(
             ? `\`${name}\` cannot be a name`
             : earlier &&
               `\`${name}\` stands here twice: first at ${formatPosition(earlier.keyPosition ?? earlier.position)}`;
+    partial ||= name === undefined || name === '<<';
     if (problem !== undefined || name === undefined) {
       reading.report(position, problem ?? '');
       continue;
@@ -123,7 +125,7 @@ function locateMap(
     fields.set(name, located);
     value[name] = located.value;
   }
-  return { fields, value };
+  return { fields, value, ...(partial ? { partial } : {}) };
 }
 
 /** Names are text, also where YAML would read `1` or `true`. */

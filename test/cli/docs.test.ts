@@ -80,6 +80,13 @@ describe('the documentation', () => {
     for (const name of undocumentedOperations) expect(page).toContain(`\`${name}\``);
   });
 
+  test('the reference of the file says what of YAML is not accepted, and of which words nobody knows all', () => {
+    const page = readFileSync(join(root, 'docs/reference/file.md'), 'utf8');
+    for (const what of ['aliases', 'merge keys', 'tags', 'directives', '1 MiB', '32 levels'])
+      expect(page).toContain(what);
+    expect(page).toMatch(/`firewall\.policy_in`.*no whole list.*sent as it is/);
+  });
+
   test('every code that the program gives is explained, and no other', () => {
     const source = ['src/reconcilers', 'src/plan', 'src/engine'].flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })

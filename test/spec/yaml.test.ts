@@ -31,6 +31,41 @@ describe('spec/yaml', () => {
       ['a.yaml:4:23: merge keys are not accepted: write the fields out'],
     ],
     [
+      'what a merge key would have brought is not missing as well',
+      spec(
+        'servers:',
+        '  a: &a {server_type: plans-1, image: debian-13, plan_id: 51}',
+        '  b: {<<: *a}',
+        '  c: {server_type: plans-1, image: debian-13, plan_id: 51, public_ipv4: {<<: *a}, firewall: {<<: *a}}',
+      ),
+      [
+        'a.yaml:5:7: merge keys are not accepted: write the fields out',
+        'a.yaml:5:11: aliases are not accepted: write what `*a` stands for',
+        'a.yaml:6:74: merge keys are not accepted: write the fields out',
+        'a.yaml:6:78: aliases are not accepted: write what `*a` stands for',
+        'a.yaml:6:94: merge keys are not accepted: write the fields out',
+        'a.yaml:6:98: aliases are not accepted: write what `*a` stands for',
+      ],
+    ],
+    [
+      'nor are the entries of such a map, where another one names them',
+      spec(
+        'networks: {<<: {backend: {cidr: 10.0.0.0/24}}}',
+        'ips: *ips',
+        'servers:',
+        '  a: {server_type: plans-1, image: debian-13, plan_id: 51, network_interfaces: [backend], public_ipv4: {ip: web}}',
+      ),
+      [
+        'a.yaml:3:12: merge keys are not accepted: write the fields out',
+        'a.yaml:4:6: aliases are not accepted: write what `*ips` stands for',
+      ],
+    ],
+    [
+      'nor the project',
+      '<<: {project: {id: 4711}}\nversion: 1\n',
+      ['a.yaml:1:1: merge keys are not accepted: write the fields out'],
+    ],
+    [
       'a custom tag',
       spec('ips:', '  a: !mine {}'),
       ['a.yaml:4:6: the tag `!mine` is not accepted: remove it'],

@@ -78,8 +78,16 @@ export function specPage(): string {
       ].join('\n\n'),
     ];
   });
-  return page('The file', sections);
+  return page('The file', [spelling, ...sections]);
 }
+
+const spelling = `YAML 1.2, core schema: one document of at most 1 MiB and 32 levels, in which no name stands twice in a map. Several files
+(\`-f\` again) add up to one.
+
+What an entry says stands in it, so aliases (\`*base\`, and with them anchors), merge keys (\`<<\`), tags beyond the core ones and directives are not
+accepted. What many entries have in common is written out in each, or the file is made by a program that writes plain YAML or JSON:
+\`-f -\` reads it from standard input. \`\${env:NAME}\` in a text stands for an environment variable, \`$\${env:\` for these characters
+themselves.`;
 
 function rows(fields: Readonly<Record<string, Schema>>, prefix: string): string[][] {
   return Object.entries(fields).flatMap(([name, schema]) => {
