@@ -402,11 +402,17 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
     for (const [name] of page.matchAll(/vdcsync_fleet_\w+/g)) expect(metrics).toContain(name);
     const [, settle = ''] = /^vdcsync (resolve .*)$/m.exec(page) ?? [];
     const args = settle.replace('"$VDCSYNC_STATE&state=4711"', `${state}&state=4711`).split(' ');
-    const { stderr } = await inProcess(args, {
+    const beside = {
       cwd: folder,
       env: { ...env, VDC_BASE_URL: api.baseUrl, VDCSYNC_API_PROFILE: 'profile.yaml' },
-    });
+    };
+    const { stderr } = await inProcess(args, beside);
     expect(stderr).toMatch(/servers\.web-1/);
+    const second = await inProcess(['apply', '--yes', '-f', 'projects/shop.yaml'], beside);
+    expect([second.code, second.stderr]).toEqual([
+      64,
+      expect.stringMatching(/Give the first one: the same URL with state=4711\n/),
+    ]);
   }, 60_000);
 });
 

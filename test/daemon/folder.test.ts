@@ -2,7 +2,7 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
-import { folderWith } from '../cli/run.ts';
+import { contentsOf, folderWith, inProcess } from '../cli/run.ts';
 import { createRepository } from './git-server.ts';
 import { type DaemonOptions, emulate, type RunningDaemon, startDaemon, until } from './support.ts';
 
@@ -283,5 +283,42 @@ describe('daemon: a project that leaves the folder', () => {
     await converged(daemon, [4711, 4712]);
     rmSync(file);
     await converged(daemon, [4711]);
+  });
+});
+
+describe('daemon: commands beside a folder of projects', () => {
+  test('for one of its files, the state that the daemon keeps is named, and no second one begun', async () => {
+    const api = await cloud();
+    const folder = folderWith({ 'projects/blog.yaml': blog });
+    const daemon = await keep(api, { folder });
+    await converged(daemon, [4712]);
+    const env = {
+      ...{ VDC_BASE_URL: api.baseUrl, TOKEN_4712: api.emulator.tokens(4712).readWrite },
+      VDCSYNC_API_PROFILE: 'profile.yaml',
+    };
+    const call = (...args: readonly string[]) =>
+      inProcess([...args, '-f', 'projects/blog.yaml'], { cwd: folder, env });
+    for (const args of [
+      ['status'],
+      ['plan'],
+      ['apply', '--yes'],
+      ['adopt', 'networks.backend', '1'],
+      ['history'],
+    ]) {
+      const { code, stderr } = await call(...args);
+      expect([args[0], code, stderr]).toEqual([
+        args[0],
+        64,
+        expect.stringContaining('Give the first one: --state .vdcsync/4712/state.db'),
+      ]);
+    }
+    expect(Object.keys(contentsOf(folder))).not.toContain(join('.vdcsync', 'state.db'));
+    const own = ['--state', '.vdcsync/4712/state.db'];
+    expect(await call('status', ...own)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('converged'),
+    });
+    await daemon.end();
+    expect((await call('apply', '--yes', ...own)).code).toBe(0);
   });
 });

@@ -17,6 +17,7 @@ import { plainProgress } from '../render/progress-plain.ts';
 import { reportText } from '../render/report.ts';
 import { counted } from '../render/values.ts';
 import type { CommonFlags } from '../settings/config.ts';
+import { refuseSecondState } from '../settings/own-state.ts';
 import { refuseOtherSelection, type SelectionFlags, selectionOf } from '../settings/selection.ts';
 import { capped, readSpec } from '../settings/spec-source.ts';
 import { listenForSignals, type Signals } from '../signals.ts';
@@ -42,6 +43,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
   }
   refuseUnasked(flags, io, destroy ? 'destroy' : 'apply');
   const desired = capped(await readSpec(flags, io), flags.maxDeletions);
+  await refuseSecondState(desired.projectId, flags, io);
   const saved = savedPlan(flags, desired.projectId, io);
   let session: Session | undefined;
   const view = viewFor(flags, io, () => session?.clock ?? systemClock);

@@ -5,6 +5,7 @@ import { openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { checkedKey } from '../settings/key.ts';
+import { refuseSecondState } from '../settings/own-state.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 
@@ -21,6 +22,7 @@ const defaultLimit = 50;
 export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
   const key = flags.key === undefined ? undefined : checkedKey(flags.key);
   const desired = flags.file === undefined ? undefined : await readSpec(flags, io);
+  if (desired !== undefined) await refuseSecondState(desired.projectId, flags, io);
   const store = await openStore(flags, io, 'read');
   try {
     if (desired !== undefined) refuseOtherState(desired, await store.info());

@@ -4,6 +4,7 @@ import { type ExitCode, exitCodes, Interrupted } from '../exit.ts';
 import type { PlanFormat } from '../plan/formats.ts';
 import { nothingManaged } from '../render/plan-groups.ts';
 import type { CommonFlags } from '../settings/config.ts';
+import { refuseSecondState } from '../settings/own-state.ts';
 import { type SelectionFlags, selectionOf } from '../settings/selection.ts';
 import { capped, readSpec } from '../settings/spec-source.ts';
 import { untilSignal } from '../signals.ts';
@@ -21,6 +22,7 @@ export interface PlanFlags extends CommonFlags, SelectionFlags {
 export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<ExitCode> {
   const desired = capped(await readSpec(flags, io), flags.maxDeletions);
   const { projectId, token } = desired;
+  await refuseSecondState(projectId, flags, io);
   const session = await openSession(flags, io, { mode: 'read', projectId, token });
   const done = new AbortController();
   try {

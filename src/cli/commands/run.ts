@@ -15,12 +15,13 @@ import { systemClock } from '../../platform/system-clock.ts';
 import { systemRandom } from '../../platform/system-random.ts';
 import { undiciTransport } from '../../platform/undici-transport.ts';
 import { openSession } from '../compose.ts';
-import { isShared, openFleet, ownState } from '../daemon/fleet.ts';
+import { isShared, openFleet } from '../daemon/fleet.ts';
 import { type DaemonSettings, type RunFlags, readDaemonSettings } from '../daemon/settings.ts';
 import { sourceOf } from '../daemon/source.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { carrying } from '../render/carrying.ts';
 import { type CommonFlags, logSettings, stateLocation } from '../settings/config.ts';
+import { ownState, refuseSecondState } from '../settings/own-state.ts';
 import { isShort, secretOf } from '../settings/secret.ts';
 import { listenForDaemonSignals } from '../signals.ts';
 import type { Io } from '../terminal.ts';
@@ -157,6 +158,7 @@ async function openProject(
   { projectId, token, log, onEvent, onWait }: OpenProject,
 ): Promise<ProjectSession> {
   const own = ownFlags(projectId, flags, io, projects);
+  if (projects === 'one') await refuseSecondState(projectId, flags, io);
   const session = await openSession(own, io, {
     mode: mode === 'observe' ? 'read' : 'write',
     ...{ projectId, token, onEvent, logger: log },

@@ -7,6 +7,7 @@ import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { type CommonFlags, stateLocation } from '../settings/config.ts';
 import { checkedKey } from '../settings/key.ts';
+import { refuseSecondState } from '../settings/own-state.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import { type Io, printable } from '../terminal.ts';
 
@@ -56,6 +57,7 @@ async function settle(order: Order, flags: AdoptFlags, io: Io): Promise<ExitCode
 async function settleHere(order: Order, flags: CommonFlags, io: Io): Promise<{ readonly done: string }> {
   const desired = await readSpec(flags, io);
   const { projectId, token } = desired;
+  await refuseSecondState(projectId, flags, io);
   const { engine, close } = await openSession(flags, io, { mode: 'write', projectId, token });
   try {
     return { done: await carryOut(order, engine, desired) };

@@ -14,6 +14,7 @@ import { openSession, openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { statusText } from '../render/status-text.ts';
 import { type CommonFlags, stateLocation } from '../settings/config.ts';
+import { refuseSecondState } from '../settings/own-state.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import { isUrl } from '../settings/state-url.ts';
 import { type StatusFacts, type StatusView, statusOf } from '../status.ts';
@@ -43,6 +44,7 @@ export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
   const location = stateLocation(flags, io);
   const known = await readState(flags, io);
   const desired = await specIfAny(flags, io);
+  if (desired !== undefined) await refuseSecondState(desired.projectId, flags, io);
   const live = await lookLive(flags, io, desired, known.info.projectId);
   const facts: StatusFacts = {
     location: shownLocation(location),

@@ -2,7 +2,6 @@ import { readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Desired, isEntry } from '../../core/desired.ts';
 import { ConfigError, type Diagnostic, formatDiagnostic, SpecError } from '../../core/errors.ts';
-import { holdersAfter, refuseOthers } from '../../daemon/sources/claims.ts';
 import { specNames } from '../../spec/folder.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { counted } from '../render/values.ts';
@@ -25,7 +24,7 @@ interface Read {
  */
 export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> {
   const projects = filesOfFolder(flags, io)?.map((file) => ({ ...flags, file: [file] })) ?? [flags];
-  const read = oneFileEach(projects, await Promise.all(projects.map((each) => readOne(each, io))));
+  const read = await oneFileEach(projects, await Promise.all(projects.map((each) => readOne(each, io))));
   const [errors, specs] = [read.flatMap((each) => each.errors), read.flatMap((each) => each.spec ?? [])];
   const doubts = specs.flatMap(({ resources }) => resources.flatMap((each) => each.doubts ?? []));
   if (flags.format === 'json') {
@@ -49,7 +48,12 @@ export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> 
 }
 
 /** Of a folder, with what the daemon would say of two files of one project. */
-function oneFileEach(projects: readonly ValidateFlags[], read: readonly Read[]): readonly Read[] {
+async function oneFileEach(
+  projects: readonly ValidateFlags[],
+  read: readonly Read[],
+): Promise<readonly Read[]> {
+  if (projects.length === 1) return read;
+  const { holdersAfter, refuseOthers } = await import('../../daemon/sources/claims.ts');
   const taken = read.map(({ spec, errors }, at) => {
     const name = projects[at]?.file?.[0] ?? '';
     return spec === undefined

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import { dirname, join } from 'node:path';
 import { Board } from '../../daemon/fleet/board.ts';
 import { Fleet } from '../../daemon/fleet/fleet.ts';
 import type { Seat } from '../../daemon/fleet/seat.ts';
@@ -10,6 +9,7 @@ import { systemClock } from '../../platform/system-clock.ts';
 import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
 import { openStore } from '../compose.ts';
 import { stateLocation } from '../settings/config.ts';
+import { ownName, ownState } from '../settings/own-state.ts';
 import type { Io } from '../terminal.ts';
 import type { DaemonSettings, RunFlags } from './settings.ts';
 
@@ -48,28 +48,12 @@ export async function openFleet(
   return { fleet, queue };
 }
 
-/** One state a project. In files: one folder each, in which state, lock and an emulator's world stand beside each other there. */
-export function ownState(location: string, id: number | 'fleet'): string {
-  if (location === ':memory:') return location;
-  if (/^\w+:\/\//.test(location)) {
-    const url = URL.parse(location);
-    if (url === null) return location;
-    url.searchParams.set('state', nameOf(url.searchParams.get('state'), id));
-    return url.href;
-  }
-  return join(dirname(location), String(id), 'state.db');
-}
-
-function nameOf(fleet: string | null, id: number | 'fleet'): string {
-  return fleet === null ? String(id) : `${fleet}-${id}`;
-}
-
 async function seatsOf(location: string): Promise<readonly Seat[]> {
   const { surveyPostgres } = await import('../../state/postgres-survey.ts');
   const fleet = URL.parse(location)?.searchParams.get('state') ?? null;
   const states = await surveyPostgres(location, memoryNote);
   return states
-    .filter(({ name, projectId }) => name === nameOf(fleet, projectId))
+    .filter(({ name, projectId }) => name === ownName(fleet, projectId))
     .map(({ projectId: project, owner, note }) => ({
       project,
       worker: owner && replicaName(owner.host, owner.pid),
