@@ -1,10 +1,7 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Draft } from './draft.ts';
-import type { Objection } from './objections.ts';
-
-/** Which key each became that the file has renamed, be it long ago. */
-export type MovedKeys = Readonly<Record<ResourceKey, ResourceKey>>;
+import type { MovedKeys, Objection } from './objections.ts';
 
 /**
  * An entry that is to be made new under a key that became another one, which the file leaves

@@ -3,8 +3,10 @@ import type { ResourceKind, World } from '../core/kind.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
-import type { MovedKeys } from './moved-back.ts';
 import type { Found } from './strangers.ts';
+
+/** Which key each became that the file has renamed, be it long ago. */
+export type MovedKeys = Readonly<Record<ResourceKey, ResourceKey>>;
 
 /** What guards need beside the drafts. */
 export interface GuardInput {

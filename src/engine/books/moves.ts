@@ -1,7 +1,7 @@
 import type { Desired } from '../../core/desired.ts';
 import { childKey, type ResourceKey, takeApart, topLevelKey } from '../../core/keys.ts';
 import type { Binding, Intent, StateChange, StateStore } from '../../core/state.ts';
-import type { MovedKeys } from '../../plan/moved-back.ts';
+import type { MovedKeys } from '../../plan/objections.ts';
 
 /** A binding that goes by another key from now on. */
 export interface Move {
