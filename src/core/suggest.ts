@@ -6,11 +6,21 @@ const longestCompared = 64;
 /** What a field's name may end in, and a person leave out. */
 const unit = /^(mb|gb|id)$/;
 
-/** The candidate that was probably meant, if one is near enough, or only one begins like it. */
+/** What other tools call a field, whatever else its letters are near to. */
+const elsewhere: readonly (readonly [word: RegExp, field: string])[] = [
+  [/^v?cpus?$/, 'cores'],
+  [/^ram(mb|gb)?$/, 'memory_mb'],
+  [/^(disksize|storage)(gb)?$/, 'disk_gb'],
+  [/^(public)?ip(v4)?(address)?$/, 'public_ipv4'],
+  [/^(size|flavor|(instance)?type)$/, 'server_type'],
+];
+
+/** The candidate that was probably meant: by another name, or near enough, or alone in how it begins. */
 export function nearMiss(text: string, candidates: Iterable<string>): string | undefined {
   if (text.length > longestCompared) return undefined;
   const all = [...candidates];
-  return nearest(text, all) ?? begunAs(text, all);
+  const synonym = elsewhere.find(([word]) => word.test(lettersOf(text)))?.[1];
+  return all.find((each) => each === synonym) ?? nearest(text, all) ?? begunAs(text, all);
 }
 
 /** Letters alone count: neither their case nor what stands between words. */
