@@ -39,9 +39,9 @@ export async function planOnce(
   { destroy = false, repeating, selection }: PlanOptions,
 ): Promise<Plan> {
   const run = await openRun(deps, gate, desired, { repeating, selection, destroy });
-  const { plan } = await planFor(run, destroy, 0);
+  const planned = await planFor(run, destroy, 0);
   // Who runs again and again shows its own holds, and when each is tried again.
-  return repeating === undefined ? withHolds(deps, plan) : plan;
+  return repeating === undefined ? withHolds(deps, planned) : planned.plan;
 }
 
 /** The plan that the run's last look gives. */

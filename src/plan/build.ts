@@ -1,6 +1,6 @@
 import { digestOf } from '../core/json.ts';
 import { type ResourceKey, takeApart } from '../core/keys.ts';
-import type { Subject } from '../core/kind.ts';
+import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Operation, Plan, Selection, Warning } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import { withCaps } from './caps.ts';
@@ -52,7 +52,11 @@ export interface Release {
 export interface Planned {
   readonly plan: Plan;
   readonly releases: readonly Release[];
+  /** What it would cost and take to carry out these of its operations. */
+  readonly reckon: Reckon;
 }
+
+type Reckon = (operations: readonly Operation[]) => Pick<Plan, 'cost' | 'effort'>;
 
 /**
  * The difference between file and project as a value: what would be done, in which
@@ -97,8 +101,9 @@ export function buildPlan(input: PlanInput): Planned {
   const concerned = new Set(
     [...possible.operations, ...everythingBlocked, ...possible.releases].map(({ key }) => key),
   );
-  const plan = assemble(input, { drafts, allowed, operations, blocked, warnings, releases, concerned });
-  return { plan, releases };
+  const reckon = reckoning(world, { drafts, allowed, releases });
+  const plan = assemble(input, { drafts, reckon, operations, blocked, warnings, releases, concerned });
+  return { plan, releases, reckon };
 }
 
 function stuckOf(inFlight: ReadonlyMap<ResourceKey, Intent>): ReadonlySet<ResourceKey> {
@@ -223,7 +228,7 @@ function blockedBy(
 
 interface Parts {
   readonly drafts: readonly Draft[];
-  readonly allowed: readonly Draft[];
+  readonly reckon: Reckon;
   readonly operations: readonly Operation[];
   readonly blocked: readonly Blocked[];
   readonly warnings: readonly Warning[];
@@ -233,11 +238,9 @@ interface Parts {
 }
 
 function assemble(input: PlanInput, parts: Parts): Plan {
-  const { drafts, allowed, operations, blocked, warnings } = parts;
+  const { reckon, operations, blocked, warnings } = parts;
   const { project } = input.world;
   const { selection } = input;
-  const done = new Set(operations.map(({ key }) => key));
-  const released = new Set(parts.releases.map(({ key }) => key));
   return {
     format_version: 1,
     project: { id: project.id, name: project.name, status: project.status },
@@ -248,12 +251,19 @@ function assemble(input: PlanInput, parts: Parts): Plan {
     operations,
     blocked,
     warnings,
-    cost: costOf(
-      input.world,
-      drafts,
-      allowed.filter(({ subject }) => done.has(subject.key) || released.has(subject.key)),
-    ),
-    effort: effortOf(operations, input.world),
+    ...reckon(operations),
+  };
+}
+
+function reckoning(
+  world: World,
+  { drafts, allowed, releases }: Record<'drafts' | 'allowed', readonly Draft[]> & Pick<Planned, 'releases'>,
+): Reckon {
+  const released = new Set(releases.map(({ key }) => key));
+  return (operations) => {
+    const done = new Set(operations.map(({ key }) => key));
+    const carriedOut = allowed.filter(({ subject }) => done.has(subject.key) || released.has(subject.key));
+    return { cost: costOf(world, drafts, carriedOut), effort: effortOf(operations, world) };
   };
 }
 

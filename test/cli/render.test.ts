@@ -82,7 +82,7 @@ Blocked: needs a person
 
 Warning **bold** <script> [drift]
 
-Cost: +12.50 a month, from 0.00 to 0.00, as far as prices are known
+Cost: +12.50 a month, from 0.00 to 0.00, in the account's currency, as far as prices are known
 Left behind: 203.0.113.7 stays
 Effort: 2 writes, about 8 reads, at least 1 min for the request limits alone
 

@@ -106,7 +106,7 @@ export function costLines({ cost, effort, operations }: Plan): string[] {
   const delta = Number(cost.known_monthly_delta);
   const signed = `${delta > 0 ? '+' : ''}${cost.known_monthly_delta}`;
   const { currency, known_before: before, known_after: after } = cost.monthly;
-  const unit = currency === null ? '' : ` ${currency}`;
+  const [unit, where] = currency === null ? ['', ", in the account's currency"] : [` ${currency}`, ''];
   const most = cost.known_monthly_most;
   const atMost =
     most === undefined
@@ -115,7 +115,9 @@ export function costLines({ cost, effort, operations }: Plan): string[] {
   const known =
     delta === 0 && most === undefined
       ? []
-      : [`Cost: ${signed}${unit} a month${atMost}, from ${before} to ${after}, as far as prices are known`];
+      : [
+          `Cost: ${signed}${unit} a month${atMost}, from ${before} to ${after}${where}, as far as prices are known`,
+        ];
   const effortText =
     `Effort: ${counted(effort.writes, 'write')}, about ${counted(effort.reads, 'read')}` +
     (effort.seconds_at_least === 0

@@ -120,7 +120,7 @@ const plurals: Readonly<Record<string, string>> = { address: 'addresses' };
 /** Nothing where no price is known: a sum of nothing would read as free. */
 function monthlyLines({ monthly, idle_monthly: idle }: StatusView): string[] {
   const sum = (known: string, currency: string | null) =>
-    `${known}${currency === null ? '' : ` ${printable(currency)}`}`;
+    `${known} ${currency === null ? "in the account's currency" : printable(currency)}`;
   return [
     ...(monthly === null || Number(monthly.known_before) === 0
       ? []

@@ -3,6 +3,7 @@ import { type KindName, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { moment } from '../../core/moment.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
+import type { Planned } from '../../plan/build.ts';
 import { successorOf } from '../../plan/order.ts';
 import { withBlocked } from '../../plan/totals.ts';
 import type { EngineDeps } from '../deps.ts';
@@ -84,7 +85,10 @@ function lifting(key: ResourceKey): string {
 }
 
 /** The plan, with what it would do and the API refused to do lately told as blocked, and so what cannot be done without it. */
-export async function withHolds(deps: EngineDeps, plan: Plan): Promise<Plan> {
+export async function withHolds(
+  deps: EngineDeps,
+  { plan, reckon }: Pick<Planned, 'plan' | 'reckon'>,
+): Promise<Plan> {
   const holds = await inForce(deps);
   const held = plan.operations.flatMap((operation): Blocked[] => {
     const hold = holds.find((each) => operation.verb !== 'adopt' && speaksFor(each, operation));
@@ -109,7 +113,8 @@ export async function withHolds(deps: EngineDeps, plan: Plan): Promise<Plan> {
     ...held,
     ...waiting.map((each) => waitsFor(each, plan, withheld, renewed.get(each.key))),
   ];
-  return withBlocked(plan, blocked);
+  const stays = new Set(blocked.map(({ key }) => key));
+  return { ...withBlocked(plan, blocked), ...reckon(plan.operations.filter(({ key }) => !stays.has(key))) };
 }
 
 /** The server that is made anew, where it would be without this. A backup comes when it is due. */
