@@ -32,6 +32,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   forget: [['vdcsync forget servers.old', 'it has left the file, and stays in the project']],
   ignore: [
     ['vdcsync ignore 2001 203.0.113.10', 'of another team: creating goes on beside them'],
+    ['vdcsync ignore --undo 2001', 'it is not: creating waits until it is adopted or ignored'],
     ['vdcsync ignore 2002', 'a server that is gone: the backups it left are deleted, or known'],
   ],
   resolve: [

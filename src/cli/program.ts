@@ -8,7 +8,7 @@ import type { HistoryFlags } from './commands/history.ts';
 import type { InitFlags } from './commands/init.ts';
 import type { PlanFlags } from './commands/plan.ts';
 import type { RehearseFlags } from './commands/rehearse.ts';
-import type { AdoptFlags, ResolveFlags } from './commands/settle.ts';
+import type { AdoptFlags, IgnoreFlags, ResolveFlags } from './commands/settle.ts';
 import type { StatusFlags } from './commands/status.ts';
 import type { ValidateFlags } from './commands/validate.ts';
 import type { RunFlags } from './daemon/settings.ts';
@@ -170,8 +170,9 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
       '<id...>',
       'ids of servers, also of one that is gone and left backups, and addresses such as 203.0.113.10',
     )
+    .option('--undo', 'take that back: they are asked about again; `vdcsync status` lists what is left alone')
     .addOption(textOrJson())
-    .action(async (names: readonly string[], flags: AdoptFlags) => {
+    .action(async (names: readonly string[], flags: IgnoreFlags) => {
       const { ignore } = await import('./commands/settle.ts');
       end(await ignore(names, flags, io));
     });

@@ -14,6 +14,7 @@ import type { Ip } from '../core/resources.ts';
 import { type Standing, standingOf } from '../core/standing.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
 import { billedAddress, unattached } from '../engine/books/billed-address.ts';
+import { type LeftAlone, leftAlone } from '../engine/books/left-alone.ts';
 import type { LeftBackups } from '../engine/books/left-backups.ts';
 import { waysOut } from '../plan/open-writes.ts';
 import type { Vouched } from '../plan/strangers.ts';
@@ -67,6 +68,8 @@ export interface StatusView {
   readonly idle_monthly: { readonly currency: string | null; readonly known: string } | null;
   /** Billed, attached to nothing, and what the open write of its key may have bought; null where the API was not looked at. */
   readonly in_doubt: readonly Billed[] | null;
+  /** Somebody else's, as was said: billed as long as it is there, and in nobody's way. */
+  readonly left_alone: readonly LeftAlone[];
   /** Of servers that are gone: billed, and shown by no documented read. From the state. */
   readonly left_backups: readonly {
     readonly server_id: string;
@@ -159,6 +162,7 @@ export function statusOf(facts: StatusFacts): StatusView {
     idle: free?.idle.map(({ ip }) => ({ ...address(ip, facts), since: idleSince(ip, facts) })) ?? null,
     idle_monthly: free === undefined ? null : addressesMonthly(free.idle.length, facts.prices),
     in_doubt: free?.inDoubt.map(({ ip }) => address(ip, facts)) ?? null,
+    left_alone: leftAlone(facts.vouched, facts),
     left_backups: (facts.left ?? []).map(({ server, key, backups, at: since }) => ({
       server_id: server,
       key,

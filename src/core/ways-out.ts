@@ -10,3 +10,8 @@ export function waysWithIdle(id: string, address: string): readonly string[] {
     `vdcsync ignore ${address} (if it is somebody else's)`,
   ];
 }
+
+/** What ends that something is left alone as somebody else's. */
+export function waysWithLeftAlone(): readonly string[] {
+  return ["vdcsync ignore --undo ID (for a server's id, or an address, that is not)"];
+}

@@ -8,6 +8,7 @@ import { planOnce } from './look.ts';
 import { adoptKey } from './person/adopt-key.ts';
 import { resolveIntent } from './person/decide.ts';
 import { forgetKey, ignoreStrangers } from './person/disown.ts';
+import { unignore } from './person/unignore.ts';
 import { createWriteGate } from './write-gate.ts';
 
 /** One project, one spec, one state. */
@@ -20,6 +21,8 @@ export interface Engine {
   adopt(desired: Desired, key: ResourceKey, id: string): Promise<string>;
   /** Says of servers, by id, and of addresses that they are somebody else's. */
   ignore(desired: Desired, names: readonly string[]): Promise<string>;
+  /** Takes that back. */
+  unignore(desired: Desired, names: readonly string[]): Promise<string>;
   /** Lets go of what a key stands for, and leaves it as it is. */
   forget(desired: Desired, key: ResourceKey): Promise<string>;
   /** Settles a blocked intent. Gives what was done, in a sentence. */
@@ -39,6 +42,7 @@ export function createEngine(deps: EngineDeps): Engine {
     apply: (desired, options) => runs.run(0, () => apply(deps, gate, desired, options), options.halt),
     adopt: (desired, key, id) => runs.run(0, () => adoptKey(deps, gate, desired, key, id)),
     ignore: (desired, names) => runs.run(0, () => ignoreStrangers(deps, gate, desired, names)),
+    unignore: (desired, names) => runs.run(0, () => unignore(deps, gate, desired, names)),
     forget: (desired, key) => runs.run(0, () => forgetKey(deps, gate, desired, key)),
     resolve: (desired, key, resolution) =>
       runs.run(0, () => resolveIntent(deps, gate, desired, key, resolution)),

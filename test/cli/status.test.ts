@@ -57,6 +57,19 @@ describe('status', () => {
     );
   });
 
+  test("what is left alone as somebody else's is told, with the way back", () => {
+    const vouched = { servers: [9], addresses: ['5009 203.0.113.9'], ignored: ['5009 203.0.113.9'] };
+    const view = statusOf({ ...facts, offline: 'as --offline asks', vouched } as unknown as StatusFacts);
+
+    expect(view.left_alone).toEqual([
+      { kind: 'server', id: '9', addresses: [] },
+      { kind: 'ip', id: '5009', addresses: ['203.0.113.9'] },
+    ]);
+    expect(statusText(view, plainPaint, clock)).toContain(
+      "Left alone as somebody else's, and billed as long as it is there\n  server 9, address 203.0.113.9\n    → vdcsync ignore --undo ID",
+    );
+  });
+
   test('of the state alone: what is recorded, blocked with its commands, in flight and billed already', () => {
     const view = statusOf({ ...facts, offline: 'as --offline asks' });
     expect(view.resources.map(({ key, standing }) => [key, standing])).toEqual([

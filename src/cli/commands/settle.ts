@@ -21,6 +21,10 @@ export interface ResolveFlags extends AdoptFlags {
   readonly abandon?: boolean;
 }
 
+export interface IgnoreFlags extends AdoptFlags {
+  readonly undo?: boolean;
+}
+
 /** Binds a key to a live resource. */
 export async function adopt(key: string, id: string, flags: AdoptFlags, io: Io): Promise<ExitCode> {
   return settle({ order: 'adopt', key: checkedKey(key), id: checkedId(id) }, flags, io);
@@ -37,9 +41,10 @@ export async function forget(key: string, flags: AdoptFlags, io: Io): Promise<Ex
   return settle({ order: 'forget', key: checkedKey(key) }, flags, io);
 }
 
-/** Says of servers and addresses that they are somebody else's. */
-export async function ignore(names: readonly string[], flags: AdoptFlags, io: Io): Promise<ExitCode> {
-  return settle({ order: 'ignore', names: names.map(checkedStranger) }, flags, io);
+/** Says of servers and addresses that they are somebody else's, or takes that back. */
+export async function ignore(names: readonly string[], flags: IgnoreFlags, io: Io): Promise<ExitCode> {
+  const order = flags.undo === true ? 'unignore' : 'ignore';
+  return settle({ order, names: names.map(checkedStranger) }, flags, io);
 }
 
 /** A daemon that owns the state does it itself, between two passes; else this process does. */

@@ -85,6 +85,9 @@ const project = z.looseObject({
     .array(address)
     .describe('Addresses that are billed and that the open write of their key may have bought: not idle.'),
   left_billed: z.array(text),
+  left_alone: z
+    .array(z.looseObject({ kind: z.enum(['server', 'ip']), id: text, addresses: z.array(text) }))
+    .describe("Somebody else's, as was said: billed as long as it is there."),
   left_backups: z
     .array(z.looseObject({ server_id: text, key: text, backups: z.array(text), since: moment }))
     .describe('Backups of servers that are gone, and billed.'),

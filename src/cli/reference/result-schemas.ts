@@ -7,6 +7,7 @@ const count = z.int().min(0);
 const format = z.literal(1).describe('Goes up with the first change that breaks a reader.');
 const blocked = z.strictObject({ key: text, verb: text, code: text, reason: text, resolve: text });
 const billed = z.strictObject({ id: text, what: text, key: text.nullable(), since: moment.nullable() });
+const leftAlone = z.strictObject({ kind: z.enum(['server', 'ip']), id: text, addresses: z.array(text) });
 const monthly = z.strictObject({
   currency: text.nullable(),
   known_before: text,
@@ -64,6 +65,11 @@ export const statusSchema = z.strictObject({
     .array(billed)
     .nullable()
     .describe('Billed, and what the open write of its key may have bought: not idle.'),
+  left_alone: z
+    .array(leftAlone)
+    .describe(
+      "Somebody else's, as was said: billed as long as it is there. `vdcsync ignore --undo` takes it back.",
+    ),
   left_backups: z
     .array(z.strictObject({ server_id: text, key: text, backups: z.array(text), since: moment }))
     .describe('Backups of servers that are gone: billed, until `vdcsync ignore SERVER_ID` says otherwise.'),

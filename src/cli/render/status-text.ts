@@ -1,6 +1,7 @@
 import { moment } from '../../core/moment.ts';
 import type { Standing } from '../../core/standing.ts';
-import { waysWithBackups, waysWithIdle } from '../../core/ways-out.ts';
+import { waysWithBackups, waysWithIdle, waysWithLeftAlone } from '../../core/ways-out.ts';
+import { leftAloneName } from '../../engine/books/left-alone.ts';
 import type { StatusView } from '../status.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { blockedLines, warningLine } from './plan-text.ts';
@@ -84,6 +85,10 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
         ...wayLines(waysWithBackups(printable(id))),
       ]),
     ),
+    ...section(
+      paint('bold', "Left alone as somebody else's, and billed as long as it is there"),
+      leftAloneLines(view.left_alone),
+    ),
     `Billed: ${billedText(billed)}${idle === null ? '; idle addresses are known only with the API' : ''}`,
     ...monthlyLines(view),
     paint('bold', verdict(view)),
@@ -91,12 +96,23 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
   ].join('\n');
 }
 
+/** As many as are looked through. */
+const mostNames = 20;
+
 function idleLines({ what, id, key, since }: StatusView['billed'][number]): string[] {
   const whose = key === null ? 'not of this file' : key;
   const line = `  ${printable(what)}, id ${printable(id)}, ${whose}${since === null ? '' : `, since ${at(since)}`}`;
   if (key !== null) return [line];
   const [, address = id] = printable(what).split(' ');
   return [line, ...wayLines(waysWithIdle(printable(id), address))];
+}
+
+function leftAloneLines(left: StatusView['left_alone']): string[] {
+  if (left.length === 0) return [];
+  const names = left.slice(0, mostNames).map(leftAloneName);
+  const more = left.length - names.length;
+  const shown = more > 0 ? [...names, `and ${more} more, all of them with --format json`] : names;
+  return [`  ${shown.map(printable).join(', ')}`, ...wayLines(waysWithLeftAlone())];
 }
 
 function wayLines(ways: readonly string[]): string[] {

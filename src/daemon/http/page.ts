@@ -1,7 +1,8 @@
 import { html, raw } from 'hono/html';
 import { takeApart } from '../../core/keys.ts';
 import { isLeft } from '../../core/plan.ts';
-import { waysWithBackups, waysWithIdle } from '../../core/ways-out.ts';
+import { waysWithBackups, waysWithIdle, waysWithLeftAlone } from '../../core/ways-out.ts';
+import { leftAloneName } from '../../engine/books/left-alone.ts';
 import type { Condition } from '../project/condition.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import type { SourceState } from '../sources/spec-desk.ts';
@@ -9,7 +10,7 @@ import { drawPicture } from './picture.ts';
 import { script } from './script.ts';
 import { ago, ahead, span } from './spans.ts';
 import { standingNow, standingText } from './standing.ts';
-import { unattachedAddresses, whyOpen } from './status.ts';
+import { leftAloneIn, unattachedAddresses, whyOpen } from './status.ts';
 import { style } from './style.ts';
 import { keysOf, pictureOf } from './view.ts';
 import { marked, wayOut } from './way-out.ts';
@@ -209,8 +210,16 @@ export function billCard(facts: ProjectFacts): Html {
 ${idle.map(({ ip, key }) => html`<li class="warn">${ip.address} is idle and billed <span class="dim">${key ?? 'not of this file'}</span>${key === undefined ? ways(waysWithIdle(String(ip.id), ip.address)) : ''}</li>`)}
 ${inDoubt.map(({ ip, key }) => html`<li class="warn">${ip.address} is billed and in doubt: it may be <span class="dim">${key}</span></li>`)}
 ${(known?.leftBackups ?? []).map(({ server, backups }) => html`<li class="warn">backup ${backups.join(', ')} of server ${server}, which is gone, is billed${ways(waysWithBackups(server))}</li>`)}
+${leftAloneItem(facts, ways)}
 ${(plan?.cost.left_billed ?? []).map((text) => html`<li class="warn">${text}</li>`)}
 ${(plan?.cost.unknown ?? []).map((text) => html`<li class="dim">${text}</li>`)}</ul></section>`;
+}
+
+/** What is billed and told no more. */
+function leftAloneItem(facts: ProjectFacts, ways: (each: readonly string[]) => readonly Html[]): Html {
+  const left = leftAloneIn(facts);
+  if (left.length === 0) return '';
+  return html`<li class="dim">left alone as somebody else's, and billed as long as it is there: ${left.map(leftAloneName).join(', ')}${ways(waysWithLeftAlone())}</li>`;
 }
 
 function budgetCard({ known }: ProjectFacts): Html {

@@ -1,6 +1,7 @@
 import type { Ip } from '../../core/resources.ts';
 import type { Intent } from '../../core/state.ts';
 import { type BilledAddress, type Unattached, unattached } from '../../engine/books/billed-address.ts';
+import { type LeftAlone, leftAlone } from '../../engine/books/left-alone.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { ProjectFacts } from '../project/facts.ts';
@@ -125,6 +126,7 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
     idle: idle.map(addressJson),
     in_doubt: inDoubt.map(addressJson),
     left_billed: plan?.cost.left_billed ?? [],
+    left_alone: leftAloneIn(facts),
     left_backups: (known?.leftBackups ?? []).map(({ server, key, backups, at }) => ({
       ...{ server_id: server, key, backups, since: new Date(at).toISOString() },
     })),
@@ -154,6 +156,11 @@ export function unattachedAddresses({ world, known }: ProjectFacts): Unattached 
   // An entry that names its id stands for it before it is bound.
   const keyOf = ({ id }: Ip) => world?.keyOf('ip', String(id)) ?? null;
   return { idle: idle.map((each) => ({ ...each, key: each.key ?? keyOf(each.ip) })), inDoubt };
+}
+
+/** What is in nobody's way, as was said. */
+export function leftAloneIn({ known, world }: ProjectFacts): readonly LeftAlone[] {
+  return leftAlone(known?.vouched, { bindings: known?.bindings ?? [], ips: world?.ips });
 }
 
 function addressJson({ ip, key }: BilledAddress) {

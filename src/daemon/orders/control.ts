@@ -10,7 +10,7 @@ export type Order =
   | { readonly order: 'adopt'; readonly key: ResourceKey; readonly id: string }
   | { readonly order: 'resolve'; readonly key: ResourceKey; readonly resolution: Resolution }
   | { readonly order: 'forget'; readonly key: ResourceKey }
-  | { readonly order: 'ignore'; readonly names: readonly string[] };
+  | { readonly order: 'ignore' | 'unignore'; readonly names: readonly string[] };
 
 /** How an order came out, in a sentence. */
 export type Answer = { readonly done: string } | { readonly refused: string; readonly misuse: boolean };

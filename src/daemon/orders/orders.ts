@@ -52,5 +52,7 @@ export function carryOut(order: Order, engine: Engine, desired: Desired): Promis
       return engine.forget(desired, order.key);
     case 'ignore':
       return engine.ignore(desired, order.names);
+    case 'unignore':
+      return engine.unignore(desired, order.names);
   }
 }
