@@ -112,7 +112,7 @@ function whyDeclared({ world }: Run, key: ResourceKey, id: string): string {
   const goes = world.settings.prune
     ? '; with `prune: true` under `settings`, as it is now, an apply in between would delete it, so turn that off before'
     : '';
-  return `${key} is in the file, and would be made anew: write \`managed: false\` and \`id: ${id}\` in its entry, with which the next apply lets go of it, or take the entry out first${goes}.`;
+  return `${key} is in the file, and would be made anew: make its entry \`{managed: false, id: ${id}}\`, with which the next apply lets go of it, or take the entry out first${goes}.`;
 }
 
 /** Those that a list lacks are gone already. */
