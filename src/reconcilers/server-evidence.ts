@@ -12,10 +12,6 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
     ips
       .filter((each) => String(each.server_id) === id)
       .map((each) => ({ id: each.id, address: each.address }));
-  const called = (id: string) =>
-    addressesOf(id)
-      .map(({ address }) => address)
-      .join(', ');
   if (intent.resourceId !== undefined) {
     const cards = await read.findNetworkInterfaces(Number(intent.resourceId) as ServerId);
     const addresses = addressesOf(intent.resourceId);
@@ -38,6 +34,11 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
       ...named.map(({ id }) => String(id)),
     ]),
   ].filter((id) => !before.has(id) && !known('server').has(id));
+  const called = (id: string) =>
+    [
+      ...(listed ?? []).filter((each) => String(each.id) === id).map(({ name }) => `"${name.trim()}"`),
+      ...addressesOf(id).map(({ address }) => address),
+    ].join(', ');
   const all = strangers.map((id) => (called(id) === '' ? id : `${id} (${called(id)})`)).join(', ');
   if (!asksForAddress(intent) && listed === undefined) {
     // What has come may be it, or somebody else's beside one that is not to be seen. @assumption A22

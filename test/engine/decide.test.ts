@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
+import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import type { Resolution } from '../../src/engine/deps.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
@@ -147,6 +149,18 @@ describe('engine/decide: what came since a lost answer', () => {
     expect(blocked[0]?.resolve).toContain(
       `--adopt 2001 (if the client area shows that ${ip?.address} is it)`,
     );
+  });
+
+  test('is told with the name that the list shows', async () => {
+    const listing = 'operations: {list_servers: {method: GET, path: /servers}}';
+    const played = rig({
+      profile: loadProfile(listing, 'profile.yaml'),
+      emulator: { profile: loadEmulatorProfile(listing) },
+    });
+    lose(played, 'create_server');
+    const { blocked } = await played.apply(shared);
+    const [ip] = project(played).ips;
+    expect(blocked[0]?.reason).toContain(`server 2001 ("web", ${ip?.address}) appeared since`);
   });
 
   test('is told so of each of several servers', async () => {
