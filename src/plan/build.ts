@@ -23,6 +23,8 @@ import {
   movedWarnings,
   noLongerDeclared,
   notActive,
+  pricesOfNothing,
+  suspensionOver,
   unknownToUs,
 } from './warnings.ts';
 
@@ -88,6 +90,8 @@ export function buildPlan(input: PlanInput): Planned {
     ...perhapsRenamed(drafts),
     ...drafts.flatMap((draft) => flagsChange(draft, world)),
     ...notActive(world),
+    ...suspensionOver(world, input.now),
+    ...pricesOfNothing(world),
     ...leftOut(
       possible.operations.length -
         operations.length +

@@ -82,3 +82,20 @@ export function notActive({ project }: World): Warning[] {
   const message = `the project is ${project.status}: what adds spending is refused until it is Active`;
   return [{ code: 'project_not_active', key: null, message }];
 }
+
+export function suspensionOver({ settings: { suspend } }: World, now: number): Warning[] {
+  if (suspend?.until === undefined || Date.parse(suspend.until) > now) return [];
+  const message = `settings.suspend lasted until ${suspend.until} and holds nothing any more: it can go from the file`;
+  return [{ code: 'suspension_over', key: null, message }];
+}
+
+/** A slip in a type's name would leave its price unknown without a word. */
+export function pricesOfNothing({ profile, catalogue: { types } }: World): Warning[] {
+  const sold = new Set(types.flatMap(({ id, name }) => [String(id), name]));
+  const unknown = Object.keys(profile.prices?.servers ?? {}).filter((type) => !sold.has(type));
+  // The catalogue is read where a server asks for it.
+  if (types.length === 0 || unknown.length === 0) return [];
+  const what = `${unknown.join(', ')}, which the project's catalogue does not have`;
+  const message = `the price list has server type ${what}: it has ${types.map(({ name }) => name).join(', ')}`;
+  return [{ code: 'price_unused', key: null, message }];
+}

@@ -42,6 +42,9 @@ describe('cli: apply --timeout', () => {
     expect(stderr).toMatch(
       /\n {2}create servers\.gpu-1 is tried again until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. Ctrl-C and --timeout end the waiting, and the next apply goes on; --exclude servers\.gpu-1 does without it; further packages in gpu_package/,
     );
+    expect(stderr).toMatch(
+      /\n {2}create servers\.gpu-1: waits: gpu_package l40s-1: 409 no_gpu_capacity .*\(again in \d+ /,
+    );
     expect(stderr.match(/is tried again until/g)).toHaveLength(1);
     expect(stderr).toContain('vdcsync: --timeout 4m is over; the next run goes on from here\n');
     expect(stderr).toContain('✓ create networks.backend');

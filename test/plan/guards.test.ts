@@ -183,8 +183,15 @@ describe('plan/guards', () => {
 
     expect(codesOf(planned)).toEqual({ 'networks.a': 'suspended', 'servers.web': 'suspended' });
     expect(planned.blocked[0]?.reason).toContain('freeze (until 2026-01-02');
+    expect(planned.warnings.map(({ code }) => code)).not.toContain('suspension_over');
     await clock.advance(24 * 3_600_000);
-    expect((await plan(until + text)).blocked).toEqual([]);
+    const over = await plan(until + text);
+    expect(over.blocked).toEqual([]);
+    expect(over.warnings).toContainEqual({
+      code: 'suspension_over',
+      key: null,
+      message: expect.stringContaining('until 2026-01-02T00:00:00Z and holds nothing any more'),
+    });
     expect((await plan(text)).blocked).toEqual([]);
   });
 

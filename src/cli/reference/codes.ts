@@ -191,6 +191,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     '`vdcsync resolve KEY --adopt ID` or `--absent`',
   ],
   overtaken: ['the project moved between plan and write', 'nothing: it is planned again'],
+  price_unused: [
+    "a type of the price list is not in the project's catalogue",
+    'correct its name or id, or take it out',
+  ],
   project_not_active: [
     'the project is suspended',
     'what adds spending waits until it is Active, and so does a deletion that makes room for it',
@@ -244,6 +248,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'name its network; cards of this file go with `remove_network_interface`',
   ],
   suspended: ['`settings.suspend` holds all changes', 'remove it from the file'],
+  suspension_over: ['the moment in `settings.suspend.until` has passed', 'take `suspend` out of the file'],
   superseded: ['the API gave its id to another resource in this run', '`vdcsync apply` makes it again'],
   tainted: [
     'a write failed and left something behind',

@@ -90,8 +90,9 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
   function rowText([name, { since, step, text: doing, untilMs }]: [string, Row]): string {
     const now = clock().now();
     const mark = step === 'queued' ? paint('dim', '·') : paint('cyan', spinner[frame % spinner.length] ?? '');
-    const left = untilMs === undefined || untilMs <= now ? '' : `, ${span(untilMs - now)} left`;
-    const text = ` ${name}  ${doing}${left}  ${span(Math.max(0, now - since))}`;
+    const wait = untilMs === undefined || untilMs <= now ? '' : span(untilMs - now);
+    const left = step === 'waiting' ? `, again in ${wait}` : `, ${wait} left`;
+    const text = ` ${name}  ${doing}${wait === '' ? '' : left}  ${span(Math.max(0, now - since))}`;
     // A line that wraps would be counted as one and erased as one.
     return `${mark}${[...stripVTControlCharacters(text)].slice(0, Math.max(10, (stderr.columns || 80) - 2)).join('')}`;
   }

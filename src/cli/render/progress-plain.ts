@@ -24,8 +24,9 @@ export function plainProgress(io: Io): ProgressView {
         const text = event.step === 'sent' ? name : `${name}: ${stepText(event)}`;
         if (told.get(name) === text) return;
         told.set(name, text);
-        const left = event.untilMs === undefined ? '' : ` (${span(Math.max(0, event.untilMs - event.at))})`;
-        line(`  ${text}${left}`);
+        const next =
+          event.untilMs === undefined ? '' : ` (again in ${span(Math.max(0, event.untilMs - event.at))})`;
+        line(`  ${text}${next}`);
         const bound = patience(event);
         if (bound !== undefined) line(`  ${bound}`);
         return;

@@ -335,7 +335,8 @@ async function nextPreference(run: Run, intent: Intent, reason: string): Promise
   const rounds = Math.ceil(refusals / wanted.length) - 1;
   const { first, most } = capacityPauseMs;
   const afterMs = backoff(first, most, rounds, run.deps.random.next());
-  run.tell(intent.key, intent.verb, 'waiting', reason, now + afterMs, deadline);
+  const asked = `gpu_package ${wanted.length > 1 ? wanted.join(', ') : sent}`;
+  run.tell(intent.key, intent.verb, 'waiting', `${asked}: ${reason}`, now + afterMs, deadline);
   if (wanted.length > 1) return close(run, intent, 'refused', reason, { retryAfterMs: afterMs });
   return goOn(run, intent, { phase: 'waiting', dueAt: now + afterMs, detail: reason }, afterMs);
 }
