@@ -49,7 +49,7 @@ describe('cli: rehearse', () => {
     expect(svg).toContain('create networks.backend');
     expect(svg).not.toContain('<script');
     expect(Object.keys(contentsOf(cwd))).toEqual(['run.svg', 'vdcsync.yaml']);
-  });
+  }, 120_000);
 
   test('a file of a live project is played with what the emulator has, and says so', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': foreign });
@@ -59,7 +59,7 @@ describe('cli: rehearse', () => {
     expect(stdout).toMatch(/create servers\.web-1 +▕/);
     expect(stdout).toMatch(/trials converged, 0 duplicates/);
     expect([0, 1]).toContain(code);
-  });
+  }, 120_000);
 
   test('plays no more than it is told to, crashes and faults, and says of how many', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
@@ -83,7 +83,7 @@ describe('cli: rehearse', () => {
     const told = JSON.parse((await played(open, '--format', 'json')).stdout);
     expect(told.settled_by_exclusive).toBeGreaterThan(0);
     expect(told.settled_by_exclusive).toBeLessThanOrEqual(told.needed_a_person);
-  });
+  }, 120_000);
 
   test('tells how far it is also of what is played again', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': 'version: 1\nproject: {id: 4711}\nips: {web: {}}\n' });
