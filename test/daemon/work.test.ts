@@ -108,11 +108,40 @@ servers:
   });
 });
 
+describe('daemon: what changed behind the file', () => {
+  test('is told with what it was and is to be, and what becomes of it', async () => {
+    const api = await emulate();
+    const notices = await receiver();
+    const env = { VDCSYNC_NOTIFY_URL: notices.url };
+    const daemon = await startDaemon(api, { spec: shop, env });
+    await daemon.until(({ converged }) => converged, 'it converges');
+    const [web] = live(api).servers;
+    const open = {
+      direction: 'in',
+      action: 'accept',
+      enabled: true,
+      protocol: 'tcp',
+      destination_port: '1-65535',
+    };
+    api.emulator.mutate({
+      ...{ do: 'set_firewall', server_id: web?.id ?? 0, policy_in: 'accept', rules: [open, open] },
+    });
+    const told = await until(
+      async () => notices.bodies.find(({ event }) => event === 'drift')?.detail,
+      (detail) => detail !== undefined,
+      'it is told',
+    );
+    expect(told).toBe(
+      'update servers.web-1.firewall: policy_in: accept → drop, rules: 2 entries → []\nbeing corrected; what cannot be is told',
+    );
+  });
+});
+
 /** Takes notifications. */
 async function receiver() {
-  const bodies: { event: string; project: number }[] = [];
+  const bodies: { event: string; project: number; detail: string }[] = [];
   const server = createServer(async (incoming, outgoing) => {
-    bodies.push(JSON.parse(await streamText(incoming)) as { event: string; project: number });
+    bodies.push(JSON.parse(await streamText(incoming)) as (typeof bodies)[number]);
     outgoing.end();
   });
   server.listen(0, '127.0.0.1');

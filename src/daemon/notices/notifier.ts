@@ -129,7 +129,7 @@ function bodyOf(notice: Notice, form: Receiver['form'], at: string): string {
 }
 
 const titles: Readonly<Record<Exclude<Notice['event'], 'condition' | 'source'>, string>> = {
-  drift: 'changed behind the file, being looked at',
+  drift: 'changed behind the file',
   capacity_found: 'found the graphics cards it waited for',
   spec_broken: 'has a spec that cannot be used; the last good one stays in force',
   spec_valid: 'has a spec that can be used again',

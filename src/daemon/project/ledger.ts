@@ -2,6 +2,7 @@ import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import { isLeft, type Plan } from '../../core/plan.ts';
 import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
+import { driftLines } from '../notices/drift.ts';
 import { type Notice, told } from '../notices/notice.ts';
 import { PlanNews } from '../notices/plan-news.ts';
 import type { ShownHold } from '../pace/holds.ts';
@@ -96,15 +97,14 @@ export class Ledger {
     }
     if (digest === undefined || digest !== this.#settledDigest) return;
     this.#settledDigest = undefined;
-    const { project, log, onNotice } = this.#options;
+    const { project, observing, log, onNotice } = this.#options;
     // A backup is due by its age, and no sign of anybody's hand.
-    const moved = plan.operations
-      .filter(({ key, kind }) => kind !== 'backup' && !this.#waiting.has(key))
-      .map(({ verb, key, changes }) => [`${verb} ${key}`, ...changes.map(({ path }) => path)].join(' '));
+    const moved = plan.operations.filter(({ key, kind }) => kind !== 'backup' && !this.#waiting.has(key));
     if (moved.length === 0) return;
-    log.warn({ drift: moved }, 'drift found');
-    const detail = moved.join('\n');
-    onNotice({ project, event: 'drift', detail });
+    const drift = driftLines(moved);
+    log.warn({ drift }, 'drift found');
+    const then = observing ? 'left as it is, by --mode observe' : 'being corrected; what cannot be is told';
+    onNotice({ project, event: 'drift', detail: [...drift, then].join('\n') });
   }
 
   fail(error: unknown): void {
