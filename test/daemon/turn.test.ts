@@ -100,7 +100,7 @@ describe('daemon: turns at a shared project', () => {
     expect(b.sent).toEqual([]);
     b.ledger.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:1');
     expect(b.sent.map((body) => JSON.parse(body))).toMatchObject([
-      { event: 'drift', detail: 'create networks.backend cidr' },
+      { event: 'drift', detail: 'create networks.backend\nbeing corrected; what cannot be is told' },
     ]);
   });
 
@@ -122,7 +122,9 @@ describe('daemon: turns at a shared project', () => {
     passed(ledger, blocked, 'sha256:1');
     expect(await found(key, 'servers.a.backup')).toEqual([]);
     passed(ledger, blocked, 'sha256:1');
-    expect(await found('servers.a.firewall', key)).toEqual(['update servers.a.firewall']);
+    expect(await found('servers.a.firewall', key)).toEqual([
+      'update servers.a.firewall\nbeing corrected; what cannot be is told',
+    ]);
   });
 
   test('a note of another release is as good as none', async () => {
