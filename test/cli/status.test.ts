@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { statusText } from '../../src/cli/render/status-text.ts';
 import { type StatusFacts, statusOf } from '../../src/cli/status.ts';
 import { plainPaint } from '../../src/cli/terminal.ts';
+import { startEmulator } from '../../src/emulator/http-server.ts';
 import { folderWith, inProcess, oneNetwork } from './run.ts';
 
 const binding = (key: string, kind: string, id: string, more: object = {}) => ({
@@ -68,6 +69,23 @@ describe('status', () => {
     expect(statusText(view, plainPaint, clock)).toContain(
       "Left alone as somebody else's, and billed as long as it is there\n  server 9, address 203.0.113.9\n    → vdcsync ignore --undo ID",
     );
+  });
+
+  test('`ignore --undo` takes it out of what is left alone', async () => {
+    const api = await startEmulator({ speed: 60 });
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const env = { VDC_BASE_URL: api.baseUrl, VDC_TOKEN: api.emulator.tokens(4711).readWrite };
+    const run = async (...args: string[]) => (await inProcess(args, { cwd, env })).stdout;
+    const left = async () => JSON.parse(await run('status', '--format', 'json')).left_alone;
+    try {
+      api.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+      await run('ignore', '2001');
+      expect(await left()).toEqual([{ kind: 'server', id: '2001', addresses: ['203.0.113.10'] }]);
+      expect(await run('ignore', '--undo', '2001')).toMatch(/^server 2001 \(203\.0\.113\.10\) is not taken/);
+      expect(await left()).toEqual([]);
+    } finally {
+      await api.close();
+    }
   });
 
   test('of the state alone: what is recorded, blocked with its commands, in flight and billed already', () => {

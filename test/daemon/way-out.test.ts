@@ -46,6 +46,14 @@ describe('daemon: ways out', () => {
     );
   });
 
+  test("what is left alone as somebody else's is on the bill, with the way back", async () => {
+    const known = { bindings: [], intents: [], vouched: { servers: [9], addresses: [] } };
+    const facts = { known, carry: (text: string) => text } as unknown as ProjectFacts;
+    expect(String(await billCard(facts))).toContain(
+      'billed as long as it is there: server 9<div class="way"><code class="command">vdcsync ignore --undo ID</code>',
+    );
+  });
+
   test('a notice has each of them by itself', () => {
     expect(told('blocked', planWith({ blocked }), undefined).resolve).toEqual([
       'vdcsync resolve ips.web --adopt 5001 (if it is this)',
