@@ -44,7 +44,8 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
 
   diff(subject, _observed, world): Diff {
     const { key, desired, binding } = subject;
-    if (desired === undefined || !desired.managed) return letGo(subject);
+    if (desired === undefined) return stays(subject);
+    if (!desired.managed) return letGo(subject);
     if (binding !== undefined) return diffTaken(subject, desired.value, world);
     if (desired.id !== undefined) {
       const reason = `the file binds it to id ${desired.id}, which no read can verify`;
@@ -134,13 +135,16 @@ function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, 
   );
 }
 
-/** Deleting one is not documented, so it stays, and is told once. */
-function letGo({ key, binding, desired }: Subject): Diff {
+/** Deleting one is not documented: it is told of until a person lets go of it, for no read would show it again. */
+function stays({ key, binding }: Subject): Diff {
   if (binding === undefined) return unchanged;
-  const reason =
-    desired === undefined
-      ? `server image ${binding.id} stays: deleting one is not documented`
-      : `server image ${binding.id} is not managed any more, and stays as it is`;
+  const message = `its entry has left the file: server image ${binding.id} stays, and may be billed, as deleting one is not documented; put the entry back, or delete the image in the client area and let go of it: vdcsync forget ${key}`;
+  return { ...unchanged, warnings: [{ code: 'no_longer_declared', key, message }] };
+}
+
+function letGo({ key, binding }: Subject): Diff {
+  if (binding === undefined) return unchanged;
+  const reason = `server image ${binding.id} is not managed any more, and stays as it is`;
   return {
     verdict: { verdict: 'release', gone: false, reason },
     leftBilled: [`server image ${binding.id} of ${key}, which may be billed: delete it in the client area`],

@@ -129,7 +129,30 @@ describe('reconcilers/server-image', () => {
 
     expect(report.outcome).toBe('converged');
     expect(projectOf(world.emulator).images).toHaveLength(1);
-    expect((await world.store.bindings()).some(({ kind }) => kind === 'server_image')).toBe(false);
+    expect(warningsOf(report.plan)).toContain('no_longer_declared');
+  });
+
+  test('once its entry has left the file it is not taken again by a file that goes back, until a person lets go of it', async () => {
+    const world = profiled();
+    await world.apply(file());
+    await world.apply(servers);
+    await world.apply(file());
+    expect(countOf(world.emulator, 'take_server_image')).toBe(1);
+
+    await world.clock.run(world.engine.forget(load(servers), 'server_images.golden' as ResourceKey));
+
+    expect(warningsOf(await world.plan(servers))).toEqual([]);
+  });
+
+  test('a destroy that is held lets go of no image, which would be taken again', async () => {
+    const world = profiled();
+    const guarded = file().replace('{new: true}}', '{new: true}, protect: true}');
+    await world.apply(guarded);
+
+    expect((await world.apply(guarded, { destroy: true })).outcome).toBe('blocked');
+
+    expect((await world.apply(guarded)).outcome).toBe('converged');
+    expect(countOf(world.emulator, 'take_server_image')).toBe(1);
   });
 
   test('one that goes by its name is not gone because another one is called so', async () => {

@@ -174,7 +174,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     '`vdcsync apply` again, or `plan` to see it first; the daemon shows and does it in its next pass',
   ],
   no_longer_declared: [
-    'a part of a server, such as its firewall, has left its entry, and stays as it is',
+    'a part of a server, such as its firewall, has left its entry, or a server image the file, and stays as it is',
     'put it back, or `vdcsync forget KEY`',
   ],
   no_firewall: [
