@@ -15,21 +15,33 @@ export interface Existence {
  * The verdicts that all top-level kinds share: entries with `id:` or `managed: false`,
  * resources that are gone, and live resources that are not what was bound.
  * `undefined`: nothing of the sort, go on comparing.
+ *
+ * @param lacking what the entry would have to say as well for a new one to be made
  */
-export function diffExistence(subject: Subject, noun: string, live: Existence | undefined): Diff | undefined {
+export function diffExistence(
+  subject: Subject,
+  noun: string,
+  live: Existence | undefined,
+  lacking: readonly string[],
+): Diff | undefined {
   const { desired, binding } = subject;
-  if (desired?.managed === false) return diffUnmanaged(subject, noun, live);
-  if (binding !== undefined) return diffBound(subject, binding, noun, live);
+  if (desired?.managed === false) return diffUnmanaged(subject, noun, live, lacking);
+  if (binding !== undefined) return diffBound(subject, binding, noun, live, lacking);
   if (desired === undefined) return unchanged;
   if (desired.id === undefined) return undefined;
-  if (live?.id === undefined) return notFound(subject, noun, desired.id);
+  if (live?.id === undefined) return notFound(subject, noun, desired.id, lacking);
   const known = Object.values(live.identity).join(', ');
   const reason = `the file binds it to id ${live.id}${known === '' ? '' : ` (${known})`}`;
   return { verdict: { verdict: 'adopt', target: live.id, reason } };
 }
 
 /** Looked up and never touched: what the state still binds is let go, so that nothing can delete it later. */
-function diffUnmanaged({ key, desired, binding }: Subject, noun: string, live: Existence | undefined): Diff {
+function diffUnmanaged(
+  { key, desired, binding }: Subject,
+  noun: string,
+  live: Existence | undefined,
+  lacking: readonly string[],
+): Diff {
   if (binding !== undefined) {
     const reason = `${noun} ${binding.id} is not managed any more, and stays as it is`;
     return { verdict: { verdict: 'release', gone: false, reason } };
@@ -40,7 +52,7 @@ function diffUnmanaged({ key, desired, binding }: Subject, noun: string, live: E
     'adopt',
     'not_found',
     `${key} is not managed and must exist, but the project has ${wanted}`,
-    'create it, correct the entry, or remove `managed: false`',
+    `create it, correct the entry, or remove \`managed: false\`${writing(lacking)}`,
   );
 }
 
@@ -49,6 +61,7 @@ function diffBound(
   binding: Binding,
   noun: string,
   live: Existence | undefined,
+  lacking: readonly string[],
 ): Diff | undefined {
   const { key, desired } = subject;
   const adopt = `vdcsync adopt ${key} ${binding.id}`;
@@ -61,7 +74,7 @@ function diffBound(
     );
   }
   if (live === undefined) {
-    if (desired?.id !== undefined) return notFound(subject, noun, desired.id);
+    if (desired?.id !== undefined) return notFound(subject, noun, desired.id, lacking);
     if (desired !== undefined) return undefined;
     const reason = `${noun} ${binding.id} does not exist any more`;
     return { verdict: { verdict: 'release', gone: true, reason } };
@@ -114,7 +127,7 @@ export function incomplete(
   changes: readonly Change[],
   needed: readonly string[],
 ): Diff | undefined {
-  const missing = needed.filter((field) => member(desired?.value, field) === undefined);
+  const missing = fieldsLacking(desired?.value, needed);
   if (missing.length === 0) return undefined;
   const differs = changes.map(
     ({ path, from, to }) => `${path} is ${JSON.stringify(from)}, not ${JSON.stringify(to)}`,
@@ -127,17 +140,30 @@ export function incomplete(
   );
 }
 
+/** Those of the fields that an entry leaves out. */
+export function fieldsLacking(entry: unknown, needed: readonly string[]): readonly string[] {
+  return needed.filter((field) => member(entry, field) === undefined);
+}
+
 /** Nothing is to be done. */
 export const unchanged: Diff = { verdict: { verdict: 'unchanged' } };
 
 /** What the file names by id is never made. */
-function notFound({ key }: Subject, noun: string, id: string): Diff {
+function notFound({ key }: Subject, noun: string, id: string, lacking: readonly string[]): Diff {
   return blocked(
     'adopt',
     'not_found',
     `the file binds ${key} to ${noun} ${id}, which the project does not have`,
-    `correct or remove \`id: ${id}\``,
+    [
+      `take ${key} out of the file (if it is to be gone)`,
+      `correct \`id: ${id}\``,
+      `remove \`id: ${id}\`${writing(lacking)} (to have a new one made)`,
+    ].join(' | '),
   );
+}
+
+function writing(lacking: readonly string[]): string {
+  return lacking.length === 0 ? '' : ` and write ${lacking.join(', ')}`;
 }
 
 export function blocked(verb: Verb, code: string, reason: string, resolve: string): Diff {

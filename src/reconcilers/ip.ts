@@ -71,6 +71,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
       subject,
       'address',
       live && { id: String(live.id), identity: { address: live.address } },
+      [],
     );
     if (shared?.verdict.verdict === 'adopt' && live !== undefined)
       return { ...shared, warnings: uncheckedPool(subject, live) };

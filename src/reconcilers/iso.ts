@@ -6,6 +6,7 @@ import { drivesWith, isLeaving, letsGo } from './drive-content.ts';
 import {
   blocked,
   diffExistence,
+  fieldsLacking,
   fromNothing,
   idIn,
   member,
@@ -77,6 +78,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       subject,
       'ISO',
       live && { id: live.id, identity: { name: live.name.trim() } },
+      fieldsLacking(desired?.value, iso.neededToCreate),
     );
     // What a failed download left is of no use to anybody: it is made again, not put to a person.
     const useless = live?.download === 'failed' && binding?.tainted !== undefined;

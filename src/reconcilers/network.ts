@@ -8,6 +8,7 @@ import { cidrPattern, cidrProblem, normalCidr } from './cidr.ts';
 import {
   blocked,
   diffExistence,
+  fieldsLacking,
   fromNothing,
   incomplete,
   integerIdIn,
@@ -88,6 +89,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       subject,
       'network',
       live && { id: String(live.id), identity: identityOf(live) },
+      fieldsLacking(desired?.value, network.neededToCreate),
     );
     const [taken, another] = observed?.sameName ?? [];
     if (desired?.managed === false && desired.id === undefined && another !== undefined) {

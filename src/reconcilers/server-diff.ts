@@ -8,6 +8,7 @@ import { ownAddress } from './own-address.ts';
 import { addressAlongside, addressOf, addressProblem } from './server-address.ts';
 import {
   diffFields,
+  knownOf,
   madeOf,
   type Problem,
   priceApplied,
@@ -79,8 +80,6 @@ export function diffLive(
     ...unasked(subject, live, world),
   ];
   const applied = subject.binding?.applied ?? null;
-  if (unseen(subject, live).some((field) => !equal(member(member(applied, 'entry'), field), entry[field])))
-    warnings.push(...unchecked(subject, live));
   const { asked, along } = diffName(subject);
   const resizable = canResize(entry, world);
   const harmless = (path: string) =>
@@ -97,7 +96,7 @@ export function diffLive(
   if (!resizable) warnings.push(...doubted.flatMap((change) => asShown(change, live)).map(mayBe(subject)));
   const address = diffAddress(entry, live, world, applied);
   const all = [...fields, ...(resizable ? moved : []), ...address];
-  if (all.length === 0) return { ...unchanged, warnings };
+  if (all.length === 0) return { ...unchanged, warnings: [...warnings, ...corrected(subject, entry, live)] };
   const fixed = all.filter((each) => !(resizable && isSize(each)));
   if (fixed.length === 0) {
     return { ...diffSize(subject, entry, { asked: fields, moved }, live, world), warnings };
@@ -248,6 +247,17 @@ function mayBeRefused({ key, binding }: Subject, body: Sent, world: World): Warn
   return [{ code: 'replacement_unchecked', key, message }];
 }
 
+/** Of a server that is gone, and is not made again before a person says so. @source API §1.4 */
+export function addressLeft({ key, desired }: Subject<ServerEntry>, world: World): Warning[] {
+  const wanted = desired?.value.public_ipv4;
+  if (wanted === undefined || !('ip' in wanted)) return [];
+  const ip = topLevelKey('ips', wanted.ip);
+  const live = world.ip(world.idOf(ip) ?? '');
+  if (live === undefined || live.server_id !== null) return [];
+  const message = `${ip} (${live.address}) is attached to nothing, and stays billed as long as its entry is in the file`;
+  return [{ code: 'address_left_idle', key, message }];
+}
+
 /** An address of the file that no server of it asks for. */
 function isLeftIdle(ip: ResourceKey, world: World): boolean {
   const subject = world.subjects.get(ip);
@@ -280,14 +290,26 @@ export function unseen(
   return madeOf(desired.value).filter((field) => member(live?.shown, field) === undefined);
 }
 
-/** Told when it is adopted, and where the file says something of it that nobody has vouched for by adopting it since. */
+/** Told when it is adopted. */
 export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): Warning[] {
-  const fields = unseen(subject, live);
+  const known = knownOf(subject.binding?.applied ?? null);
+  const fields = unseen(subject, live).filter((field) => !known.includes(field));
   if (fields.length === 0) return [];
-  const edits = subject.binding === undefined ? '' : '. Until that was said once, no edit makes it anew';
+  const what = fields.join(', ');
+  const edits =
+    subject.binding === undefined ? '' : `. Until that was said, no edit of ${what} makes it anew`;
   const hint = live.shown === undefined ? '. read_server in the API profile may show sizes' : '';
-  const message = `nothing shows whether server ${live.id}, which this state did not make, has ${fields.join(', ')} as the file says. If the client area shows that it has: vdcsync adopt ${subject.key} ${live.id}; else correct the entry, which may leave these out where it has an \`id:\`${edits}${hint}`;
+  const message = `nothing shows whether server ${live.id}, which this state did not make, has ${what} as the file says. If the client area shows that it has: vdcsync adopt ${subject.key} ${live.id}; else correct the entry, which may leave these out where it has an \`id:\`${edits}${hint}`;
   return [{ code: 'server_unchecked', key: subject.key, message }];
+}
+
+/** Where the file says something else of it than it did, and nobody has vouched for that by adopting it since. */
+function corrected(subject: Subject<ServerEntry>, entry: ServerEntry, live: ServerObserved): Warning[] {
+  const applied = subject.binding?.applied ?? null;
+  const known = knownOf(applied);
+  const isNew = (field: ReturnType<typeof madeOf>[number]) =>
+    !known.includes(field) && !equal(member(member(applied, 'entry'), field), entry[field]);
+  return unseen(subject, live).some(isNew) ? unchecked(subject, live) : [];
 }
 
 /** An address that came with the server though nothing asked for it is billed, so it is told. @assumption A22 */

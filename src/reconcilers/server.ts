@@ -4,10 +4,18 @@ import type { Accepted, Diff, ResourceKind, Subject, World } from '../core/kind.
 import type { ReadPort } from '../core/ports.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
-import { diffExistence, integerIdIn, member, recordedIds, unchanged } from './existence.ts';
+import { diffExistence, fieldsLacking, integerIdIn, member, recordedIds, unchanged } from './existence.ts';
 import { addressSequence, claimsFree, releasedFirst, sentAddress } from './server-address.ts';
-import { isEdited, knownOf, priceApplied, resolveBody } from './server-body.ts';
-import { diffCreate, diffLeaving, diffLive, neededToCreate, unchecked, unseen } from './server-diff.ts';
+import { isEdited, knownOf, priceApplied, resolveBody, sizes } from './server-body.ts';
+import {
+  addressLeft,
+  diffCreate,
+  diffLeaving,
+  diffLive,
+  neededToCreate,
+  unchecked,
+  unseen,
+} from './server-diff.ts';
 import { checkSizing, type ServerEntry, type ServerObserved, serverSchema } from './server-entry.ts';
 import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './server-evidence.ts';
 import { rebound, resizeRequest, withDoubt } from './server-resize.ts';
@@ -48,6 +56,8 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     const { desired } = subject;
     if (shared?.verdict.verdict === 'adopt' && live !== undefined && desired !== undefined)
       return { ...shared, warnings: unchecked(subject, live) };
+    if (shared?.verdict.verdict === 'blocked' && live === undefined)
+      return { ...shared, warnings: addressLeft(subject, world) };
     if (shared !== undefined) return shared;
     if (desired === undefined) return live === undefined ? unchanged : diffLeaving(subject, live, world);
     if (live === undefined) return diffCreate(subject, desired.value, world);
@@ -202,11 +212,18 @@ function existence(
   world: World,
   judgedAs = subject,
 ): Diff | undefined {
-  if (live === undefined) return diffExistence(subject, 'server', undefined);
+  const lacking = neededFor(subject.desired?.value);
+  if (live === undefined) return diffExistence(subject, 'server', undefined, lacking);
   const { was, is } = identityOf(judgedAs, live, world);
   const { binding } = subject;
   const known = binding === undefined ? subject : { ...subject, binding: { ...binding, identity: was } };
-  return diffExistence(known, 'server', { id: live.id ?? '', identity: is });
+  return diffExistence(known, 'server', { id: live.id ?? '', identity: is }, lacking);
+}
+
+/** What an entry would have to say as well for a server to be made of it. */
+function neededFor(entry: ServerEntry | undefined): readonly string[] {
+  const isSized = [...sizes, 'gpu_package'].some((field) => member(entry, field) !== undefined);
+  return [...fieldsLacking(entry, neededToCreate), ...(isSized ? [] : ['its sizes'])];
 }
 
 /**

@@ -52,6 +52,39 @@ describe('an adopted server whose entry is corrected', () => {
     expect(warningsOf(await plan(right))).toEqual([]);
     const edited = await plan(file(sliders.replace('cores: 1', 'cores: 4')));
     expect(idsOf(edited)).toEqual(['delete:servers.old', 'create:servers.old']);
+    expect(warningsOf(edited), 'it was said, and it is not true of what the file says now').toEqual([
+      'replacement_unchecked',
+    ]);
+  });
+
+  test('is not told as unchecked beside what makes it anew, nor for what is written otherwise alone', async () => {
+    const { plan, adopt } = await adopted(sliders);
+    await adopt(file(sliders));
+    const keys = `${sliders}, ssh_keys: [101]`;
+
+    expect(warningsOf(await plan(file(sliders.replace('server_type: sliders-1', 'server_type: 3'))))).toEqual(
+      [],
+    );
+    expect((await plan(file(keys))).warnings).toMatchObject([
+      {
+        code: 'server_unchecked',
+        message: expect.stringMatching(/ has ssh_keys as .* no edit of ssh_keys makes it anew/),
+      },
+    ]);
+    const renewed = await plan(file(keys.replace('cores: 1', 'cores: 4')));
+    expect(idsOf(renewed)).toEqual(['delete:servers.old', 'create:servers.old']);
+    expect(warningsOf(renewed)).toEqual(['replacement_unchecked']);
+  });
+
+  test('is not told as unchecked where a new value is asked about that was vouched for otherwise', async () => {
+    const { plan, adopt } = await adopted(sliders);
+    const bound = (entry: string) => file(`id: 2001, ${entry}`);
+    await adopt(bound(sliders));
+
+    const edited = await plan(bound(sliders.replace('cores: 1', 'cores: 4')));
+
+    expect(codesOf(edited)).toEqual({ 'servers.old': 'replace_not_allowed' });
+    expect(warningsOf(edited)).toEqual([]);
   });
 
   test('is the same where the address of its entry was a mistake, and the list of addresses says so', async () => {

@@ -185,7 +185,12 @@ describe('reconcilers/ip', () => {
     expect(idsOf(await plan('ips: {web: {}}\n'))).toEqual([]);
     emulator.mutate({ do: 'delete_ip', id });
 
-    expect(codesOf(await plan(text))).toEqual({ 'ips.web': 'not_found' });
+    expect((await plan(text)).blocked).toMatchObject([
+      {
+        code: 'not_found',
+        resolve: `take ips.web out of the file (if it is to be gone) | correct \`id: ${id}\` | remove \`id: ${id}\` (to have a new one made)`,
+      },
+    ]);
     expect(idsOf(await plan('ips: {web: {}}\n'))).toEqual(['create:ips.web']);
   });
 

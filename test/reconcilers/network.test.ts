@@ -162,7 +162,11 @@ describe('reconcilers/network', () => {
     const { apply, plan, emulator } = rig();
     const text = 'networks: {shared: {managed: false}}\n';
 
-    expect(codesOf(await plan(text))).toEqual({ 'networks.shared': 'not_found' });
+    expect((await plan(text)).blocked).toMatchObject([
+      { code: 'not_found', resolve: expect.stringContaining('`managed: false` and write cidr') },
+    ]);
+    const byId = await plan('networks: {shared: {id: 77}}\n');
+    expect(byId.blocked[0]?.resolve).toContain('remove `id: 77` and write cidr (to have a new one made)');
     emulator.mutate({ do: 'add_network', name: 'shared', cidr: '10.50.0.0/24' });
 
     expect((await apply(text)).outcome).toBe('converged');

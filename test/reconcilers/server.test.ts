@@ -311,9 +311,8 @@ servers:
     expect(await clock.run(adopt)).toContain('cores, memory_mb, disk_gb as the file says: that is believed');
 
     expect((await plan(entry(`, ${sliders}`))).warnings).toEqual([]);
-    expect(warningsOf(await plan(entry(`, ${sliders}`.replace('cores: 1', 'cores: 2'))))).toEqual([
-      'server_unchecked',
-    ]);
+    const edited = await plan(entry(`, ${sliders}`.replace('cores: 1', 'cores: 2')));
+    expect([codesOf(edited), warningsOf(edited)]).toEqual([{ 'servers.old': 'replace_not_allowed' }, []]);
   });
 
   test('what no read shows is told at the adoption, and after it in the summary alone', async () => {
@@ -608,6 +607,34 @@ describe('reconcilers/server: what exists already', () => {
     expect((await apply(text)).outcome).toBe('converged');
     expect((await apply(prune)).outcome).toBe('converged');
     expect(emulator.billed()).toEqual([]);
+  });
+
+  test('one that is gone, and is bound by `id:`, leads to a file that is valid, and tells what it leaves', async () => {
+    const { apply, plan, emulator } = rig();
+    const { id } = emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
+    const [address] = projectOf(emulator).ips;
+    const file = (entry: string) => `ips: {web: {id: ${address?.id}}}\n${servers({ web: entry })}`;
+    await apply(file(`id: ${id}, public_ipv4: {ip: web}`));
+    emulator.mutate({ do: 'delete_server', id });
+
+    const gone = await plan(file(`id: ${id}, public_ipv4: {ip: web}`));
+
+    expect(gone.blocked).toMatchObject([
+      {
+        code: 'not_found',
+        resolve: `take servers.web out of the file (if it is to be gone) | correct \`id: ${id}\` | remove \`id: ${id}\` and write server_type, image, its sizes (to have a new one made)`,
+      },
+    ]);
+    expect(gone.warnings).toMatchObject([
+      {
+        code: 'address_left_idle',
+        message: `ips.web (${address?.address}) is attached to nothing, and stays billed as long as its entry is in the file`,
+      },
+    ]);
+    const anew = await plan(file(`${sliders}, public_ipv4: {ip: web}`));
+    expect([anew.blocked, idsOf(anew)]).toEqual([[], ['create:servers.web']]);
+    const without = await plan(`ips: {web: {id: ${address?.id}}}\n`);
+    expect([without.blocked, warningsOf(without)]).toEqual([[], ['released']]);
   });
 
   test('one that is not managed has to exist, and is left alone', async () => {

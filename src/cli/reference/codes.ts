@@ -13,7 +13,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'name another address, or delete that server',
   ],
   address_left_idle: [
-    'the server that holds an address of the file goes, and no other one of the file asks for it',
+    'the server that holds an address of the file goes, and no other one of the file asks for it; or the one that asks for it is gone',
     'take the address out of the file as well, unless it is to stay, billed',
   ],
   address_not_as_declared: [
@@ -181,7 +181,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'a new server has a public address, and no `firewall` in its entry',
     'write one, or `firewall: {enabled: false}` if it is to stand open',
   ],
-  not_found: ['what the file names by id or name does not exist', 'correct the entry'],
+  not_found: [
+    'what the file names by id or name does not exist',
+    'take the entry out, correct it, or have a new one made: without `id:`, and with what that needs',
+  ],
   not_there: [
     'the API accepted it, and its reads do not show it',
     '`vdcsync resolve`, and report it to the API',
