@@ -42,6 +42,8 @@ interface Entry {
   readonly ask: (port: ReadPort) => Promise<unknown>;
 }
 
+const serverOf = /^server (\d+) /;
+
 /** `tokenNow` names the token that requests go out under. */
 export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => string = () => ''): ReadCache {
   const entries = new Map<string, Entry>();
@@ -63,6 +65,12 @@ export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => st
       if (entries.get(name) === fresh) entries.delete(name);
     });
     return answer;
+  }
+
+  function forgetServer(id: string): void {
+    for (const name of entries.keys()) {
+      if (name.startsWith(`server ${id} `)) entries.delete(name);
+    }
   }
 
   /** Undocumented reads are there only where the port has them. */
@@ -106,15 +114,11 @@ export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => st
         if (touches(request, name)) entries.delete(name);
       }
     },
-    forgetServer(id) {
-      for (const name of entries.keys()) {
-        if (name.startsWith(`server ${id} `)) entries.delete(name);
-      }
-    },
+    forgetServer,
     aboutServers: () =>
       [...entries]
         .flatMap(([name, { wallAt }]) => {
-          const server = /^server (\d+) /.exec(name)?.[1];
+          const server = serverOf.exec(name)?.[1];
           return server === undefined ? [] : [{ name, server, startedAt: wallAt }];
         })
         .sort((a, b) => a.startedAt - b.startedAt),
@@ -127,7 +131,10 @@ export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => st
       const differs = !equal(fresh, await entry.answer);
       // Looked up again: the old answer may have been replaced while it was waited for.
       if (entries.get(name) !== entry) return false;
-      entries.set(name, { ...entry, ...now, answer: Promise.resolve(fresh) });
+      // A server of which something is gone is gone itself: what is kept of it would still show it.
+      const [, server] = serverOf.exec(name) ?? [];
+      if (differs && fresh === undefined && server !== undefined) forgetServer(server);
+      else entries.set(name, { ...entry, ...now, answer: Promise.resolve(fresh) });
       return differs;
     },
   };

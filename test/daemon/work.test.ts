@@ -75,6 +75,26 @@ describe('daemon: what takes long', () => {
   });
 });
 
+describe('daemon: what somebody else deletes', () => {
+  test('a server is made again, and nobody is called for what was inside it', async () => {
+    const api = await emulate();
+    const notices = await receiver();
+    const daemon = await startDaemon(api, { spec: shop, env: { VDCSYNC_NOTIFY_URL: notices.url } });
+    await daemon.until(({ converged }) => converged, 'all is there');
+    const [web] = live(api).servers;
+    api.emulator.mutate({ do: 'delete_server', id: web?.id ?? 0 });
+    await until(
+      async () => live(api).servers[0],
+      (server) => server !== undefined && server.id !== web?.id && server.firewall.enabled,
+      'it is made again',
+    );
+    await daemon.until(({ converged }) => converged, 'whole');
+    const told = notices.bodies.map((body) => JSON.stringify(body));
+    expect(told.filter((text) => text.includes('"blocked"'))).toEqual([]);
+    expect(told.some((text) => text.includes('create servers.web-1'))).toBe(true);
+  });
+});
+
 describe('daemon: what a pass makes possible on its way', () => {
   const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
   const file = (ips: string, web: string, db: string) =>
