@@ -29,7 +29,8 @@ export function isPostgresUrl(location: string): boolean {
  */
 export function parsePostgresUrl(text: string, name = defaultStateName): PostgresLocation {
   const url = readUrl(text);
-  const state = url.searchParams.get('state') ?? name;
+  // The last one counts: it may have been added to a URL that names one.
+  const state = url.searchParams.getAll('state').at(-1) ?? name;
   if (!/^[\w.-]{1,100}$/.test(state)) {
     throw new StateError(
       "The state's name in the PostgreSQL URL (?state=NAME) may hold letters, digits, '.', '_' and '-', up to 100.",

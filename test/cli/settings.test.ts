@@ -232,6 +232,32 @@ describe('cli: the state', () => {
     expect(code).toBe(1);
   });
 
+  test('where none is, nothing is settled, and none is begun', async () => {
+    const cwd = folderWith(files);
+    const before = contentsOf(cwd);
+    for (const args of [
+      ['resolve', 'networks.backend', '--absent', '--state', 'made-up'],
+      ['forget', 'networks.backend', '--state', 'made-up'],
+      ['forget', 'networks.backend'],
+    ]) {
+      const { code, stderr } = await inProcess(args, { cwd, env: env() });
+      expect([code, stderr]).toEqual([64, expect.stringContaining('nothing is recorded at')]);
+    }
+    for (const state of [
+      '&state=4711',
+      '?state=4711',
+      '"postgres://me:canary@db/x',
+      'x postgres://me:canary@db/x',
+    ]) {
+      const { code, stderr } = await inProcess(['adopt', 'networks.backend', '1', '--state', state], {
+        ...{ cwd, env: env() },
+      });
+      expect([code, stderr]).toEqual([64, expect.stringContaining('neither a path nor a URL')]);
+      expect(stderr).not.toContain('canary');
+    }
+    expect(contentsOf(cwd)).toEqual(before);
+  });
+
   test('a folder and a database server are no state here', async () => {
     const cwd = folderWith(files);
     mkdirSync(join(cwd, 'folder'));

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -9,7 +10,7 @@ import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type FaultRule, faultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
-import { folderWith, inProcess } from '../cli/run.ts';
+import { type Call, type Ended, ended, folderWith, inProcess, mainFile } from '../cli/run.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { createRepository } from './git-server.ts';
 import { type DaemonOptions, emulate, type RunningDaemon, startDaemon, until } from './support.ts';
@@ -372,6 +373,62 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
     ]);
   }, 90_000);
 
+  test.each([
+    ['plain', ''],
+    ['named', '?sslmode=disable&state=eu'],
+  ])(
+    'commands mean the state that the fleet has for the project (%s)',
+    async (name, query) => {
+      const lost = faultRule({ method: 'POST', path: '/ips', times: 1 }, { do: 'reset', effect: 'done' });
+      const api = await cloud([lost]);
+      const own = (id: number) =>
+        `version: 1\nproject: { id: ${id}, token_env: TOKEN_${id} }\nips: { web: {} }\n`;
+      const folder = folderWith({ 'specs/4711.yaml': own(4711), 'specs/4712.yaml': own(4712) });
+      const tokens = ids.map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite]);
+      const env = { ...Object.fromEntries(tokens), VDCSYNC_STATE: `${await database(name)}${query}` };
+      const wrong = { ...env, TOKEN_4712: 'of-nobody' };
+      const daemon = await startDaemon(api, { folder, args: ['-f', 'specs'], env: wrong });
+      const { blocked } = await daemon.until(({ condition }) => condition === 'blocked', 'a person is asked');
+      await until(
+        async () => (await daemon.status()).projects.length,
+        (count) => count === 2,
+        'both are known',
+      );
+
+      const profile = join(folder, 'profile.yaml');
+      const beside = { ...env, VDC_BASE_URL: api.baseUrl, VDCSYNC_API_PROFILE: profile };
+      const shell = (line: string) => inShell(line, { cwd: folderWith(), env: beside });
+      const [way = ''] = blocked[0]?.resolve.split(' (') ?? [];
+      expect(way).not.toContain('canary');
+      const state = way.split(' ').find((word) => word.includes('VDCSYNC_STATE'));
+
+      const ask = (file: string, ...args: string[]) =>
+        inProcess([...args, '-f', join(folder, 'specs', file)], { cwd: folder, env: beside });
+      expect(await ask('4711.yaml', 'adopt', 'ips.web', '5001')).toMatchObject({
+        code: 64,
+        stderr: expect.stringContaining(`--state ${state}\n`),
+      });
+      const untouched = await ask('4712.yaml', 'apply', '--yes');
+      expect([untouched.code, untouched.stderr]).toEqual([64, expect.stringMatching(/state=(eu-)?4712"\n/)]);
+
+      const settled = await until(
+        () => shell(way.replace(' ID', ' 5001')),
+        // In the middle of a pass the state is the daemon's.
+        ({ stderr }) => !stderr.includes('own'),
+        'it is settled',
+      );
+      expect(settled).toMatchObject({ code: 0, stderr: '' });
+      await until(
+        async () => (await fleetOf(daemon)).projects.find(({ id }) => id === 4711)?.condition,
+        (condition) => condition === 'converged',
+        'it goes on',
+        () => JSON.stringify(daemon.log().slice(-15)),
+      );
+      expect(api.emulator.world.projects.map(({ ips }) => ips.length)).toEqual([1, 0, 0, 0]);
+    },
+    60_000,
+  );
+
   test('docs/how-to/fleet.md: its files, its calls and what it shows', async () => {
     const page = readFileSync(new URL('../../docs/how-to/fleet.md', import.meta.url), 'utf8');
     const folder = folderWith(
@@ -408,13 +465,27 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
     };
     const { stderr } = await inProcess(args, beside);
     expect(stderr).toMatch(/servers\.web-1/);
+    const input = readFileSync(join(folder, 'projects/shop.yaml'), 'utf8');
+    const piped = await inProcess(
+      args.map((each) => (each.endsWith('.yaml') ? '-' : each)),
+      { ...beside, input },
+    );
+    expect(piped.stderr).toMatch(/servers\.web-1/);
     const second = await inProcess(['apply', '--yes', '-f', 'projects/shop.yaml'], beside);
     expect([second.code, second.stderr]).toEqual([
       64,
-      expect.stringMatching(/Give the first one: the same URL with state=4711\n/),
+      expect.stringMatching(/the same URL with state=4711, --state "\$VDCSYNC_STATE&state=4711"\n/),
     ]);
   }, 60_000);
 });
+
+/** A line as somebody types it. */
+async function inShell(line: string, { cwd, env }: Call): Promise<Ended> {
+  const script = `vdcsync() { '${process.execPath}' '${mainFile}' "$@"; }\n${line}`;
+  return ended(
+    spawn('sh', ['-c', script], { cwd, env: { PATH: process.env.PATH ?? '', ...env }, stdio: 'pipe' }),
+  );
+}
 
 /** The names in a value, without what stands under them. */
 function shapeOf(value: unknown): unknown {

@@ -42,7 +42,7 @@ export function putPlan(plan: Plan, flags: OutputFlags, io: Io): void {
     return;
   }
   const text = formatPlan(plan, format ?? 'json', plainPaint);
-  writeOut(out, format === 'text' || format === 'markdown' ? carrying(flags)(text) : text, io);
+  writeOut(out, format === 'text' || format === 'markdown' ? carrying(flags, io.env)(text) : text, io);
   if (format === undefined) io.stdout.write(formatPlan(plan, 'text', paintFor(io.stdout)));
   io.stderr.write(`vdcsync: the plan is in ${out}\n`);
 }

@@ -37,7 +37,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     log,
     environment: io.env,
     open: (project) => openProject(flags, io, settings, project),
-    carrying: (projectId) => carrying(flagsOf(projectId, flags, io, settings)),
+    carrying: (projectId, named) => carrying(flagsOf(projectId, named, flags, io, settings), io.env),
   };
   const metrics = new Metrics(version);
   const changes = new Changes(systemClock);
@@ -126,20 +126,32 @@ async function serve(
 /** What a command run by a person has to be given to mean this project. */
 function flagsOf(
   projectId: number,
+  named: readonly string[],
   flags: RunFlags,
   io: Io,
-  { projects, git, files }: DaemonSettings,
+  settings: DaemonSettings,
 ): CommonFlags {
-  const { emulator, state, apiProfile, file } = flags;
+  const { emulator, state, apiProfile } = flags;
+  const { projects } = settings;
+  const file = filesOf(named, flags, io, settings);
   const own = stateLocation(ownFlags(projectId, flags, io, projects), io);
   return {
     ...(emulator === undefined ? {} : { emulator }),
     ...(projects === 'many' || state !== undefined ? { state: own } : {}),
     ...(apiProfile === undefined ? {} : { apiProfile: resolve(io.cwd, apiProfile) }),
-    ...(projects === 'many' || git !== undefined || file === undefined
-      ? {}
-      : { file: files.map(({ path }) => path) }),
+    ...(file === undefined ? {} : { file }),
   };
+}
+
+/** Of a folder's projects each its own; what comes from a branch is as in a checkout of that. */
+function filesOf(
+  named: readonly string[],
+  flags: RunFlags,
+  io: Io,
+  { projects, git, files }: DaemonSettings,
+): readonly string[] | undefined {
+  if (projects === 'many') return git === undefined ? named.map((each) => resolve(io.cwd, each)) : named;
+  return git !== undefined || flags.file === undefined ? undefined : files.map(({ path }) => path);
 }
 
 function ownFlags(

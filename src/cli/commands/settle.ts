@@ -7,7 +7,7 @@ import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { type CommonFlags, stateLocation } from '../settings/config.ts';
 import { checkedKey } from '../settings/key.ts';
-import { refuseSecondState } from '../settings/own-state.ts';
+import { refuseNoState, refuseSecondState } from '../settings/own-state.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import { type Io, printable } from '../terminal.ts';
 
@@ -63,6 +63,7 @@ async function settleHere(order: Order, flags: CommonFlags, io: Io): Promise<{ r
   const desired = await readSpec(flags, io);
   const { projectId, token } = desired;
   await refuseSecondState(projectId, flags, io);
+  if (order.order === 'resolve' || order.order === 'forget') await refuseNoState(flags, io);
   const { engine, close } = await openSession(flags, io, { mode: 'write', projectId, token });
   try {
     return { done: await carryOut(order, engine, desired) };

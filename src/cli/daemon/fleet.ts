@@ -10,6 +10,7 @@ import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
 import { openStore } from '../compose.ts';
 import { stateLocation } from '../settings/config.ts';
 import { ownName, ownState } from '../settings/own-state.ts';
+import { stateNameOf } from '../settings/state-url.ts';
 import type { Io } from '../terminal.ts';
 import type { DaemonSettings, RunFlags } from './settings.ts';
 
@@ -50,7 +51,7 @@ export async function openFleet(
 
 async function seatsOf(location: string): Promise<readonly Seat[]> {
   const { surveyPostgres } = await import('../../state/postgres-survey.ts');
-  const fleet = URL.parse(location)?.searchParams.get('state') ?? null;
+  const fleet = stateNameOf(location);
   const states = await surveyPostgres(location, memoryNote);
   return states
     .filter(({ name, projectId }) => name === ownName(fleet, projectId))

@@ -1,5 +1,5 @@
 import type { CommonFlags } from '../settings/config.ts';
-import { isUrl } from '../settings/state-url.ts';
+import { quoted, stateWord } from '../settings/state-url.ts';
 import type { Io } from '../terminal.ts';
 
 /** Commands that a hint may name, and that mean the same project only with the same flags, with those it names itself. */
@@ -20,12 +20,11 @@ export interface Call {
 }
 
 /** Gives the commands that a text for a person names the flags of the call that it answers. */
-export function carrying(flags: CommonFlags): (text: string) => string {
+export function carrying(flags: CommonFlags, environment: Io['env']): (text: string) => string {
   const groups = [
     flags.emulator === true ? ' --emulator' : '',
     (flags.file ?? []).map((file) => ` -f ${quoted(file)}`).join(''),
-    // A URL may hold a password, which no message repeats.
-    flags.state === undefined ? '' : ` --state ${isUrl(flags.state) ? 'URL' : quoted(flags.state)}`,
+    flags.state === undefined ? '' : ` --state ${stateWord(flags.state, environment)}`,
     flags.apiProfile === undefined ? '' : ` --api-profile ${quoted(flags.apiProfile)}`,
     flags.prices === undefined ? '' : ` --prices ${quoted(flags.prices)}`,
   ].filter((words) => words !== '');
@@ -43,7 +42,7 @@ export function carrying(flags: CommonFlags): (text: string) => string {
  */
 export function carryingIo(io: Io, call: () => Call): Io {
   // Of a daemon with several projects each line of the log is about one of them, and has what means that one.
-  const person = (text: string) => (isLog.test(text) ? text : carrying(call().flags)(text));
+  const person = (text: string) => (isLog.test(text) ? text : carrying(call().flags, io.env)(text));
   const result = (text: string) => {
     const { command, flags } = call();
     return programs.has(command) || programFormats.has(flags.format ?? '') ? text : person(text);
@@ -64,9 +63,4 @@ function writingThrough(stream: NodeJS.WriteStream, change: (text: string) => st
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
-}
-
-/** As a shell takes it. */
-function quoted(word: string): string {
-  return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

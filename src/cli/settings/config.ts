@@ -35,6 +35,13 @@ export function specFiles(flags: CommonFlags, io: Io): readonly string[] {
 export function stateLocation(flags: CommonFlags, io: Io): string {
   const named = flags.state ?? io.env.VDCSYNC_STATE;
   if (named === '') throw new ConfigError('the state needs a path: --state or VDCSYNC_STATE is empty', true);
+  if (named !== undefined && !isUrl(named) && /:\/\/|^[?&]/.test(named)) {
+    // Not repeated: a password may be in it.
+    throw new ConfigError(
+      'the state is neither a path nor a URL: it has a part of a URL in it, such as what is left where VDCSYNC_STATE is not set, or quotation marks too many',
+      true,
+    );
+  }
   const location = named ?? join('.vdcsync', 'state.db');
   return location === ':memory:' || isUrl(location) ? location : resolve(io.cwd, location);
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { digestOf, type Json } from '../../core/json.ts';
 import type { StateStore } from '../../core/state.ts';
-import type { Snapshot } from '../sources/source.ts';
+import type { Holders, Snapshot } from '../sources/source.ts';
 import type { Seat } from './seat.ts';
 
 export interface BoardDeps {
@@ -15,6 +15,12 @@ export interface BoardDeps {
 const [snapshotNote, markNote] = ['snapshot', 'mark'];
 /** However many pages are open, seats are asked for no more often. Real ms. */
 const seatsMs = 1_000;
+
+/** Which projects a fleet has, by what it published in its own state. */
+export async function holdersOn(store: StateStore): Promise<Holders> {
+  const snapshot = (await store.note(snapshotNote)) as unknown as Snapshot | undefined;
+  return snapshot?.holders ?? {};
+}
 
 /**
  * What the replicas of a fleet show each other: the specs in force, and who works where.

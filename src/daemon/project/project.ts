@@ -81,7 +81,7 @@ export class Project {
     this.#orders = new Orders(deps.log);
     const told = { project: id, log: deps.log, onNotice };
     this.#problem = new SpecProblem(told);
-    this.#ledger = new Ledger({ ...told, observing: mode === 'observe', carry: deps.carrying(id) });
+    this.#ledger = new Ledger({ ...told, observing: mode === 'observe', carry: (text) => this.#carry(text) });
     const own = { wake: this.#wake, activity: this.#activity, backOff: this.#backOff, ledger: this.#ledger };
     this.#parts = { mode, intervalMs, log: deps.log, ...own };
   }
@@ -318,9 +318,13 @@ export class Project {
     this.#options.onChange();
   }
 
+  #carry(text: string): string {
+    return this.#options.deps.carrying(this.id, this.#offer?.files ?? [])(text);
+  }
+
   /** Everything that is known of the project now; for the pages, in no public form. */
   async facts(): Promise<ProjectFacts> {
-    const { mode, intervalMs, deps } = this.#options;
+    const { mode, intervalMs } = this.#options;
     const { plan, world, lookedAt, error, condition, conditionSince, passes, lastPass, differsSince } =
       this.#ledger;
     // A state that is closed meanwhile says nothing more.
@@ -329,7 +333,11 @@ export class Project {
       ...{ id: this.id, mode, intervalMs, known: known ?? this.#known },
       ...{ offer: this.#offer, problem: this.#problem.list(), waitingFor: this.#waitingFor },
       ...{ plan, world, lookedAt, error, condition, conditionSince, passes, lastPass, differsSince },
-      ...{ passing: this.#halt !== undefined, nextPassAt: this.#nextPassAt, carry: deps.carrying(this.id) },
+      ...{
+        passing: this.#halt !== undefined,
+        nextPassAt: this.#nextPassAt,
+        carry: (text) => this.#carry(text),
+      },
       ...{ inFlight: this.#activity.list(), holds: this.#workshop?.holds.list() ?? [] },
     };
   }
