@@ -204,8 +204,9 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
       `${parent} is server ${server.binding.id} now, and it came with ${binding.parentId}`,
     );
   const stays = server?.desired !== undefined && server.binding?.id === binding.parentId;
-  // A server that is gone is made anew, with a new address; where drift is only reported, it is not.
-  const remade = stays && !isSeen(server.key, world) && world.settings.drift === 'correct';
+  // A server that is gone is made anew, with a new address, unless `id:` binds it or drift is only reported.
+  const isMade = server?.desired?.id === undefined && world.settings.drift === 'correct';
+  const remade = stays && isMade && !isSeen(server.key, world);
   if (stays && !remade) return diffBesideServer(subject, live);
   if (!isKept(subject, server)) return diffLeaving(subject, live, world);
   const asks = member(server?.desired?.value, 'public_ipv4') !== undefined;

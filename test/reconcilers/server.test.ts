@@ -637,6 +637,27 @@ describe('reconcilers/server: what exists already', () => {
     expect([without.blocked, warningsOf(without)]).toEqual([[], ['released']]);
   });
 
+  test('one that is gone, and is bound by `id:`, keeps its own address until a person has said what is to be', async () => {
+    const { apply, plan, emulator } = rig();
+    const { id } = emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
+    const bound = servers({ web: `id: ${id}, public_ipv4: {new: true}` });
+    await apply(bound);
+    emulator.mutate({ do: 'delete_server', id });
+
+    const gone = await plan(bound);
+
+    expect([codesOf(gone), idsOf(gone)]).toEqual([{ 'servers.web': 'not_found' }, []]);
+    expect(gone.warnings).toMatchObject([
+      {
+        code: 'address_not_as_declared',
+        message: expect.stringContaining('is not attached to its server any more, and is billed'),
+      },
+    ]);
+    expect(idsOf(await plan(prune))).toEqual(['delete:servers.web.public_ipv4']);
+    const anew = await plan(servers({ web: `${sliders}, public_ipv4: {new: true}` }));
+    expect(idsOf(anew).sort()).toEqual(['create:servers.web', 'delete:servers.web.public_ipv4']);
+  });
+
   test('one that is not managed has to exist, and is left alone', async () => {
     const { apply, plan, emulator } = rig();
     expect(codesOf(await plan(servers({ other: 'id: 2001, managed: false' })))).toEqual({
