@@ -69,7 +69,8 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       ...(saved === undefined ? {} : { saved }),
     } satisfies ApplyOptions);
     const code = conclude(report, session, flags, io, view, signals, destroy);
-    if (destroy && report.outcome === 'converged' && flags.format !== 'json') tellDescribed(desired, io);
+    const deleted = destroy && report.results.some(({ outcome }) => outcome === 'done');
+    if (deleted && flags.format !== 'json') tellDescribed(desired, io);
     return code;
   } finally {
     ended.abort();
