@@ -18,7 +18,19 @@ describe('cli: init', () => {
   });
 
   test('asks again where an answer cannot be, and goes by the mode of the type', async () => {
-    const answers = ['zero', '12', '-', 'db', 'no', 'gpu-fixed', 'ubuntu-24.04', 'l40s-9', 'l40s-2', 'mine', '101, 102'];
+    const answers = [
+      'zero',
+      '12',
+      '-',
+      'db',
+      'no',
+      'gpu-fixed',
+      'ubuntu-24.04',
+      'l40s-9',
+      'l40s-2',
+      'mine',
+      '101, 102',
+    ];
     const asked: string[] = [];
     const offer = {
       types: [{ name: 'gpu-fixed', mode: 'fixed', images: ['ubuntu-24.04'], packages: ['l40s-1', 'l40s-2'] }],

@@ -55,11 +55,18 @@ function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
     | undefined;
   const type = wanted?.server_type === undefined ? '' : String(wanted.server_type);
   const id = idOf(facts, key);
-  const note = [type, id === undefined ? 'not there yet' : `id ${id}`]
+  const note = [type, id === undefined ? absence(facts, key) : `id ${id}`]
     .filter((each) => each !== '')
     .join(' · ');
   const says = standing === 'undeclared' ? { says: 'a part of it is not in its entry any more' } : {};
   return { id: key, title: nameOf(key), note, standing, ...says, idle: false };
+}
+
+/** Nothing is bound; what a creation without an answer has made may be there all the same. */
+function absence({ known }: ProjectFacts, key: ResourceKey): string {
+  const sent = known?.intents.find((each) => each.key === key && each.verb === 'create');
+  if (sent === undefined) return 'not there yet';
+  return sent.phase === 'blocked' ? 'in doubt: it may be there, billed' : 'being made';
 }
 
 function networkBox(facts: ProjectFacts, key: ResourceKey): Box {
@@ -102,7 +109,7 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
     const { kind, parent } = takeApart(key);
     if (kind !== 'ip' || shown.has(key)) continue;
     const live = idOf(facts, key);
-    const note = live === undefined ? 'not there yet' : `id ${live}`;
+    const note = live === undefined ? absence(facts, key) : `id ${live}`;
     boxes.push({ id: key, title: nameOf(key), note, standing: standingNow(facts, key), idle: false });
     if (parent !== undefined) links.push([parent, key]);
   }
