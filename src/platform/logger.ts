@@ -35,7 +35,7 @@ const allowedFields: ReadonlySet<string> = new Set(
       'commit',
     ],
     ['event', 'forge', 'deliveryId', 'address', 'port', 'url', 'version', 'signal', 'digest', 'resolve'],
-    ['warnings', 'blocked', 'unchanged', 'changes', 'drift', 'serial', 'lineage', 'component'],
+    ['warnings', 'blocked', 'unchanged', 'changes', 'differs', 'drift', 'serial', 'lineage', 'component'],
   ].flat(),
 );
 

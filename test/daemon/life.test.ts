@@ -45,8 +45,9 @@ describe('daemon: a project kept as its file says', () => {
       server_id: live(api).servers[0]?.id ?? 0,
       policy_in: 'accept',
     });
-    const { drift } = await daemon.until(({ condition }) => condition === 'drifting', 'the drift is seen');
-    expect(drift.map(({ key }) => key)).toEqual(['servers.web-1.firewall']);
+    const seen = await daemon.until(({ condition }) => condition === 'drifting', 'the drift is seen');
+    expect(seen.drift.map(({ key }) => key)).toEqual(['servers.web-1.firewall']);
+    expect(seen.differs).toEqual([expect.stringContaining('servers.web-1.firewall: ')]);
     expect(live(api).servers[0]?.firewall.policyIn).toBe('accept');
   });
 

@@ -38,6 +38,7 @@ export interface Project {
   } | null;
   readonly operations: readonly { readonly id: string; readonly key: string }[];
   readonly blocked: readonly { readonly key: string; readonly code: string; readonly resolve: string }[];
+  readonly differs: readonly string[];
   readonly drift: readonly { readonly key: string }[];
   readonly in_flight: readonly { readonly key: string; readonly step: string }[];
   readonly open_writes: readonly { readonly key: string; readonly detail: string | null }[];

@@ -53,7 +53,14 @@ const project = z.looseObject({
   summary: z.record(text, count).nullable(),
   operations: z.array(z.looseObject({ id: text, key: text, verb: text })),
   blocked: z.array(blocked),
-  drift: z.array(warning),
+  differs: z
+    .array(text)
+    .describe(
+      'What is not as the file says, whichever of the two has moved: a line each, as in log and notices.',
+    ),
+  drift: z
+    .array(warning)
+    .describe('Of what differs, what was changed elsewhere and `drift: report` leaves so.'),
   warnings: z.array(warning),
   in_flight: z.array(z.looseObject({ key: text, verb: text, since: maybe, at: maybe, until: maybe })),
   open_writes: z.array(

@@ -4,6 +4,7 @@ import { type BilledAddress, type Unattached, unattached } from '../../engine/bo
 import { type LeftAlone, leftAlone } from '../../engine/books/left-alone.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import { differences } from '../notices/notice.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import type { Commit } from '../sources/source.ts';
 import { standingNow } from './standing.ts';
@@ -102,6 +103,7 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
     summary: plan?.summary ?? null,
     operations: (plan?.operations ?? []).map(({ id, key, verb }) => ({ id, key, verb })),
     blocked: plan?.blocked ?? [],
+    differs: differences(plan),
     drift: (plan?.warnings ?? []).filter(({ code }) => code === 'drift'),
     warnings: (plan?.warnings ?? []).filter(({ code }) => code !== 'drift'),
     in_flight: facts.inFlight.map(({ since, at, until, ...rest }) => ({

@@ -25,7 +25,6 @@ export function told(
   error: unknown,
 ): { readonly detail: string; readonly resolve: readonly string[] } {
   const blocked = plan?.blocked ?? [];
-  const planned = (plan?.operations ?? []).map(({ verb, key }) => `${verb} ${key}`);
   switch (condition) {
     case 'blocked':
     case 'held':
@@ -34,15 +33,10 @@ export function told(
         detail: blocked.map(({ key, reason }) => `${key}: ${reason}`).join('\n'),
         resolve: [...new Set(blocked.flatMap(({ resolve }) => resolve.split(' | ')))],
       };
-    case 'drifting': {
-      const moved = (plan?.warnings ?? []).filter(isLeft);
-      return {
-        detail: [...moved.map(({ key, message }) => `${key}: ${message}`), ...planned].join('\n'),
-        resolve: [],
-      };
-    }
+    case 'drifting':
+      return { detail: differences(plan).join('\n'), resolve: [] };
     case 'converging':
-      return { detail: planned.join('\n'), resolve: [] };
+      return { detail: plannedIn(plan).join('\n'), resolve: [] };
     case 'converged':
     case 'starting':
       return { detail: '', resolve: [] };
@@ -53,6 +47,16 @@ export function told(
     case 'failing':
       return { detail: textOf(error), resolve: [] };
   }
+}
+
+/** What is not as the file says, whichever of the two has moved: a line each, what is left so first. */
+export function differences(plan: Plan | undefined): readonly string[] {
+  const left = (plan?.warnings ?? []).filter(isLeft);
+  return [...left.map(({ key, message }) => `${key}: ${message}`), ...plannedIn(plan)];
+}
+
+function plannedIn(plan: Plan | undefined): readonly string[] {
+  return (plan?.operations ?? []).map(({ verb, key }) => `${verb} ${key}`);
 }
 
 const newToken =

@@ -3,7 +3,7 @@ import type { World } from '../../core/kind.ts';
 import { isLeft, type Plan } from '../../core/plan.ts';
 import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
 import { driftLines } from '../notices/drift.ts';
-import { type Notice, told } from '../notices/notice.ts';
+import { differences, type Notice, told } from '../notices/notice.ts';
 import { PlanNews } from '../notices/plan-news.ts';
 import type { ShownHold } from '../pace/holds.ts';
 import type { DaemonLogger } from '../ports.ts';
@@ -52,7 +52,7 @@ export class Ledger {
   /** What was blocked then: to be done at last, it is no drift. */
   #waiting: ReadonlySet<string> = new Set();
   /** What was told to differ and is left so. */
-  #drift = '';
+  #differs = '';
   /** Keys that wait for a graphics card. */
   readonly #scarce = new Set<ResourceKey>();
 
@@ -176,19 +176,19 @@ export class Ledger {
     const what = told(condition, plan, error);
     const changed = condition !== this.condition || this.conditionSince === undefined;
     if (changed) this.conditionSince = at;
-    const drift = condition === 'drifting' ? what.detail : '';
-    if (changed || drift !== this.#drift) {
+    const differs = condition === 'drifting' ? what.detail : '';
+    if (changed || differs !== this.#differs) {
       const level = needsAttention.has(condition) ? 'warn' : 'info';
       const [way] = error === undefined ? [] : what.resolve;
       const fields = {
         ...{ condition, before: this.condition },
-        ...(drift === '' ? {} : { drift: drift.split('\n') }),
+        ...(differs === '' ? {} : { differs: differences(plan) }),
         ...(error === undefined ? {} : { error }),
         ...(way === undefined ? {} : { resolve: way }),
       };
       log[level](fields, 'the condition changed');
     }
-    this.#drift = drift;
+    this.#differs = differs;
     if (error === undefined && plan !== undefined) {
       this.#news.warn(plan);
       this.#news.ask(plan);
