@@ -100,8 +100,7 @@ async function tellApart(
     // Answered already, or by the entry that stands for it.
     if (birth === undefined || (maker !== undefined && wanted.has(maker))) return false;
     if (ip !== undefined && ip.serverId === null && !birth.stranger) {
-      stage.trace.add('op', `releases ${name} in the client area`);
-      mutate(stage, { do: 'delete_ip', id: ip.id });
+      releaseFree(stage, id);
       return false;
     }
     stage.ledger.dismiss(birth);
@@ -149,7 +148,17 @@ async function recognise(
     );
     // What came along with a server is nobody's by that word.
     if (maker === undefined) stage.ledger.dismiss(birth);
+    // Bought for an entry that the file has no more, by a state that has been put back.
+    else if (birth.sort === 'ip') releaseFree(stage, id);
   }
+}
+
+function releaseFree(stage: Stage, id: string): void {
+  const project = stage.emulator.world.projects[0] as Project;
+  const ip = project.ips.find((each) => String(each.id) === id && each.serverId === null);
+  if (ip === undefined) return;
+  stage.trace.add('op', `releases ${ip.address} in the client area`);
+  mutate(stage, { do: 'delete_ip', id: ip.id });
 }
 
 /** `vdcsync resolve`, with the truth about the write. */
