@@ -239,6 +239,9 @@ describe('cli: the state', () => {
       ['resolve', 'networks.backend', '--absent', '--state', 'made-up'],
       ['forget', 'networks.backend', '--state', 'made-up'],
       ['forget', 'networks.backend'],
+      ['ignore', '--undo', '2001'],
+      ['adopt', 'networks.backend', '1', '--state', 'URL'],
+      ['ignore', '2001', '--state', 'URL'],
     ]) {
       const { code, stderr } = await inProcess(args, { cwd, env: env() });
       expect([code, stderr]).toEqual([64, expect.stringContaining('nothing is recorded at')]);

@@ -27,6 +27,9 @@ describe('daemon: ways out', () => {
     expect(await shown("vdcsync adopt ips.web 5001 -f 'my file.yaml' --state /x/state.db")).toContain(
       'command">vdcsync adopt ips.web 5001 -f &#39;my file.yaml&#39; --state /x/state.db</code></div>',
     );
+    expect(await shown('vdcsync adopt -f a.yaml --state "$VDCSYNC_STATE&state=7" ips.web 5001')).toContain(
+      'command">vdcsync adopt -f a.yaml --state &quot;$VDCSYNC_STATE&amp;state=7&quot; ips.web 5001</code></div>',
+    );
     expect(await shown('write `prune: true` under `settings` (to have it deleted)')).toBe(
       '<div class="way">→ write <code>prune: true</code> under <code>settings</code> (to have it deleted)</div>',
     );

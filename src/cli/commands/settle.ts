@@ -63,7 +63,9 @@ async function settleHere(order: Order, flags: CommonFlags, io: Io): Promise<{ r
   const desired = await readSpec(flags, io);
   const { projectId, token } = desired;
   await refuseSecondState(projectId, flags, io);
-  if (order.order === 'resolve' || order.order === 'forget') await refuseNoState(flags, io);
+  const begins = order.order === 'adopt' || order.order === 'ignore';
+  // A bare word is sooner a slip than a file that is to be made.
+  if (!begins || /^[\w-]+$/.test(flags.state ?? '')) await refuseNoState(flags, io);
   const { engine, close } = await openSession(flags, io, { mode: 'write', projectId, token });
   try {
     return { done: await carryOut(order, engine, desired) };

@@ -56,7 +56,7 @@ export async function refuseNoState(flags: CommonFlags, io: Io): Promise<void> {
   if ((await projectOf(flags, io)) !== null) return;
   const place = shownLocation(stateLocation(flags, io));
   throw new ConfigError(
-    `nothing is recorded at ${place}, so that nothing is managed or unsettled there: name the state that is meant with --state or VDCSYNC_STATE`,
+    `nothing is recorded at ${place}, so that nothing is managed or unsettled there: name the state that is meant with --state or VDCSYNC_STATE (a new one in this folder as ./NAME)`,
     true,
   );
 }

@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 
 /** A whole command and nothing else, and when to take it. */
 const command =
-  /^(vdcsync (?:[\w./:@%+=,-]*[\w/]|'[^']*')(?: (?:[\w./:@%+=,-]*[\w/]|'[^']*'))*)(?: \((.*)\))?$/s;
+  /^(vdcsync (?:[\w./:@%+=,-]*[\w/]|'[^']*'|"[^"]*")(?: (?:[\w./:@%+=,-]*[\w/]|'[^']*'|"[^"]*"))*)(?: \((.*)\))?$/s;
 
 /** One way out of what is blocked: a command to be copied, or words. */
 export function wayOut(text: string) {
