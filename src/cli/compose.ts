@@ -77,7 +77,7 @@ interface Service {
 }
 
 /** The name under which a state remembers whose resources it holds. */
-const serviceNote = 'service';
+export const serviceNote = 'service';
 
 /** Puts client, state and engine together. What was opened is closed again when a later part fails. */
 export async function openSession(flags: CommonFlags, io: Io, options: SessionOptions): Promise<Session> {

@@ -13,7 +13,7 @@ import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { type Call, type Ended, ended, folderWith, inProcess, mainFile } from '../cli/run.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { createRepository } from './git-server.ts';
-import { type DaemonOptions, emulate, type RunningDaemon, startDaemon, until } from './support.ts';
+import { type DaemonOptions, emulate, type RunningDaemon, speed, startDaemon, until } from './support.ts';
 
 const server = postgresServer();
 
@@ -318,6 +318,30 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
     await allConverged(api, only);
     expect(creations(api)).toEqual(ids.map(() => 1));
   }, 90_000);
+
+  test('a state that a file alone has had is named by whoever has the turn, and goes on once it is renamed', async () => {
+    const api = await cloud();
+    const state = await database('alone_before');
+    const folder = folderWith({ 'profile.yaml': `time_scale: ${speed}\n` });
+    specs(folder);
+    const env = {
+      ...{ VDC_BASE_URL: api.baseUrl, TOKEN_4711: api.emulator.tokens(4711).readWrite },
+      VDCSYNC_API_PROFILE: 'profile.yaml',
+    };
+    const args = ['apply', '--yes', '-f', 'specs/4711.yaml', '--state', state];
+    expect((await inProcess(args, { cwd: folder, env })).code).toBe(0);
+    const only = await replica(api, state, folder);
+    const { error } = await only.until((each) => each.error !== null, 'it is told');
+    expect(only.log().some(({ msg }) => msg === 'the project cannot be worked on')).toBe(true);
+    const admin = new pg.Client(state);
+    await admin.connect();
+    await admin.query(/move it there: (.*)\. If/.exec(error ?? '')?.[1] ?? '');
+    await admin.end();
+    only.child.kill('SIGHUP');
+    await allConverged(api, only);
+    const made = api.emulator.requests.filter(({ project, method }) => project === 4711 && method === 'POST');
+    expect(made).toHaveLength(1);
+  }, 60_000);
 
   test('what became of a lost write is found out by whoever has the turn', async () => {
     const lost = faultRule({ method: 'POST', path: '/networks', times: 4 }, { do: 'reset', effect: 'none' });

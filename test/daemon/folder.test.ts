@@ -4,7 +4,15 @@ import { describe, expect, test } from 'vitest';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { contentsOf, folderWith, inProcess } from '../cli/run.ts';
 import { createRepository } from './git-server.ts';
-import { type DaemonOptions, emulate, type RunningDaemon, startDaemon, until } from './support.ts';
+import {
+  type DaemonOptions,
+  emulate,
+  program,
+  type RunningDaemon,
+  speed,
+  startDaemon,
+  until,
+} from './support.ts';
 
 const shop = `version: 1
 project: { id: 4711, token_env: TOKEN_4711 }
@@ -320,5 +328,25 @@ describe('daemon: commands beside a folder of projects', () => {
     });
     await daemon.end();
     expect((await call('apply', '--yes', ...own)).code).toBe(0);
+  });
+
+  test('a state that a file alone has had is named, and moved, and no second one begun beside it', async () => {
+    const api = await cloud();
+    const folder = folderWith({ 'projects/blog.yaml': blog, 'profile.yaml': `time_scale: ${speed}\n` });
+    const env = {
+      ...{ VDC_BASE_URL: api.baseUrl, TOKEN_4712: api.emulator.tokens(4712).readWrite },
+      VDCSYNC_API_PROFILE: 'profile.yaml',
+    };
+    const alone = await inProcess(['apply', '--yes', '-f', 'projects/blog.yaml'], { cwd: folder, env });
+    expect(alone.code).toBe(0);
+    const writes = api.emulator.requests.filter(({ method }) => method !== 'GET').length;
+    const daemon = await keep(api, { folder });
+    const told = await daemon.until(({ error }) => error !== null, 'the state of the file alone is told');
+    const way = /move it there: (.*)\. If/.exec(told.error ?? '')?.[1] ?? '';
+    await program('sh', ['-c', way], folder);
+    daemon.child.kill('SIGHUP');
+    await converged(daemon, [4712]);
+    expect(networks(api, 4712)).toEqual(['default', 'backend']);
+    expect(api.emulator.requests.filter(({ method }) => method !== 'GET')).toHaveLength(writes);
   });
 });

@@ -21,7 +21,7 @@ import { sourceOf } from '../daemon/source.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { carrying } from '../render/carrying.ts';
 import { type CommonFlags, logSettings, stateLocation } from '../settings/config.ts';
-import { ownState, refuseSecondState } from '../settings/own-state.ts';
+import { ownState, refuseSecondState, refuseStateBeside } from '../settings/own-state.ts';
 import { isShort, secretOf } from '../settings/secret.ts';
 import { listenForDaemonSignals } from '../signals.ts';
 import type { Io } from '../terminal.ts';
@@ -170,7 +170,7 @@ async function openProject(
   { projectId, token, log, onEvent, onWait }: OpenProject,
 ): Promise<ProjectSession> {
   const own = ownFlags(projectId, flags, io, projects);
-  if (projects === 'one') await refuseSecondState(projectId, flags, io);
+  await (projects === 'one' ? refuseSecondState : refuseStateBeside)(projectId, flags, io);
   const session = await openSession(own, io, {
     mode: mode === 'observe' ? 'read' : 'write',
     ...{ projectId, token, onEvent, logger: log },

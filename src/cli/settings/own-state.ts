@@ -2,10 +2,11 @@ import { existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import { shownLocation } from '../../state/open.ts';
-import { openStore } from '../compose.ts';
+import { defaultStateName } from '../../state/postgres-url.ts';
+import { openStore, serviceNote } from '../compose.ts';
 import type { Io } from '../terminal.ts';
 import { type CommonFlags, stateLocation } from './config.ts';
-import { isUrl, stateNameOf, stateWord } from './state-url.ts';
+import { isUrl, quoted, stateNameOf, stateWord } from './state-url.ts';
 
 /** One state a project. In files: one folder each, in which state, lock and an emulator's world stand beside each other there. */
 export function ownState(location: string, id: number | 'fleet'): string {
@@ -72,9 +73,38 @@ async function isPublished(projectId: number, location: string, io: Io): Promise
   }
 }
 
-async function projectOf(flags: CommonFlags, io: Io): Promise<number | null> {
+/**
+ * What a project's file alone has made stands in the state that was given, and not in the project's own: a daemon
+ * that takes the file up with a folder would buy it anew.
+ *
+ * @throws ConfigError where the project's own state is nobody's yet, and the one that was given is the project's.
+ */
+export async function refuseStateBeside(projectId: number, flags: CommonFlags, io: Io): Promise<void> {
+  const location = stateLocation(flags, io);
+  const own = ownState(location, projectId);
+  // An embedded emulator has its world beside the state: a new state has a new world.
+  if (own === location || flags.emulator === true || (!isUrl(location) && !existsSync(location))) return;
+  if ((isUrl(own) || existsSync(own)) && (await projectOf({ ...flags, state: own }, io)) !== null) return;
+  if ((await projectOf(flags, io, 'api')) !== projectId) return;
+  const [given, there] = [location, own].map(shownLocation);
+  throw new ConfigError(
+    `project ${projectId} has a state at ${given}, of its file alone, and none at ${there}, where a folder of projects keeps it: ` +
+      `a second state would buy anew what the first one has. End what uses the first one, and move it there: ${moveOf(location, own)}. ` +
+      'If it is of no use any more, move it away',
+  );
+}
+
+function moveOf(from: string, to: string): string {
+  if (!isUrl(from)) return `mkdir -p ${quoted(dirname(to))} && mv ${quoted(from)}* ${quoted(dirname(to))}/`;
+  const [old, name] = [from, to].map(stateNameOf);
+  return `UPDATE vdcsync.states SET name = '${name}' WHERE name = '${old ?? defaultStateName}'`;
+}
+
+/** With `service`: of that one alone. */
+async function projectOf(flags: CommonFlags, io: Io, service?: 'api'): Promise<number | null> {
   const store = await openStore(flags, io, 'read');
   try {
+    if (service !== undefined && (await store.note(serviceNote)) !== service) return null;
     return (await store.info()).projectId;
   } finally {
     await store.close();

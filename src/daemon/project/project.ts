@@ -181,7 +181,9 @@ export class Project {
    */
   async turn(turn: Turn, stop: AbortSignal): Promise<number> {
     let restMs = 0;
-    await this.#inSession(stop, async (workshop) => {
+    let opened = false;
+    const working = this.#inSession(stop, async (workshop) => {
+      opened = true;
       const { store, clock, profile } = workshop.session;
       const parts = { ledger: this.#ledger, backOff: this.#backOff, holds: workshop.holds };
       await takeUp(turn, store, parts, this.#offer?.desired);
@@ -193,6 +195,11 @@ export class Project {
       await handOn(turn, store, parts, this.id);
       this.#known = await knownOf(workshop, this.#backOff);
       restMs = this.#restMs(clock.now()) / profile.timeScale;
+    });
+    await working.catch((error: unknown) => {
+      // The queue tells nobody why it tries again.
+      if (!opened && !stop.aborted) this.fail(error);
+      throw error;
     });
     return restMs;
   }
