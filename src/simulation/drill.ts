@@ -107,9 +107,9 @@ const further: readonly Drill[] = [
     incidents: [happens('write:after', 15, { do: 'stop' })],
     pausesMs: [1_000],
   },
-  // A list that is cut off once, while what it shows is bound, or while its deletion is in doubt.
+  // A list that is cut off behind the default network once, while what it shows is bound, or while its deletion is in doubt.
   ...[2, 3, 4, 5, 6, 8].flatMap((nth) => {
-    const cut = faultRule({ path: 'list_networks', nth }, { do: 'truncate_list', keep: 0 });
+    const cut = faultRule({ path: 'list_networks', nth }, { do: 'truncate_list', keep: 1 });
     const lost = faultRule({ path: 'delete_network', nth: 1 }, { do: 'reset' });
     return [
       drill('create_network', [cut], []),
