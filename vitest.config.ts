@@ -4,6 +4,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     setupFiles: ['test/setup.ts'],
+    // Most of them wait for processes, sockets and clocks: as many at a time as there are cores.
+    maxWorkers: '100%',
     testTimeout: 30_000,
     coverage: {
       provider: 'v8',

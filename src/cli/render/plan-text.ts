@@ -69,15 +69,25 @@ export function blockedLines(blocked: readonly Blocked[], paint: Paint): string[
   if (blocked.length === 0) return [];
   return [
     paint('bold', 'Blocked: needs a person'),
-    ...blocked.flatMap(({ key, verb, code, reason, resolve }) => [
-      `  ${paint('red', `! ${verb} ${printable(key)}`)}  ${paint('dim', `[${printable(code)}]`)}`,
-      `      ${printable(reason)}`,
-      ...printable(resolve)
-        .split(' | ')
-        .map((command, index) => `      ${index === 0 ? '→' : '  or'} ${paint('cyan', command)}`),
-    ]),
+    ...blocked.flatMap((each, at) => {
+      const { key, verb, code, reason } = each;
+      const next = blocked[at + 1];
+      // What one edit or command resolves for several has it once, behind the last of them.
+      const isShared = next?.code === code && next.resolve === each.resolve;
+      return [
+        `  ${paint('red', `! ${verb} ${printable(key)}`)}  ${paint('dim', `[${printable(code)}]`)}`,
+        `      ${printable(reason)}`,
+        ...(isShared ? [] : wayLines(each, paint)),
+      ];
+    }),
     '',
   ];
+}
+
+function wayLines({ resolve }: Blocked, paint: Paint): string[] {
+  return printable(resolve)
+    .split(' | ')
+    .map((command, index) => `      ${index === 0 ? '→' : '  or'} ${paint('cyan', command)}`);
 }
 
 /** One warning in one line. */
