@@ -126,7 +126,9 @@ function checkNothingLeft(stage: Stage, project: Project, known: readonly Thing[
   for (const sort of sorts) {
     for (const one of lists[sort]) {
       const { id } = one;
-      const told = 'address' in one ? warnings.includes(one.address) : warnings.includes(`${sort} ${id}`);
+      // Several of a sort stand in one list.
+      const isNamed = () => new RegExp(`\\b${sort}s? [^;]*\\b${id}\\b`).test(warnings);
+      const told = 'address' in one ? warnings.includes(one.address) : isNamed();
       // What a lost state no longer knows is told where it is billed.
       if (told || (forgotten && (stage.vouched || sort === 'network' || sort === 'iso'))) continue;
       const birth = stage.ledger.birthOf(sort, String(id));
