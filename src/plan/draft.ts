@@ -90,6 +90,11 @@ export function draftOne(kinds: ReadonlyMap<KindName, ResourceKind>, world: Worl
   return { subject, kind, diff: kind.diff(subject, world.observed.get(subject.key), world) };
 }
 
+/** Its creation is asked for, be it possible or not. */
+export function isToBeMade({ diff: { verdict } }: Pick<Draft, 'diff'>): boolean {
+  return verdict.verdict === 'create' || (verdict.verdict === 'blocked' && verdict.verb === 'create');
+}
+
 /** A server that will be another one: what is inside it is made anew with it. */
 export function isRenewed({ subject, diff: { verdict } }: Draft): boolean {
   if (subject.kind !== 'server') return false;

@@ -1,6 +1,6 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
-import type { Draft } from './draft.ts';
+import { type Draft, isToBeMade } from './draft.ts';
 import type { MovedKeys, Objection } from './objections.ts';
 
 /**
@@ -15,13 +15,12 @@ export function movedBack(world: World, moved: MovedKeys): (draft: Draft) => Obj
     }),
   );
   const before = new Map([...became].map(([from, to]) => [to, from]));
-  return ({ subject: { key, parent }, diff: { verdict } }) => {
+  return (draft) => {
+    const { key, parent } = draft.subject;
     const to = became.get(key);
-    const isMade =
-      verdict.verdict === 'create' || (verdict.verdict === 'blocked' && verdict.verb === 'create');
-    if (to !== undefined && isMade) return objection('create', key, to);
+    if (to !== undefined && isToBeMade(draft)) return objection('create', key, to);
     const from = before.get(parent ?? key);
-    return from === undefined || verdict.verdict !== 'delete'
+    return from === undefined || draft.diff.verdict.verdict !== 'delete'
       ? undefined
       : objection('delete', from, parent ?? key);
   };

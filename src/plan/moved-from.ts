@@ -2,7 +2,7 @@ import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import { nearMiss } from '../core/suggest.ts';
-import type { Draft } from './draft.ts';
+import { type Draft, isToBeMade } from './draft.ts';
 import type { Objection } from './objections.ts';
 
 /**
@@ -15,11 +15,11 @@ export function movedFromUnknown(world: World): (draft: Draft) => Objection | un
   return (draft) => (entries.length === 0 ? undefined : judged(draft, entries, world));
 }
 
-function judged({ subject, diff }: Draft, entries: readonly Subject[], world: World): Objection | undefined {
-  const { verdict } = diff;
+function judged(draft: Draft, entries: readonly Subject[], world: World): Objection | undefined {
+  const { subject, diff } = draft;
   const { key, parent, kind } = subject;
   // What else keeps it from being made may come of the slip.
-  if (verdict.verdict === 'create' || (verdict.verdict === 'blocked' && verdict.verb === 'create')) {
+  if (isToBeMade(draft)) {
     const from = unknownFrom(subject, world);
     const left = leftOut(world, subject.kind);
     if (from === undefined || left.length === 0) return undefined;
@@ -32,7 +32,7 @@ function judged({ subject, diff }: Draft, entries: readonly Subject[], world: Wo
     };
   }
   const top = parent === undefined ? subject : world.subjects.get(parent);
-  if (verdict.verdict !== 'delete' || top === undefined || top.desired !== undefined) return undefined;
+  if (diff.verdict.verdict !== 'delete' || top === undefined || top.desired !== undefined) return undefined;
   const entry = entries.find((each) => each.kind === (parent === undefined ? kind : 'server'));
   if (entry === undefined) return undefined;
   return {

@@ -1,7 +1,7 @@
 import { digestOf, type Json } from '../core/json.ts';
-import type { ResourceKey } from '../core/keys.ts';
+import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { Warning } from '../core/plan.ts';
-import type { Draft } from './draft.ts';
+import { type Draft, isToBeMade } from './draft.ts';
 
 /**
  * A new entry that is what leaves the file but for its key: probably renamed by hand, which
@@ -34,10 +34,10 @@ function isLeaving({ subject: { parent }, diff: { verdict } }: Draft): boolean {
   return parent === undefined && verdict.verdict === 'delete';
 }
 
-function isFresh({ subject: { parent, binding, desired }, diff: { verdict } }: Draft): boolean {
+function isFresh(draft: Draft): boolean {
+  const { parent, binding, desired } = draft.subject;
   if (parent !== undefined || binding !== undefined) return false;
-  if (desired?.moved !== undefined || desired?.id !== undefined) return false;
-  return verdict.verdict === 'create' || (verdict.verdict === 'blocked' && verdict.verb === 'create');
+  return desired?.moved === undefined && desired?.id === undefined && isToBeMade(draft);
 }
 
 interface Content {
@@ -52,12 +52,17 @@ function byLikeness(
   const groups = new Map<string, ResourceKey[]>();
   for (const draft of drafts) {
     const { key, kind } = draft.subject;
-    const { cidr, entry } = contentOf(draft);
-    const likeness = kind === 'server' ? digestOf(madeAs(entry)) : kind === 'network' ? cidr : kind;
-    if (likeness === undefined || (kind !== 'ip' && likeness === kind)) continue;
-    groups.set(likeness, [...(groups.get(likeness) ?? []), key]);
+    const likeness = likenessOf(kind, contentOf(draft));
+    if (likeness !== undefined) groups.set(likeness, [...(groups.get(likeness) ?? []), key]);
   }
   return groups;
+}
+
+/** What entries of a kind have in common that are the same but for their keys. */
+function likenessOf(kind: KindName, { cidr, entry }: Content): string | undefined {
+  if (kind === 'server') return digestOf(madeAs(entry));
+  if (kind === 'network') return cidr;
+  return kind === 'ip' ? kind : undefined;
 }
 
 /** Its name may come of its key, and its address be named by one that has another key now as well. */
