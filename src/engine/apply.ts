@@ -3,14 +3,13 @@ import type { Desired } from '../core/desired.ts';
 import { parseKey, type ResourceKey } from '../core/keys.ts';
 import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
-import { draftOne } from '../plan/draft.ts';
-import { halves, pricedParts } from '../plan/money.ts';
 import { keepBooks, settleMoves } from './books/books.ts';
 import { leftByDeletion } from './books/left-backups.ts';
 import type { Judged } from './books/strangers.ts';
 import type { ApplyOptions, EngineDeps } from './deps.ts';
 import { drain } from './drain.ts';
 import { isSuperseded, openServers, stillOpen, supersededOf, withFindings } from './findings.ts';
+import { amountOf, type Increase, increasesOf, takenEffect } from './increase.ts';
 import { warn } from './intents/endings.ts';
 import { settleOpen } from './intents/settle-open.ts';
 import { isAbort, isFailedRead } from './interruption.ts';
@@ -39,184 +38,180 @@ export async function apply(
 ): Promise<ApplyReport> {
   const startedAt = deps.clock.monotonic();
   const run = await openRun(deps, gate, desired, options);
-  const results: OperationResult[] = [];
-  const approved = new Set<OperationId>();
-  /** What the last drain read after its writes is as good as read again. */
-  let lookSince: number | undefined;
-  let planned: Judged | undefined;
-  /** Of earlier runs. */
-  const unsettled: OperationResult[] = [];
+  return new Rounds(run, options, startedAt).carryOut();
+}
 
-  /** How long a person took to answer, which is no part of the work. */
-  let askedMs = 0;
-  async function isApproved(plan: Plan): Promise<boolean> {
-    const since = deps.clock.monotonic();
-    const yes = await options.approve(plan);
-    askedMs += deps.clock.monotonic() - since;
-    return yes;
-  }
-
-  const added: Added[] = [];
-  const before = (): Before => ({
-    deletions: deletions(results),
-    increase: sumDecimals(added.map((each) => amountOf(run, each))),
-  });
-
+/** The rounds of one run, and what they have come to so far. */
+class Rounds {
+  readonly #run: Run;
+  readonly #options: ApplyOptions;
+  readonly #startedAt: number;
+  readonly #results: OperationResult[] = [];
+  /** Writes that earlier runs left open, and that are open still. */
+  readonly #unsettled: OperationResult[] = [];
+  readonly #approved = new Set<OperationId>();
+  readonly #added: Increase[] = [];
   /** Told by the plans of this run, and by what it settled: once a resource has gone, nothing shows what it left. */
-  const leftBilled = new Set<string>();
+  readonly #leftBilled = new Set<string>();
+  /** How long a person took to answer, which is no part of the work. */
+  #askedMs = 0;
+  /** What the last drain read after its writes is as good as read again. */
+  #lookSince: number | undefined;
+  #planned: Judged | undefined;
+  /** What the first plan showed. */
+  #shown: ReadonlySet<OperationId> | undefined;
 
-  function report(outcome: ApplyReport['outcome'], last: Plan): ApplyReport {
-    const open = openServers(run, last, results);
-    for (const { key, code, message } of open) warn(run, key, code, message);
-    const warnings = [...last.warnings, ...open];
-    const cost = { ...last.cost, left_billed: [...leftBilled] };
-    return {
-      outcome,
-      results,
-      plan: { ...last, warnings, cost },
-      blocked: last.blocked,
-      requests: deps.counts(),
-      durationMs: deps.clock.monotonic() - startedAt - askedMs,
-    };
+  constructor(run: Run, options: ApplyOptions, startedAt: number) {
+    this.#run = run;
+    this.#options = options;
+    this.#startedAt = startedAt;
   }
 
-  let shown: ReadonlySet<OperationId> | undefined;
-  const isUnshown = ({ id, risk }: Operation) =>
-    options.unattended === true && !options.destroy && risk === 'destructive' && shown?.has(id) === false;
-  const withholds = (operation: Operation) =>
-    isSuperseded(run, operation) ||
-    isUnshown(operation) ||
-    options.repeating?.withholds?.(operation) === true;
-
-  function found(last: Plan): readonly OperationResult[] {
-    const unshown = unshownResults(last.operations.filter(isUnshown));
-    return [...stillOpen(run, unsettled), ...results, ...supersededOf(run, last), ...unshown];
-  }
-
-  async function rounds(): Promise<ApplyReport> {
-    for (let round = 1; ; round++) {
-      if (round === 1 && run.intents.size > 0) {
-        const open = [...run.intents.values()];
-        unsettled.push(...(await settleOpen(run)));
-        for (const each of open.flatMap((intent) => leftByDeletion(run, intent))) leftBilled.add(each);
-        await settleMoves(run);
-        lookSince = deps.clock.monotonic();
+  async carryOut(): Promise<ApplyReport> {
+    try {
+      for (let round = 1; ; round++) {
+        const report = await this.#round(round);
+        if (report !== undefined) return report;
       }
-      planned = await nextPlan(run, options, lookSince, before);
-      const { plan } = planned;
-      shown ??= shownBy(plan);
-      for (const each of plan.cost.left_billed) leftBilled.add(each);
-      deps.onEvent?.({ type: 'planned', at: deps.clock.now(), round, plan });
-      if (run.stop.aborted) return report('stopped', plan);
-      if (round === 1 && options.saved !== undefined) refuseStale(plan, options.saved);
-      const withheld = withheldOf(plan, withholds);
-      const fresh = plan.operations.filter(({ id }) => !approved.has(id) && !withheld.has(id));
-      const left = options.saved !== undefined && round > 1;
-      if (fresh.length > 0 && !left) {
-        if (!(await isApproved(plan))) return report(round === 1 ? 'declined' : 'failed', plan);
-        for (const { id } of fresh) approved.add(id);
-      }
-      const inFlight = run.intents.size;
-      await keepBooks(run, planned);
-      for (const id of withheld) approved.delete(id);
-      const may = new Set(
-        plan.operations
-          .filter(
-            ({ id, key, kind }) =>
-              approved.has(id) &&
-              tries(results, id) < mostTries &&
-              !isTainted(results, key) &&
-              !(run.kindOf(kind).repeats && isDone(results, key)),
-          )
-          .map(({ id }) => id),
-      );
-      // What was in flight hid what is to be done under its key.
-      if (may.size === 0 && run.intents.size < inFlight && round < mostRounds) continue;
-      if (may.size === 0 || round === mostRounds)
-        return report(
-          ending(plan, results, run),
-          withFindings(run, plan, found(plan), options.destroy === true),
-        );
-      lookSince = deps.clock.monotonic();
-      const prices = pricesOf(run, plan, may);
-      const done = await drain(run, plan, may);
-      results.push(...done);
-      added.push(
-        ...done.flatMap((result) => (hasEffect(run, result) ? (prices.get(idOf(result)) ?? []) : [])),
-      );
-      if (!run.stop.aborted && !done.some(isProgress)) {
-        const { plan: rest } = await nextPlan(run, options, lookSince, before);
-        return report(
-          done.some(hasFailed) ? 'failed' : 'blocked',
-          withFindings(run, rest, found(rest), options.destroy === true),
-        );
-      }
+    } catch (error) {
+      // Nothing is lost: what is in flight is in the state.
+      const stopped = isAbort(this.#run, error) || (this.#run.stop.aborted && isFailedRead(error));
+      if (stopped && this.#planned !== undefined) return this.#report('stopped', this.#planned.plan);
+      throw error;
     }
   }
 
-  try {
-    return await rounds();
-  } catch (error) {
-    // Nothing is lost: what is in flight is in the state.
-    const stopped = isAbort(run, error) || (run.stop.aborted && isFailedRead(error));
-    if (stopped && planned !== undefined) return report('stopped', planned.plan);
-    throw error;
+  /** `undefined`: another round may get further. */
+  async #round(round: number): Promise<ApplyReport | undefined> {
+    const run = this.#run;
+    const { saved } = this.#options;
+    if (round === 1 && run.intents.size > 0) await this.#settleEarlier();
+    const planned = await this.#plan();
+    const { plan } = planned;
+    this.#note(planned, round);
+    if (run.stop.aborted) return this.#report('stopped', plan);
+    if (round === 1 && saved !== undefined) refuseStale(plan, saved);
+    const withheld = withheldOf(plan, (operation) => this.#withholds(operation));
+    const isExact = saved !== undefined && round > 1;
+    if (!isExact && !(await this.#approve(plan, withheld)))
+      return this.#report(round === 1 ? 'declined' : 'failed', plan);
+    const inFlight = run.intents.size;
+    await keepBooks(run, planned);
+    for (const id of withheld) this.#approved.delete(id);
+    const due = this.#due(plan);
+    // What was in flight hid what is to be done under its key.
+    if (due.size === 0 && run.intents.size < inFlight && round < mostRounds) return undefined;
+    if (due.size === 0 || round === mostRounds)
+      return this.#reportFindings(ending(plan, this.#results, run), plan);
+    return this.#drain(plan, due);
   }
-}
 
-/** What earlier rounds of a run have done, as far as caps count it. */
-interface Before {
-  readonly deletions: number;
-  /** Decimal text. */
-  readonly increase: string;
-}
+  async #settleEarlier(): Promise<void> {
+    const run = this.#run;
+    const open = [...run.intents.values()];
+    this.#unsettled.push(...(await settleOpen(run)));
+    for (const each of open.flatMap((intent) => leftByDeletion(run, intent))) this.#leftBilled.add(each);
+    await settleMoves(run);
+    this.#lookSince = run.deps.clock.monotonic();
+  }
 
-/** To the monthly bill, by what was done. */
-interface Added {
-  readonly key: ResourceKey;
-  /** Decimal text. */
-  readonly most: string;
-  /** The file left a choice, and what was bought may be cheaper. */
-  readonly chosen: boolean;
-}
+  /** The plan of what is there now; the run's first look counts as now where nothing has been settled since. */
+  async #plan(): Promise<Judged> {
+    const run = this.#run;
+    if (!run.halt.aborted && this.#lookSince !== undefined) {
+      run.cache.forgetLists();
+      await run.look(run.repeating === undefined ? this.#lookSince : 0);
+    }
+    run.planned = run.world;
+    const increase = sumDecimals(this.#added.map((each) => amountOf(run, each)));
+    return planFor(run, this.#options.destroy ?? false, deletions(this.#results), increase);
+  }
 
-/** What was bought tells its price once it is seen. */
-function amountOf({ world, deps }: Run, { key, most, chosen }: Added): string {
-  const subject = world.subjects.get(key);
-  if (!chosen || subject?.binding === undefined) return most;
-  const price = deps.kinds.get(subject.kind)?.priceNow?.(subject, world.observed.get(key), world);
-  return price !== undefined && 'known' in price ? price.known : most;
-}
+  #note(planned: Judged, round: number): void {
+    const { plan } = planned;
+    const { clock, onEvent } = this.#run.deps;
+    this.#planned = planned;
+    this.#shown ??= shownBy(plan);
+    for (const each of plan.cost.left_billed) this.#leftBilled.add(each);
+    onEvent?.({ type: 'planned', at: clock.now(), round, plan });
+  }
 
-/** What each operation changes of the monthly bill, as things are before it. */
-function pricesOf(
-  run: Run,
-  plan: Plan,
-  may: ReadonlySet<OperationId>,
-): ReadonlyMap<OperationId, readonly Added[]> {
-  return new Map(
-    plan.operations.flatMap(({ id, key, verb }) => {
-      const subject = run.world.subjects.get(key);
-      if (subject === undefined || !may.has(id) || verb === 'adopt') return [];
-      const parts = pricedParts(draftOne(run.deps.kinds, run.world, subject)).map(({ diff }) => {
-        const chosen = verb === 'create' && diff.dearest !== undefined;
-        return { key, most: halves(diff)[verb], chosen };
-      });
-      return [[id, parts] as const];
-    }),
-  );
-}
+  #withholds(operation: Operation): boolean {
+    return (
+      isSuperseded(this.#run, operation) ||
+      this.#isUnshown(operation) ||
+      this.#options.repeating?.withholds?.(operation) === true
+    );
+  }
 
-/** Also what is of no use, or not known to have been made, may be billed. */
-function hasEffect(run: Run, { key, verb, outcome, code }: OperationResult): boolean {
-  if (outcome === 'done') return true;
-  return (
-    verb === 'create' && (code === 'tainted' || (run.intents.get(key)?.phase ?? 'waiting') !== 'waiting')
-  );
-}
+  /** A deletion that nobody has read of, and nobody is asked about. */
+  #isUnshown({ id, risk }: Operation): boolean {
+    const { unattended, destroy } = this.#options;
+    return unattended === true && !destroy && risk === 'destructive' && this.#shown?.has(id) === false;
+  }
 
-function idOf({ verb, key }: OperationResult): OperationId {
-  return operationId(verb, key);
+  /** Asks where the plan holds what was not asked about before. */
+  async #approve(plan: Plan, withheld: ReadonlySet<OperationId>): Promise<boolean> {
+    const fresh = plan.operations.filter(({ id }) => !this.#approved.has(id) && !withheld.has(id));
+    if (fresh.length === 0) return true;
+    const { clock } = this.#run.deps;
+    const since = clock.monotonic();
+    const yes = await this.#options.approve(plan);
+    this.#askedMs += clock.monotonic() - since;
+    if (yes) for (const { id } of fresh) this.#approved.add(id);
+    return yes;
+  }
+
+  /** What is approved, and has not come to its end in this run. */
+  #due({ operations }: Plan): ReadonlySet<OperationId> {
+    const results = this.#results;
+    const isDue = ({ id, key, kind }: Operation) =>
+      this.#approved.has(id) &&
+      tries(results, id) < mostTries &&
+      !isTainted(results, key) &&
+      !(this.#run.kindOf(kind).repeats && isDone(results, key));
+    return new Set(operations.filter(isDue).map(({ id }) => id));
+  }
+
+  async #drain(plan: Plan, due: ReadonlySet<OperationId>): Promise<ApplyReport | undefined> {
+    const run = this.#run;
+    this.#lookSince = run.deps.clock.monotonic();
+    const increases = increasesOf(run, plan, due);
+    const done = await drain(run, plan, due);
+    this.#results.push(...done);
+    this.#added.push(...takenEffect(run, done, increases));
+    if (run.stop.aborted || done.some(isProgress)) return undefined;
+    const { plan: rest } = await this.#plan();
+    return this.#reportFindings(done.some(hasFailed) ? 'failed' : 'blocked', rest);
+  }
+
+  /** With what this run found in the way, which a look alone does not show. */
+  #reportFindings(outcome: ApplyReport['outcome'], last: Plan): ApplyReport {
+    const run = this.#run;
+    const unshown = unshownResults(last.operations.filter((each) => this.#isUnshown(each)));
+    const found = [
+      ...stillOpen(run, this.#unsettled),
+      ...this.#results,
+      ...supersededOf(run, last),
+      ...unshown,
+    ];
+    return this.#report(outcome, withFindings(run, last, found, this.#options.destroy === true));
+  }
+
+  #report(outcome: ApplyReport['outcome'], last: Plan): ApplyReport {
+    const run = this.#run;
+    const open = openServers(run, last, this.#results);
+    for (const { key, code, message } of open) warn(run, key, code, message);
+    const cost = { ...last.cost, left_billed: [...this.#leftBilled] };
+    return {
+      outcome,
+      results: this.#results,
+      plan: { ...last, warnings: [...last.warnings, ...open], cost },
+      blocked: last.blocked,
+      requests: run.deps.counts(),
+      durationMs: run.deps.clock.monotonic() - this.#startedAt - this.#askedMs,
+    };
+  }
 }
 
 /** Another round may get further: something was done, or the plan was behind the times. */
@@ -244,22 +239,6 @@ function isDone(results: readonly OperationResult[], key: ResourceKey): boolean 
 /** What failed and was left behind in this run is for a person, or for the next run, to look at. */
 function isTainted(results: readonly OperationResult[], key: ResourceKey): boolean {
   return results.some((result) => result.key === key && result.code === 'tainted');
-}
-
-/** The plan of what is there now; the run's first look counts as now where nothing has been settled since. */
-async function nextPlan(
-  run: Run,
-  options: ApplyOptions,
-  lookSince: number | undefined,
-  before: () => Before,
-): Promise<Judged> {
-  if (!run.halt.aborted && lookSince !== undefined) {
-    run.cache.forgetLists();
-    await run.look(run.repeating === undefined ? lookSince : 0);
-  }
-  run.planned = run.world;
-  const { deletions, increase } = before();
-  return planFor(run, options.destroy ?? false, deletions, increase);
 }
 
 function deletions(results: readonly OperationResult[]): number {
