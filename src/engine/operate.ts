@@ -77,7 +77,8 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   if (!lost || !run.bindings.has(creation.key)) return undefined;
   const { clock } = run.deps;
   const gone = creation.key === key ? 'it' : creation.key;
-  run.tell(key, verb, 'checking', `${gone} is gone; a second look decides`, clock.now() + absenceGapMs);
+  const untilMs = clock.now() + absenceGapMs;
+  run.tell(operation, 'checking', `${gone} is gone; a second look decides`, { untilMs });
   await clock.sleep(absenceGapMs, run.stop);
   const token = await run.fence();
   const world = await run.lookAgain(creation.key, clock.monotonic());

@@ -27,7 +27,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'sent before the intent is durable',
-    file: 'engine/run.ts',
+    file: 'engine/run-state.ts',
     find: '      await store.beginIntent(intent);\n',
     replace: '      void clock.sleep(1).then(() => store.beginIntent(intent));\n',
   },
@@ -185,7 +185,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'looked for before the time-out is over',
     file: evidence,
-    find: "  if (wait > 0) return again(wait);\n  run.tell(intent.key, intent.verb, 'checking', 'whether it took effect');",
+    find: "  if (wait > 0) return again(wait);\n  run.tell(intent, 'checking', 'whether it took effect');",
     replace: '',
   },
   {

@@ -59,7 +59,7 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
     settleMs - stopwatch.since(intent.id, 'sent', intent.lastSentAt),
   );
   if (wait > 0) return again(wait);
-  run.tell(intent.key, intent.verb, 'checking', 'whether it took effect');
+  run.tell(intent, 'checking', 'whether it took effect');
   const evidence = await seek(run, intent);
   if (evidence === undefined) return again(0);
   switch (evidence.verdict) {
@@ -163,7 +163,7 @@ export async function finish(run: Run, intent: Intent): Promise<Progress> {
   /** The API has said that it is through with it; without a task it never does. */
   let ended = intent.why !== 'no_task';
   if (intent.taskId !== undefined && ended && intent.notSeenAt === undefined) {
-    run.tell(intent.key, intent.verb, 'task', intent.taskId);
+    run.tell(intent, 'task', intent.taskId);
     const acceptedAt = clock.now() - elapsed();
     const sort = intent.request.name;
     const task = await tasks.wait({ id: intent.taskId as TaskId, sort, acceptedAt, deadlineMs }, run.halt);
@@ -175,7 +175,7 @@ export async function finish(run: Run, intent: Intent): Promise<Progress> {
     if (task.end === 'lost') await run.update(intent, { why: 'no_task' });
     ended = task.end === 'succeeded';
   }
-  run.tell(intent.key, intent.verb, 'checking', 'what is there now');
+  run.tell(intent, 'checking', 'what is there now');
   const evidence = await seek(run, intent);
   if (evidence === undefined) return again(0);
   switch (evidence.verdict) {
@@ -233,7 +233,7 @@ function isReplay({ facts }: Intent): boolean {
 async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
   const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
   if (wait > 0) return again(wait);
-  run.tell(intent.key, intent.verb, 'checking', 'what the failed task left');
+  run.tell(intent, 'checking', 'what the failed task left');
   const failure = intent.detail ?? '';
   const evidence = await seek(run, intent);
   if (evidence === undefined) return again(0);
@@ -272,7 +272,7 @@ async function notSeen(run: Run, intent: Intent, absent: () => Promise<Progress>
   const now = run.deps.clock.now();
   if (intent.notSeenAt === undefined) {
     const detail = 'nothing to be seen; a second look decides';
-    run.tell(intent.key, intent.verb, 'checking', detail, now + absenceGapMs);
+    run.tell(intent, 'checking', detail, { untilMs: now + absenceGapMs });
     run.stopwatch.mark(intent.id, 'not_seen');
     return goOn(run, intent, { notSeenAt: now }, absenceGapMs);
   }

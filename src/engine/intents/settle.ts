@@ -85,7 +85,7 @@ export async function send(
 ): Promise<Progress> {
   const { deps } = run;
   const chosen = [intent.request.name, intent.idempotencyKey, packageOf(intent)];
-  run.tell(intent.key, intent.verb, 'sent', chosen.filter((each) => each !== '').join(' '));
+  run.tell(intent, 'sent', chosen.filter((each) => each !== '').join(' '));
   const keyInDoubt = run.kindOf(intent.kind).billed !== false && !(await isSaidAbsent(run, intent));
   run.stopwatch.mark(intent.id, 'sent');
   // Up to its first byte it may wait long for a connection.
@@ -117,12 +117,12 @@ function resend(run: Run, intent: Intent, half: Half): Promise<Progress> {
 /** Waits for the turn to write; the look that it needs is taken when the turn is near. */
 export function inTurn<Result>(
   run: Run,
-  { key, kind, verb }: Pick<Intent, 'key' | 'kind' | 'verb'>,
+  of: Pick<Intent, 'key' | 'kind' | 'verb'>,
   write: () => Promise<Result>,
 ): Promise<Result> {
-  run.tell(key, verb, 'queued', 'for its turn');
-  const look = () => void run.lookAgain(key).catch(() => undefined);
-  return run.gate.run(run.kindOf(kind).urgency, write, run.stop, look);
+  run.tell(of, 'queued', 'for its turn');
+  const look = () => void run.lookAgain(of.key).catch(() => undefined);
+  return run.gate.run(run.kindOf(of.kind).urgency, write, run.stop, look);
 }
 
 async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress> {
@@ -203,7 +203,7 @@ async function record(run: Run, intent: Intent, result: WriteResult, next: Dispo
       const waitedMs = Math.max(0, now - intent.createdAt);
       if (waitedMs > run.kindOf(intent.kind).deadlineMs)
         return stillRefused(run, intent, next, `still so after ${minutes(waitedMs)}: ${reason}`);
-      run.tell(intent.key, intent.verb, 'waiting', reason, now + afterMs);
+      run.tell(intent, 'waiting', reason, { untilMs: now + afterMs });
       return progress;
     }
     case 'next_preference':
@@ -216,7 +216,7 @@ async function record(run: Run, intent: Intent, result: WriteResult, next: Dispo
       // What has taken effect is never to have a new key, whatever its resends are answered.
       const why = intent.why === 'unreadable' ? intent.why : next.why;
       const unanswered = next.why !== 'conflict' && next.why !== 'refused' && next.why !== 'not_found';
-      run.tell(intent.key, intent.verb, 'waiting', reason, now + afterMs);
+      run.tell(intent, 'waiting', reason, { untilMs: now + afterMs });
       return goOn(
         run,
         intent,
@@ -336,7 +336,7 @@ async function nextPreference(run: Run, intent: Intent, reason: string): Promise
   const { first, most } = capacityPauseMs;
   const afterMs = backoff(first, most, rounds, run.deps.random.next());
   const asked = `gpu_package ${wanted.length > 1 ? wanted.join(', ') : sent}`;
-  run.tell(intent.key, intent.verb, 'waiting', `${asked}: ${reason}`, now + afterMs, deadline);
+  run.tell(intent, 'waiting', `${asked}: ${reason}`, { untilMs: now + afterMs, deadlineMs: deadline });
   if (wanted.length > 1) return close(run, intent, 'refused', reason, { retryAfterMs: afterMs });
   return goOn(run, intent, { phase: 'waiting', dueAt: now + afterMs, detail: reason }, afterMs);
 }

@@ -1,0 +1,130 @@
+import type { Desired } from '../core/desired.ts';
+import { patched } from '../core/intent.ts';
+import { isInside, type KindName, type ResourceKey } from '../core/keys.ts';
+import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
+import { rememberBackups } from './books/left-backups.ts';
+import {
+  type HeldMove,
+  type Move,
+  moveChanges,
+  movedBindings,
+  movesOf,
+  rememberMoves,
+} from './books/moves.ts';
+import type { EngineDeps } from './deps.ts';
+import type { ReadCache } from './read-cache.ts';
+
+/** The state as a run knows it: every change is durable when it resolves, and only then to be seen here. */
+export interface RunState {
+  readonly bindings: ReadonlyMap<ResourceKey, Binding>;
+  /** The open ones. */
+  readonly intents: ReadonlyMap<ResourceKey, Intent>;
+  /** Keys that the file has renamed, until the state says so too. */
+  readonly moves: readonly Move[];
+  /** Those that cannot be made yet: nothing else is planned meanwhile. */
+  readonly heldMoves: readonly HeldMove[];
+  begin(intent: Intent): Promise<void>;
+  update(intent: Intent, patch: IntentPatch): Promise<Intent>;
+  close(
+    intent: Intent,
+    outcome: IntentOutcome,
+    detail: string,
+    changes: readonly StateChange[],
+  ): Promise<void>;
+  change(changes: readonly StateChange[]): Promise<void>;
+  /** Asks anew what can move, now that writes have been settled; the next look shows it. */
+  renewMoves(): void;
+  /** Makes the moves durable. */
+  keepMoves(): Promise<void>;
+  /** Bindings of what is inside a server. */
+  boundIn(server: ResourceKey): readonly Binding[];
+  /** Live ids of the kind that are some key's already, so that they are nobody's new ones. */
+  known(kind: KindName, but?: Intent): ReadonlySet<string>;
+}
+
+interface StateOptions {
+  readonly deps: Pick<EngineDeps, 'store' | 'clock'>;
+  readonly desired: Desired;
+  readonly cache: ReadCache;
+  /** As loaded, under the keys that the file has renamed them to. */
+  readonly bindings: Map<ResourceKey, Binding>;
+  readonly intents: Map<ResourceKey, Intent>;
+  readonly moves: readonly Move[];
+  readonly heldMoves: readonly HeldMove[];
+  /** A binding as the file would have it. */
+  readonly asSaid: (binding: Binding) => Binding;
+  /** Told each key whose binding has changed. */
+  readonly onChange: (key: ResourceKey) => void;
+}
+
+export function createRunState(options: StateOptions): RunState {
+  const { desired, cache, bindings, intents, asSaid, onChange } = options;
+  const { store, clock } = options.deps;
+  const moves = [...options.moves];
+  const heldMoves = [...options.heldMoves];
+
+  const boundIn = (server: ResourceKey) => [...bindings.values()].filter(({ key }) => isInside(key, server));
+
+  const remember = (changes: readonly StateChange[], deletion?: Intent) =>
+    rememberBackups({ store, bindings, boundIn, now: clock.now() }, changes, deletion);
+
+  /** Reading back what was written would cost as much as there is. */
+  function follow(changes: readonly StateChange[]): void {
+    for (const change of changes) {
+      if (change.type === 'next_incarnation') continue;
+      const key = change.type === 'bind' ? change.binding.key : change.key;
+      if (change.type === 'bind') bindings.set(key, asSaid(change.binding));
+      else bindings.delete(key);
+      onChange(key);
+    }
+  }
+
+  async function change(changes: readonly StateChange[]): Promise<void> {
+    await remember(changes);
+    await store.change(changes, clock.now());
+    follow(changes);
+  }
+
+  return {
+    ...{ bindings, intents, moves, heldMoves, boundIn, change },
+    async begin(intent) {
+      await store.beginIntent(intent);
+      intents.set(intent.key, intent);
+    },
+    async update(intent, patch) {
+      await store.updateIntent(intent.id, patch, clock.now());
+      const next = patched(intents.get(intent.key) ?? intent, patch);
+      intents.set(intent.key, next);
+      return next;
+    },
+    async close(intent, outcome, detail, changes) {
+      await remember(changes, intent);
+      await store.closeIntent(intent.id, outcome, detail, changes, clock.now());
+      // What held on to it is looked at anew: it was read while the task was under way.
+      if (intent.verb === 'delete') cache.forget(intent.request);
+      intents.delete(intent.key);
+      follow(changes);
+    },
+    renewMoves() {
+      const next = movesOf(desired, bindings, intents);
+      const moved = movedBindings(bindings, next.moves);
+      bindings.clear();
+      for (const [key, binding] of moved) bindings.set(key, binding);
+      moves.push(...next.moves);
+      heldMoves.splice(0, heldMoves.length, ...next.held);
+    },
+    async keepMoves() {
+      await rememberMoves(store, moves);
+      const changes = moveChanges(moves, bindings);
+      if (changes.length > 0) await change(changes);
+      moves.length = 0;
+    },
+    known(kind, but) {
+      const bound = [...bindings.values()].filter((each) => each.kind === kind).map(({ id }) => id);
+      const underWay = [...intents.values()]
+        .filter((each) => each.kind === kind && each.id !== but?.id)
+        .flatMap(({ resourceId }) => resourceId ?? []);
+      return new Set([...bound, ...underWay]);
+    },
+  };
+}
