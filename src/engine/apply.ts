@@ -162,15 +162,15 @@ class Rounds {
     return yes;
   }
 
-  /** What is approved, and has not come to its end in this run. */
-  #due({ operations }: Plan): ReadonlySet<OperationId> {
+  /** What is approved, and has not come to its end in this run; nor has anything that it needs, or is a half of. */
+  #due(plan: Plan): ReadonlySet<OperationId> {
     const results = this.#results;
+    const isLeft = ({ id, key }: Operation) =>
+      !this.#approved.has(id) || tries(results, id) >= mostTries || isTainted(results, key);
+    const left = withheldOf(plan, isLeft);
     const isDue = ({ id, key, kind }: Operation) =>
-      this.#approved.has(id) &&
-      tries(results, id) < mostTries &&
-      !isTainted(results, key) &&
-      !(this.#run.kindOf(kind).repeats && isDone(results, key));
-    return new Set(operations.filter(isDue).map(({ id }) => id));
+      !left.has(id) && !(this.#run.kindOf(kind).repeats && isDone(results, key));
+    return new Set(plan.operations.filter(isDue).map(({ id }) => id));
   }
 
   async #drain(plan: Plan, due: ReadonlySet<OperationId>): Promise<ApplyReport | undefined> {

@@ -26,6 +26,8 @@ export interface RigOptions {
   readonly wrap?: (transport: Transport) => Transport;
   /** Asked before every request; the first project's, for reading and writing, by default. */
   readonly token?: () => string;
+  /** Beside being kept in `events`. */
+  readonly onEvent?: (event: ProgressEvent) => void;
 }
 
 /** A request as the client sent it, whatever became of it. */
@@ -118,7 +120,10 @@ export function rig(options: RigOptions = {}): Rig {
       kinds,
       profile,
       requestTimeoutMs: defaultTimeoutMs,
-      onEvent: (event) => events.push(event),
+      onEvent: (event) => {
+        events.push(event);
+        options.onEvent?.(event);
+      },
     });
   }
 

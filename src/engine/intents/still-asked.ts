@@ -33,6 +33,8 @@ export function stillAsked(
   const draft = draftOne(run.deps.kinds, world, subject);
   const { verdict } = draft.diff;
   const fresh = operationsOf(draft).find(({ id }) => id === operationId(verb, key));
+  if (verb === 'create' && verdict.verdict === 'replace')
+    return { now: 'overtaken', reason: 'what it takes the place of is there' };
   if (fresh !== undefined && (verb === 'create' || equal(fresh.changes, changes))) return undefined;
   if (verdict.verdict === 'blocked') return { now: 'blocked', code: verdict.code, reason: verdict.reason };
   if (fresh === undefined && verdict.verdict === 'unchanged') return { now: 'satisfied' };
