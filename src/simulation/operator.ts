@@ -185,7 +185,7 @@ async function settle(
   }
   const fact = truth(stage, intent);
   // Of what the API goes on with it is given up, where it will never come of it.
-  const gives = blocked.code === 'stuck' && fact.type === 'absent';
+  const gives = (blocked.code === 'stuck' || blocked.code === 'read_failed') && fact.type === 'absent';
   const told: Resolution = gives ? { type: 'abandon' } : fact;
   const free = told.type === 'adopt' ? await freeId(stage, controller, blocked, told.id) : undefined;
   const resolution = free === undefined ? told : ({ type: 'adopt', id: free } as const);

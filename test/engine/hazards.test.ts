@@ -100,6 +100,26 @@ describe('engine: reads that fail', () => {
     expect(executed(played, 'iso')).toBe(1);
   });
 
+  test('for good, of a write that the file asks for no more: what could not be read is told, with the ways out', async () => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule({ path: 'read_iso', nth: 1, times: 1000 }, { do: 'answer', status: 500 }),
+    ]);
+    await played.apply(`${head}isos:\n  rescue: {url: "https://mirror.example.com/rescue.iso"}\n`);
+
+    const { outcome, blocked } = await played.apply(head);
+
+    expect(outcome).toBe('blocked');
+    expect(blocked).toMatchObject([{ key: 'isos.rescue', verb: 'create', code: 'read_failed' }]);
+    expect(blocked[0]?.reason).toMatch(
+      /^a read failed, so nothing is known: GET \/isos\/uiso-\d+ answered 500/,
+    );
+    expect(blocked[0]?.resolve).toContain('vdcsync apply (once the cause is gone) | ');
+    expect(blocked[0]?.resolve).toContain('vdcsync resolve isos.rescue --abandon');
+    played.emulator.setFaults([]);
+    await converges(played, head);
+  });
+
   test('of one purchase in doubt: another that waits for its end does not wait for ever', async () => {
     const played = rig();
     played.emulator.setFaults([

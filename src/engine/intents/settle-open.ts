@@ -75,8 +75,10 @@ async function settleOne(
     } else if (!isIdle(run, key) && isToCome(progress.until, inHand))
       return { next: 'again', afterMs: progress.afterMs };
   } catch (error) {
-    // What cannot be read now is left open, and looked at again when its operation comes.
-    interruption(run, error);
+    // What cannot be read now is looked at again when its operation comes, and told where none does.
+    const ended = interruption(run, error);
+    if (ended.now === 'unread')
+      leave(tellEnd(run, intent, { now: 'blocked', code: 'read_failed', reason: ended.reason }));
   }
   return { next: 'done' };
 }
