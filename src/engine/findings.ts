@@ -98,9 +98,13 @@ export function openServers(run: Run, plan: Plan, results: readonly OperationRes
   return [...new Set(servers)].flatMap((key) => {
     const open = run.intents.get(key);
     const code = 'stands_open';
-    if ((run.bindings.get(key)?.id ?? open?.resourceId) !== undefined)
+    // What was answered as made, and what looks have missed since, may be gone.
+    const isShown =
+      open?.phase === 'accepted' && open.resourceId !== undefined && open.notSeenAt === undefined;
+    if (run.bindings.has(key) || isShown)
       return [{ key, code, message: 'it is there, and its firewall is not: nothing is filtered' }];
-    const inDoubt = open?.verb === 'create' && (open.ambiguous || open.phase === 'sending');
+    const answered = open?.resourceId !== undefined;
+    const inDoubt = open?.verb === 'create' && (answered || open.ambiguous || open.phase === 'sending');
     return inDoubt
       ? [{ key, code, message: 'it may be there, and its firewall is not: nothing is filtered then' }]
       : [];

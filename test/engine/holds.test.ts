@@ -155,6 +155,29 @@ describe('engine: a server that stands open', () => {
     );
   });
 
+  test.each([
+    ['task_failed', '/tasks/'],
+    ['not_there', '/ips'],
+  ])('and of one that was answered as made, and that no read shows: %s', async (code, read) => {
+    const played: Rig = rig({
+      wrap: (inner) => ({
+        ...inner,
+        send(request, options) {
+          const isThere = played.emulator.world.projects[0]?.servers.length === 1;
+          if (isThere && request.url.includes(read))
+            played.emulator.mutate({ do: 'delete_server', id: 2001 });
+          return inner.send(request, options);
+        },
+      }),
+    });
+
+    const { blocked, plan } = await played.apply(server);
+
+    expect(blocked).toContainEqual(expect.objectContaining({ key: 'servers.web', code }));
+    const open = plan.warnings.filter(({ code }) => code === 'stands_open');
+    expect(open.map(({ message }) => message)).toEqual([expect.stringMatching(/^it may be there, /)]);
+  });
+
   test('is not looked for while a person thinks: the time at the question is no time of the run', async () => {
     const played = rig();
     const report = await played.apply(`${head}ips:\n  one: {}\n`, {
