@@ -148,8 +148,8 @@ export type Evidence =
   | { readonly verdict: 'pending'; readonly id: string; readonly facts?: Json }
   /** There, paid for, and of no use. */
   | { readonly verdict: 'failed'; readonly id: string; readonly detail: string; readonly facts?: Json }
-  /** Not seen. Absence needs this twice. `strays`: what it may have left behind, for a person. */
-  | { readonly verdict: 'not_done'; readonly strays?: readonly string[] }
+  /** Not seen. Absence needs this twice. `strays`: it may have left something behind, so a person is asked. */
+  | { readonly verdict: 'not_done'; readonly strays?: boolean }
   /** Neither can be told. `candidates` are live ids a person may choose from. */
   | { readonly verdict: 'unclear'; readonly reason: string; readonly candidates: readonly string[] };
 

@@ -2,6 +2,7 @@ import { digestOf } from '../core/json.ts';
 import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Operation, Plan, Selection, Warning } from '../core/plan.ts';
+import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { withCaps } from './caps.ts';
 import type { Draft } from './draft.ts';
@@ -15,7 +16,7 @@ import { blockedIntent, creationsInDoubt, openWrites } from './open-writes.ts';
 import { order } from './order.ts';
 import { perhapsRenamed } from './renamed.ts';
 import { isSelected, select } from './selection.ts';
-import { isLeftAlone } from './strangers.ts';
+import { isLeftAlone, nameOf, nobody } from './strangers.ts';
 import { costOf, effortOf, summarise } from './totals.ts';
 import {
   inFlightWarning,
@@ -215,7 +216,7 @@ function choose({ candidates, operations, releases }: Possible, selection: Selec
 
 /** What a person has to settle, and what is held against the drafts. */
 function blockedBy(
-  { world, heldMoves = [] }: PlanInput,
+  { world, openIntents, strangers: { vouched = nobody }, heldMoves = [] }: PlanInput,
   { objections }: Judged,
   inFlight: ReadonlyMap<ResourceKey, Intent>,
 ): Blocked[] {
@@ -223,8 +224,11 @@ function blockedBy(
   const taken = new Map(
     [...objections.values()].filter(({ code }) => code === 'name_exists').map((each) => [each.key, each]),
   );
+  const made = new Set(openIntents.flatMap(({ kind, resourceId }) => (kind === 'ip' ? resourceId : [])));
+  const isKnown = (ip: Ip) =>
+    !world.isNobodys(ip) || made.has(String(ip.id)) || vouched.addresses.includes(nameOf(ip));
   const open = [...inFlight.values()].flatMap((intent) =>
-    blockedIntent(intent, world, taken.get(intent.key)),
+    blockedIntent(intent, { world, taken: taken.get(intent.key), isKnown }),
   );
   if (heldMoves.length > 0) return [...open, ...heldMoves.map(heldMove)];
   return [...open, ...objectedTo(objections, inFlight)];

@@ -2,6 +2,7 @@ import { digestOf } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import type { Blocked } from '../core/plan.ts';
+import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 
 /** The writes that are not settled, but for refusals that the file has overtaken. */
@@ -17,17 +18,41 @@ export function isOvertaken(intent: Intent, world: World): boolean {
   return digestOf(world.subjects.get(intent.key)?.desired?.value ?? null) !== intent.basis;
 }
 
-/** A write that is left to a person; `taken`: what it would make has come to be by another hand. */
-export function blockedIntent(intent: Intent, world: World, taken: Blocked | undefined): Blocked[] {
+/** What is known beside an open write. */
+interface Beside {
+  readonly world: World;
+  /** What it would make has come to be by another hand. */
+  readonly taken: Blocked | undefined;
+  /** Whether it is known whose an address is. */
+  readonly isKnown: (ip: Ip) => boolean;
+}
+
+/** A write that is left to a person. */
+export function blockedIntent(intent: Intent, { world, taken, isKnown }: Beside): Blocked[] {
   if (intent.phase !== 'blocked' || intent.blocked === undefined) return [];
   const { key, verb, blocked } = intent;
   const position = world.subjects.get(key)?.desired?.position;
   const where = position && `at ${position.file}:${position.line}:${position.column}`;
   // What was found is what it is taken by.
   const by = taken === undefined || blocked.candidates.length > 0 ? [] : [taken.reason];
-  const reason = [blocked.reason, ...by, ...alone(intent, world)];
+  const free = blocked.until === 'file' ? [] : cameFree(intent, world.ips, isKnown);
+  const left = free.length === 0 ? [] : [`address ${free.join(', ')} came meanwhile, is free and is billed`];
+  const reason = [blocked.reason, ...by, ...left, ...alone(intent, world)];
   const commands = waysOut(intent, { where, taken: taken !== undefined, world });
   return [{ key, verb, code: blocked.code, reason: reason.join('; '), resolve: commands.join(' | ') }];
+}
+
+/** What a server may have left that was made and is gone: nothing else would tell whose it was. */
+export function cameFree(
+  { kind, verb, preimage }: Intent,
+  ips: readonly Ip[],
+  isKnown: (ip: Ip) => boolean,
+): readonly string[] {
+  const { ips: before } = (preimage ?? {}) as { readonly ips?: readonly number[] };
+  if (kind !== 'server' || verb !== 'create' || before === undefined) return [];
+  return ips
+    .filter((ip) => ip.server_id === null && !before.includes(ip.id) && !isKnown(ip))
+    .map(({ address }) => address);
 }
 
 /** Keys of which it is not known whether they were created. */

@@ -16,7 +16,7 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
     const cards = await read.findNetworkInterfaces(Number(intent.resourceId) as ServerId);
     const addresses = addressesOf(intent.resourceId);
     if (cards === undefined && addresses.length === 0)
-      return { verdict: 'not_done', strays: strayAddresses(intent, ips, known) } as const;
+      return { verdict: 'not_done', strays: hasStrays(intent, ips, known) } as const;
     // Its address is billed and has to be bound with it, so a list that does not show it yet is no end;
     // and where no task told of an end, neither is a server without its card. @assumption A28 @assumption A34
     if (isAnother(intent, addresses, await read.servers?.())) return { verdict: 'not_done' } as const;
@@ -76,13 +76,13 @@ function asksForAddress({ request }: Intent): boolean {
   return member(request.body, 'public_ipv4') !== undefined;
 }
 
-/** Addresses that came with a creation that failed, or at the same time. @assumption A40 */
-function strayAddresses(intent: Intent, ips: readonly Ip[], known: Known): readonly string[] {
+/** Whether an address came with a creation that failed, or at the same time. @assumption A40 */
+function hasStrays(intent: Intent, ips: readonly Ip[], known: Known): boolean {
   const before = recordedIds(intent.preimage, 'ips');
   const ours = known('ip');
-  return ips
-    .filter(({ id, server_id }) => server_id === null && !before.has(String(id)) && !ours.has(String(id)))
-    .map(({ address }) => address);
+  return ips.some(
+    ({ id, server_id }) => server_id === null && !before.has(String(id)) && !ours.has(String(id)),
+  );
 }
 
 /** Gone once its cards answer 404 and no address is attached to it. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import type { Plan } from '../../src/core/plan.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import type { Resolution } from '../../src/engine/deps.ts';
@@ -61,6 +62,44 @@ describe('engine/decide: resolve --absent', () => {
     await played.clock.advance(120_000);
     expect((await played.apply(web())).outcome).toBe('converged');
     expect(project(played).servers).toHaveLength(1);
+  });
+});
+
+describe('engine: a purchase in doubt, and its server deleted elsewhere', () => {
+  const spec = web().replace('exclusive: true, ', '');
+  const left = ({ blocked }: Plan) =>
+    /address ([\d., ]+) came meanwhile, is free/.exec(blocked[0]?.reason ?? '');
+
+  /** The answer was lost, so a person is asked; somebody deletes the server instead, and its address stays. */
+  async function deserted(): Promise<Rig> {
+    const played = rig();
+    await played.apply(`${spec.split('servers:')[0]}ips: {}\n`);
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done' }),
+    ]);
+    const { plan } = await played.apply(spec);
+    expect([plan.blocked[0]?.code, left(plan)]).toEqual(['outcome_unknown', null]);
+    played.emulator.mutate({ do: 'delete_server', id: 2001 });
+    return played;
+  }
+
+  test('is told with the address that stays free and billed, as is the word that ends it', async () => {
+    const played = await deserted();
+
+    const told = left(await played.plan(spec));
+    const said = await resolve(played, spec, { type: 'absent' });
+
+    expect(told?.[1]).toBe(project(played).ips[0]?.address);
+    expect(said).toContain(`address ${told?.[1]} came meanwhile`);
+  });
+
+  test('but not with one that a person has said is somebody else’s', async () => {
+    const played = await deserted();
+    const [address] = project(played).ips;
+
+    await played.clock.run(played.engine.ignore(load(spec), [address?.address ?? '']));
+
+    expect(left(await played.plan(spec))).toBeNull();
   });
 });
 

@@ -173,7 +173,8 @@ describe('engine: a server that stands open', () => {
 
     const { blocked, plan } = await played.apply(server);
 
-    expect(blocked).toContainEqual(expect.objectContaining({ key: 'servers.web', code }));
+    const reason = expect.stringContaining('address 203.0.113.10 came meanwhile, is free and is billed');
+    expect(blocked).toContainEqual(expect.objectContaining({ key: 'servers.web', code, reason }));
     const open = plan.warnings.filter(({ code }) => code === 'stands_open');
     expect(open.map(({ message }) => message)).toEqual([expect.stringMatching(/^it may be there, /)]);
   });

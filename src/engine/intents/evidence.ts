@@ -257,12 +257,8 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
     case 'not_done': {
       const retry = () => closeAndRetry(run, intent, 'failed', 'task_failed', failure, mostFailedTasks);
       if (harmless) return retry();
-      const strays = evidence.strays ?? [];
-      if (strays.length === 0) return notSeen(run, intent, retry);
-      const left = `address ${strays.join(', ')} came meanwhile, is free and is billed`;
-      return notSeen(run, intent, () =>
-        block(run, intent, 'task_failed', `its task failed (${failure}); ${left}`),
-      );
+      const ask = () => block(run, intent, 'task_failed', `its task failed (${failure})`);
+      return notSeen(run, intent, evidence.strays === true ? ask : retry);
     }
   }
 }

@@ -3,6 +3,7 @@ import { ConfigError } from '../../core/errors.ts';
 import { nounOf, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent } from '../../core/state.ts';
+import { cameFree } from '../../plan/open-writes.ts';
 import { takeBack, vouchFor } from '../books/strangers.ts';
 import type { EngineDeps, Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
@@ -152,7 +153,8 @@ async function absentOutcome(run: Run, intent: Intent): Promise<string> {
   }
   const changes = verb === 'delete' ? released(run, key, 'a person said that it is gone') : [];
   const outcome = verb === 'delete' ? 'done' : 'absent';
-  const left = verb === 'create' && kind === 'server' ? leftFree(run, intent, await read.ips()) : [];
+  const ours = run.known('ip', intent);
+  const left = cameFree(intent, await read.ips(), ({ id }) => ours.has(String(id)));
   await close(run, intent, outcome, saidAbsent, { changes });
   const billed =
     left.length === 0
@@ -181,13 +183,4 @@ function refuseTooSoon({ deps }: Run, { key, ambiguous, phase, lastSentAt }: Int
   throw new ConfigError(
     `${key} was sent ${Math.round(age / 1000)} s ago and may still take effect: say so again in ${Math.ceil(rest / 1000)} s.`,
   );
-}
-
-/** What a server that came and went may have left: nothing would tell of it any more. */
-function leftFree(run: Run, intent: Intent, ips: readonly Ip[]): readonly string[] {
-  const { ips: before = [] } = intent.preimage as { readonly ips?: readonly number[] };
-  const ours = run.known('ip', intent);
-  return ips
-    .filter(({ id, server_id }) => server_id === null && !before.includes(id) && !ours.has(String(id)))
-    .map(({ address }) => address);
 }
