@@ -8,8 +8,8 @@ import type { Offer, PassRecord } from './project/facts.ts';
 import { Project } from './project/project.ts';
 import type { Taken } from './sources/intake.ts';
 import type { Holders, SpecSource } from './sources/source.ts';
-import { type Orphan, SpecDesk } from './sources/spec-desk.ts';
 import { SpecProblem } from './sources/spec-problem.ts';
+import { type Orphan, SpecReader } from './sources/spec-reader.ts';
 
 /** How long the exchange in flight may take to end after the daemon was told to, in real ms. */
 const graceMs = 8_000;
@@ -33,7 +33,7 @@ export interface DaemonOptions {
 
 /** What the outside may ask of a running daemon. */
 export class Daemon {
-  readonly desk: SpecDesk;
+  readonly specs: SpecReader;
   readonly fleet: Fleet | undefined;
   readonly #options: DaemonOptions;
   readonly #projects = new Map<number, Project>();
@@ -46,7 +46,7 @@ export class Daemon {
   constructor(options: DaemonOptions) {
     this.#options = options;
     this.fleet = options.fleet;
-    this.desk = new SpecDesk({
+    this.specs = new SpecReader({
       deps: options.deps,
       source: options.source,
       deliver: (taken, holders, trigger) => this.#deliver(taken, holders, trigger),
@@ -70,18 +70,18 @@ export class Daemon {
 
   /** The source may have moved. */
   hint(trigger: Trigger): void {
-    this.desk.hint(trigger);
+    this.specs.hint(trigger);
     this.fleet?.hint(trigger);
   }
 
   /** How many specs cannot be used, whoever's they are. */
   brokenSpecs(): number {
-    return this.desk.state().orphans.length + this.projects().filter((each) => each.hasBrokenSpec()).length;
+    return this.specs.state().orphans.length + this.projects().filter((each) => each.hasBrokenSpec()).length;
   }
 
   /** Every project has been looked at, and the source has been read; else why not. */
   notReady(): readonly string[] {
-    const { readAt, error } = this.desk.state();
+    const { readAt, error } = this.specs.state();
     const projects = this.projects();
     return [
       ...(readAt === undefined && error === undefined ? ['the source has not been read yet'] : []),
@@ -103,7 +103,7 @@ export class Daemon {
       this.#fail = reject;
     });
     if (this.fleet !== undefined) this.#running.add(this.#share(this.fleet, stop));
-    await Promise.race([this.desk.run(stop), failed]);
+    await Promise.race([this.specs.run(stop), failed]);
     const late = new AbortController();
     const all = Promise.all(this.#running).then(() => true);
     const grace = deps.clock.sleep(graceMs, late.signal).then(
@@ -161,7 +161,7 @@ export class Daemon {
   }
 
   #tellOrphans(orphans: readonly Orphan[]): void {
-    this.desk.setOrphans(orphans);
+    this.specs.setOrphans(orphans);
     const before = new Map(this.#broken);
     this.#broken.clear();
     for (const { name, problem, projectId = 0 } of orphans) {
@@ -171,7 +171,7 @@ export class Daemon {
       before.delete(subject);
       this.#broken.set(subject, told);
     }
-    for (const over of before.values()) over.end(this.desk.state().commit?.id);
+    for (const over of before.values()) over.end(this.specs.state().commit?.id);
   }
 
   #problemOf(project: number): SpecProblem {
@@ -209,7 +209,7 @@ export class Daemon {
   async #share(fleet: Fleet, stop: AbortSignal): Promise<void> {
     const work = {
       projects: () => this.projects(),
-      readSpecs: () => this.desk.readNow('fleet', stop),
+      readSpecs: () => this.specs.readNow('fleet', stop),
     };
     await fleet.run(work, stop).catch((error: unknown) => this.#fail(error));
   }
@@ -233,7 +233,7 @@ export class Daemon {
     const { deps, onChange } = this.#options;
     this.#projects.delete(id);
     logOf(id, deps.log).info({}, 'the project has gone with its file');
-    this.desk.free(id);
+    this.specs.free(id);
     onChange();
   }
 }

@@ -52,13 +52,13 @@ interface StateOptions {
   readonly moves: readonly Move[];
   readonly heldMoves: readonly HeldMove[];
   /** A binding as the file would have it. */
-  readonly asSaid: (binding: Binding) => Binding;
+  readonly flaggedBy: (binding: Binding) => Binding;
   /** Told each key whose binding has changed. */
   readonly onChange: (key: ResourceKey) => void;
 }
 
 export function createRunState(options: StateOptions): RunState {
-  const { desired, cache, bindings, intents, asSaid, onChange } = options;
+  const { desired, cache, bindings, intents, flaggedBy, onChange } = options;
   const { store, clock } = options.deps;
   const moves = [...options.moves];
   const heldMoves = [...options.heldMoves];
@@ -73,7 +73,7 @@ export function createRunState(options: StateOptions): RunState {
     for (const change of changes) {
       if (change.type === 'next_incarnation') continue;
       const key = change.type === 'bind' ? change.binding.key : change.key;
-      if (change.type === 'bind') bindings.set(key, asSaid(change.binding));
+      if (change.type === 'bind') bindings.set(key, flaggedBy(change.binding));
       else bindings.delete(key);
       onChange(key);
     }

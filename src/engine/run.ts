@@ -7,10 +7,10 @@ import type { Step } from '../core/progress.ts';
 import type { Binding } from '../core/state.ts';
 import { movedBindings, movesOf, ownNames } from './books/moves.ts';
 import type { EngineDeps, Hold, Repeating } from './deps.ts';
+import { flaggedBy, withoutManaged } from './destroy.ts';
 import type { HoldScope } from './intents/outcome.ts';
 import { dropLifted } from './intents/standing-holds.ts';
 import { createStopwatch, type Stopwatch } from './intents/stopwatch.ts';
-import { asSaid, withoutManaged } from './last-words.ts';
 import type { ReadCache } from './read-cache.ts';
 import { createRunState, type RunState } from './run-state.ts';
 import { createView, freshMs, type RunView } from './run-view.ts';
@@ -84,7 +84,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
   const { deps, cache, repeating } = options;
   const { store, clock, kinds, profile } = deps;
   refuseOtherState(options.desired, await store.info());
-  const { desired, asSaid, ...loaded } = await load(options);
+  const { desired, flaggedBy, ...loaded } = await load(options);
   const holds = repeating?.holds ?? new Map<string, Hold>();
   await dropLifted(deps, holds);
   const stopwatch = repeating?.stopwatch ?? createStopwatch(clock, profile.timeScale);
@@ -94,7 +94,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
 
   const run: Run = {
     ...options,
-    ...createRunState({ ...{ deps, desired, cache, asSaid, onChange: view.follow }, ...loaded }),
+    ...createRunState({ ...{ deps, desired, cache, flaggedBy, onChange: view.follow }, ...loaded }),
     ...holding(holds),
     get world() {
       return view.world;
@@ -131,13 +131,13 @@ export async function startRun(options: RunOptions): Promise<Run> {
 
 /** What the state holds, and what this run makes of file and state together. */
 async function load({ deps: { store }, desired: file, destroy }: RunOptions) {
-  const said = (binding: Binding) => (destroy ? asSaid(binding, file) : binding);
-  const stored = new Map((await store.bindings()).map((binding) => [binding.key, said(binding)]));
+  const flagged = (binding: Binding) => (destroy ? flaggedBy(binding, file) : binding);
+  const stored = new Map((await store.bindings()).map((binding) => [binding.key, flagged(binding)]));
   const intents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
   const asked = destroy ? withoutManaged(file, [...stored.values()]) : file;
   const desired = ownNames(asked, stored, intents);
   const { moves, held: heldMoves } = movesOf(desired, stored, intents);
-  return { desired, asSaid: said, bindings: movedBindings(stored, moves), intents, moves, heldMoves };
+  return { desired, flaggedBy: flagged, bindings: movedBindings(stored, moves), intents, moves, heldMoves };
 }
 
 function holding(holds: Map<string, Hold>): RunHolds {

@@ -68,7 +68,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   try {
     const server = await serve(settings.listen, app, log, io);
     log.info(
-      { version, source: daemon.desk.state().name, address: server?.address, port: server?.port },
+      { version, source: daemon.specs.state().name, address: server?.address, port: server?.port },
       'vdcsync runs',
     );
     try {

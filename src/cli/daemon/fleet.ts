@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
+import type { Assignment } from '../../daemon/fleet/assignment.ts';
 import { Board } from '../../daemon/fleet/board.ts';
 import { Fleet } from '../../daemon/fleet/fleet.ts';
-import type { Seat } from '../../daemon/fleet/seat.ts';
 import type { Notifier } from '../../daemon/notices/notifier.ts';
 import type { DaemonLogger } from '../../daemon/ports.ts';
 import { memoryNote, readMemory } from '../../daemon/project/memory.ts';
@@ -36,7 +36,7 @@ export async function openFleet(
   const open = (mode: 'read' | 'write') => openStore(own, io, mode);
   // Says in words what is wrong with the server, before the queue does in its own.
   await (await open('read')).close();
-  const board = new Board({ open, seats: () => seatsOf(location), clock: systemClock });
+  const board = new Board({ open, assignments: () => assignmentsOf(location), clock: systemClock });
   // Loaded only here: nobody else needs it.
   const { openBossQueue } = await import('../../daemon/fleet/boss-queue.ts');
   const { connectionString, state: name } = parsePostgresUrl(location);
@@ -49,7 +49,7 @@ export async function openFleet(
   return { fleet, queue };
 }
 
-async function seatsOf(location: string): Promise<readonly Seat[]> {
+async function assignmentsOf(location: string): Promise<readonly Assignment[]> {
   const { surveyPostgres } = await import('../../state/postgres-survey.ts');
   const fleet = stateNameOf(location);
   const states = await surveyPostgres(location, memoryNote);

@@ -2,19 +2,19 @@ import type { Clock } from '../../core/clock.ts';
 import { digestOf, type Json } from '../../core/json.ts';
 import type { StateStore } from '../../core/state.ts';
 import type { Holders, Snapshot } from '../sources/source.ts';
-import type { Seat } from './seat.ts';
+import type { Assignment } from './assignment.ts';
 
 export interface BoardDeps {
   /** Opens the fleet's own state; rejects where another replica owns it, or it cannot be reached. */
   readonly open: (mode: 'write' | 'read') => Promise<StateStore>;
-  readonly seats: () => Promise<readonly Seat[]>;
+  readonly assignments: () => Promise<readonly Assignment[]>;
   /** Real time. */
   readonly clock: Clock;
 }
 
 const [snapshotNote, markNote] = ['snapshot', 'mark'];
-/** However many pages are open, seats are asked for no more often. Real ms. */
-const seatsMs = 1_000;
+/** However many pages are open, assignments are asked for no more often. Real ms. */
+const assignmentsMs = 1_000;
 
 /** Which projects a fleet has, by what it published in its own state. */
 export async function holdersOn(store: StateStore): Promise<Holders> {
@@ -35,7 +35,7 @@ export class Board {
   #reader: StateStore | undefined;
   /** Of the snapshot that this replica works by. */
   #mark: string | undefined;
-  #seats: { readonly at: number; readonly seats: Promise<readonly Seat[]> } | undefined;
+  #assignments: { readonly at: number; readonly assignments: Promise<readonly Assignment[]> } | undefined;
 
   constructor(deps: BoardDeps) {
     this.#deps = deps;
@@ -95,12 +95,12 @@ export class Board {
   }
 
   /** Who works on which project, as it was a moment ago at most. */
-  seats(): Promise<readonly Seat[]> {
-    const { clock, seats } = this.#deps;
+  assignments(): Promise<readonly Assignment[]> {
+    const { clock, assignments } = this.#deps;
     const now = clock.monotonic();
-    if (this.#seats === undefined || now - this.#seats.at > seatsMs)
-      this.#seats = { at: now, seats: seats() };
-    return this.#seats.seats;
+    if (this.#assignments === undefined || now - this.#assignments.at > assignmentsMs)
+      this.#assignments = { at: now, assignments: assignments() };
+    return this.#assignments.assignments;
   }
 
   async close(): Promise<void> {

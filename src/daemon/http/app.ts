@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
 import type { Daemon } from '../daemon.ts';
-import { knower } from '../fleet/seat.ts';
+import { lastWorker } from '../fleet/assignment.ts';
 import type { DaemonDeps } from '../ports.ts';
 import { knownCondition } from '../project/condition.ts';
 import type { Changes } from './changes.ts';
@@ -101,16 +101,19 @@ async function pageInput(
 ): Promise<PageInput> {
   const projects = daemon.projects();
   const chosen = projects.find(({ id }) => String(id) === wanted) ?? projects[0];
-  const seats = (await daemon.fleet?.board.seats().catch(() => undefined)) ?? [];
-  const seatOf = (id: number | undefined) => seats.find(({ project }) => project === id);
-  const seat = seatOf(chosen?.id);
+  const assignments = (await daemon.fleet?.board.assignments().catch(() => undefined)) ?? [];
+  const assignmentOf = (id: number | undefined) => assignments.find(({ project }) => project === id);
+  const assignment = assignmentOf(chosen?.id);
   return {
     facts: await chosen?.facts(),
     projects: projects.map(({ id, condition }) => {
-      return { id, condition: knownCondition(seatOf(id)?.memory?.ledger.condition) ?? condition };
+      return { id, condition: knownCondition(assignmentOf(id)?.memory?.ledger.condition) ?? condition };
     }),
-    elsewhere: seat === undefined || knower(seat) === daemon.fleet?.replica ? undefined : knower(seat),
-    source: daemon.desk.state(),
+    elsewhere:
+      assignment === undefined || lastWorker(assignment) === daemon.fleet?.replica
+        ? undefined
+        : lastWorker(assignment),
+    source: daemon.specs.state(),
     version,
     now: deps.clock.now(),
   };

@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { parseKey } from '../../core/keys.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import type { Daemon } from '../daemon.ts';
-import { knower } from '../fleet/seat.ts';
+import { lastWorker } from '../fleet/assignment.ts';
 import { conditions } from '../project/condition.ts';
 import type { PassRecord, ProjectFacts } from '../project/facts.ts';
 import { unattachedAddresses } from './status.ts';
@@ -136,7 +136,7 @@ export class Metrics {
   /** The text that Prometheus reads. */
   async render(daemon: Daemon): Promise<string> {
     for (const gauge of this.#gauges.values()) if (gauge !== this.#gauges.get('build_info')) gauge.reset();
-    const source = daemon.desk.state();
+    const source = daemon.specs.state();
     this.#set('ready', {}, daemon.notReady().length === 0 ? 1 : 0);
     this.#set('source_up', {}, source.error === undefined ? 1 : 0);
     this.#set('broken_specs', {}, daemon.brokenSpecs());
@@ -147,7 +147,7 @@ export class Metrics {
       const { id: commit, ref } = source.commit;
       this.#set('commit_info', { commit, ref }, 1);
     }
-    const elsewhere = await this.#takeSeats(daemon);
+    const elsewhere = await this.#takeAssignments(daemon);
     for (const project of daemon.projects()) {
       if (!elsewhere.has(project.id)) this.#take(await project.facts());
     }
@@ -155,19 +155,19 @@ export class Metrics {
   }
 
   /** Gives the projects of a fleet that another replica knows more of: they are told there. */
-  async #takeSeats({ fleet }: Daemon): Promise<ReadonlySet<number>> {
+  async #takeAssignments({ fleet }: Daemon): Promise<ReadonlySet<number>> {
     if (fleet === undefined) return new Set();
     const { replica, board } = fleet;
     this.#set('fleet_leader', {}, fleet.leads() ? 1 : 0);
-    const seats = await board.seats().catch(() => undefined);
-    const up = seats === undefined ? 0 : 1;
+    const assignments = await board.assignments().catch(() => undefined);
+    const up = assignments === undefined ? 0 : 1;
     this.#set('fleet_up', {}, up);
-    if (seats === undefined) return new Set();
-    for (const seat of seats.filter((each) => knower(each) === replica)) {
-      const works = seat.worker === replica ? 1 : 0;
-      this.#set('fleet_works', { project: String(seat.project) }, works);
+    if (assignments === undefined) return new Set();
+    for (const assignment of assignments.filter((each) => lastWorker(each) === replica)) {
+      const works = assignment.worker === replica ? 1 : 0;
+      this.#set('fleet_works', { project: String(assignment.project) }, works);
     }
-    return new Set(seats.filter((each) => knower(each) !== replica).map(({ project }) => project));
+    return new Set(assignments.filter((each) => lastWorker(each) !== replica).map(({ project }) => project));
   }
 
   #take(facts: ProjectFacts): void {

@@ -5,7 +5,7 @@ import { waysWithBackups, waysWithIdle, waysWithLeftAlone } from '../../core/way
 import { leftAloneName } from '../../engine/books/left-alone.ts';
 import type { Condition } from '../project/condition.ts';
 import type { ProjectFacts } from '../project/facts.ts';
-import type { SourceState } from '../sources/spec-desk.ts';
+import type { SourceState } from '../sources/spec-reader.ts';
 import { drawPicture } from './picture.ts';
 import { script } from './script.ts';
 import { ago, ahead, span } from './spans.ts';

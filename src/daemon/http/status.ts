@@ -15,7 +15,7 @@ export async function statusOf(
   version: string,
   now: number,
 ): Promise<Record<string, unknown>> {
-  const source = daemon.desk.state();
+  const source = daemon.specs.state();
   const facts = await Promise.all(daemon.projects().map((project) => project.facts()));
   const notReady = daemon.notReady();
   return {
@@ -39,11 +39,12 @@ export async function statusOf(
 /** Where each project of a fleet is worked on. What the parts below say is what this replica has seen itself. */
 async function fleetJson(fleet: Fleet): Promise<Record<string, unknown>> {
   const { replica } = fleet;
-  const seats = await fleet.board.seats().catch((error: Error) => error.message);
-  if (typeof seats === 'string') return { replica, leads: fleet.leads(), error: seats, projects: [] };
+  const assignments = await fleet.board.assignments().catch((error: Error) => error.message);
+  if (typeof assignments === 'string')
+    return { replica, leads: fleet.leads(), error: assignments, projects: [] };
   return {
     ...{ replica, leads: fleet.leads(), error: null },
-    projects: seats.map(({ project, worker, since, memory }) => ({
+    projects: assignments.map(({ project, worker, since, memory }) => ({
       ...{ id: project, worker: worker ?? null, since: time(since) },
       condition: memory?.ledger.condition ?? null,
       condition_since: time(memory?.ledger.conditionSince),

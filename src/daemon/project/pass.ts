@@ -5,7 +5,7 @@ import { untilLookIsDue } from '../pace/quiet.ts';
 import type { DaemonLogger, Mode, Trigger } from '../ports.ts';
 import type { Offer, PassRecord } from './facts.ts';
 import type { Ledger } from './ledger.ts';
-import type { ProjectParts, Workshop } from './workshop.ts';
+import type { ProjectParts, Workspace } from './workspace.ts';
 
 interface Ended {
   readonly outcome: PassRecord['outcome'];
@@ -19,19 +19,19 @@ interface Ended {
 export async function makePass(
   offer: Offer,
   triggers: readonly Trigger[],
-  workshop: Workshop,
+  workspace: Workspace,
   parts: ProjectParts,
   halt: AbortController,
 ): Promise<Omit<PassRecord, 'number'>> {
-  const { clock } = workshop.session;
+  const { clock } = workspace.session;
   const startedAt = clock.now();
-  if (triggers.includes('token')) workshop.holds.clear();
+  if (triggers.includes('token')) workspace.holds.clear();
   const over = new AbortController();
   const watching = untilLookIsDue(parts.activity, parts.wake, clock, parts.intervalMs, over.signal).then(
     (due) => due && halt.abort(new Error('another look is due')),
   );
   try {
-    const { outcome, results } = await attempt(offer, workshop, parts, halt.signal);
+    const { outcome, results } = await attempt(offer, workspace, parts, halt.signal);
     const endedAt = clock.now();
     return { triggers, startedAt, endedAt, outcome, commit: offer.commit?.id, ...countsOf(results) };
   } finally {
@@ -44,13 +44,13 @@ export async function makePass(
 /** Tells the parts how it went. */
 async function attempt(
   offer: Offer,
-  workshop: Workshop,
+  workspace: Workspace,
   { mode, log, ledger, backOff }: ProjectParts,
   halt: AbortSignal,
 ): Promise<Ended> {
-  const { session, holds } = workshop;
+  const { session, holds } = workspace;
   try {
-    const { outcome, results, plan } = await carryOut(offer, workshop, mode, halt);
+    const { outcome, results, plan } = await carryOut(offer, workspace, mode, halt);
     ledger.succeed(outcome === 'stopped' ? undefined : plan);
     backOff.learn(results, offer.desired, (code) => holds.holds(code), session.clock.now());
     return { outcome, results };
@@ -65,7 +65,7 @@ async function attempt(
 
 async function carryOut(
   { desired }: Offer,
-  { session: { engine }, repeating }: Workshop,
+  { session: { engine }, repeating }: Workspace,
   mode: Mode,
   halt: AbortSignal,
 ): Promise<Ended & Pick<ApplyReport, 'plan'>> {

@@ -19,7 +19,7 @@ import type { Known, Offer, PassRecord, ProjectFacts } from './facts.ts';
 import { Ledger } from './ledger.ts';
 import { makePass } from './pass.ts';
 import { handOn, type Turn, takeUp } from './turn.ts';
-import { equip, isEmpty, knownOf, type ProjectParts, type Workshop } from './workshop.ts';
+import { isEmpty, knownOf, openWorkspace, type ProjectParts, type Workspace } from './workspace.ts';
 
 export interface ProjectOptions {
   readonly deps: DaemonDeps;
@@ -54,7 +54,7 @@ export class Project {
   readonly #problem: SpecProblem;
   readonly #orders: Orders;
   readonly #parts: ProjectParts;
-  #workshop: Workshop | undefined;
+  #workspace: Workspace | undefined;
   /** Of all sessions: what it knows takes longer than a turn may last. */
   #stopwatch: Stopwatch | undefined;
   #offer: Offer | undefined;
@@ -171,7 +171,7 @@ export class Project {
 
   /** Runs until `stop` aborts, it was let go, or its token is elsewhere, and the pass in hand has ended. Rejects where the state cannot be used. */
   run(stop: AbortSignal): Promise<void> {
-    return this.#inSession(stop, (workshop) => this.#loop(workshop, stop));
+    return this.#inSession(stop, (workspace) => this.#loop(workspace, stop));
   }
 
   /**
@@ -182,18 +182,18 @@ export class Project {
   async turn(turn: Turn, stop: AbortSignal): Promise<number> {
     let restMs = 0;
     let opened = false;
-    const working = this.#inSession(stop, async (workshop) => {
+    const working = this.#inSession(stop, async (workspace) => {
       opened = true;
-      const { store, clock, profile } = workshop.session;
-      const parts = { ledger: this.#ledger, backOff: this.#backOff, holds: workshop.holds };
+      const { store, clock, profile } = workspace.session;
+      const parts = { ledger: this.#ledger, backOff: this.#backOff, holds: workspace.holds };
       await takeUp(turn, store, parts, this.#offer?.desired);
       this.#wake.take();
       this.#wake.nudge(turn.trigger);
       while (this.#offer !== undefined && !stop.aborted && this.#wake.pending()) {
-        await this.#pass(this.#offer, this.#wake.take(), workshop, stop);
+        await this.#pass(this.#offer, this.#wake.take(), workspace, stop);
       }
       await handOn(turn, store, parts, this.id);
-      this.#known = await knownOf(workshop, this.#backOff);
+      this.#known = await knownOf(workspace, this.#backOff);
       restMs = this.#restMs(clock.now()) / profile.timeScale;
     });
     await working.catch((error: unknown) => {
@@ -204,25 +204,25 @@ export class Project {
     return restMs;
   }
 
-  async #inSession(stop: AbortSignal, work: (workshop: Workshop) => Promise<void>): Promise<void> {
+  async #inSession(stop: AbortSignal, work: (workspace: Workspace) => Promise<void>): Promise<void> {
     const session = await this.#openSession(stop);
     if (session === undefined) return;
-    const workshop = this.#equip(session);
-    this.#workshop = workshop;
+    const workspace = this.#openWorkspace(session);
+    this.#workspace = workspace;
     await session.onOrder((order) => this.take(order));
     const background = new AbortController();
     const beside = Promise.all(
-      [workshop.meter.run(background.signal), workshop.refresh.run(background.signal)].map((each) =>
+      [workspace.meter.run(background.signal), workspace.refresh.run(background.signal)].map((each) =>
         each.catch((error: unknown) => {
           if (!background.signal.aborted) throw error;
         }),
       ),
     );
     try {
-      await Promise.race([work(workshop), beside.then(() => undefined)]);
+      await Promise.race([work(workspace), beside.then(() => undefined)]);
     } finally {
       background.abort();
-      this.#workshop = undefined;
+      this.#workspace = undefined;
       await session.close();
     }
   }
@@ -245,32 +245,32 @@ export class Project {
     return Promise.race([opening, aborted(stop)]);
   }
 
-  #equip(session: ProjectSession): Workshop {
+  #openWorkspace(session: ProjectSession): Workspace {
     this.#stopwatch ??= createStopwatch(session.clock, session.profile.timeScale);
     this.#empty = false;
     this.#waitingFor = undefined;
-    const workshop = equip(session, this.#parts, this.#stopwatch, this.#counts());
-    this.#counts = workshop.session.counts;
-    return workshop;
+    const workspace = openWorkspace(session, this.#parts, this.#stopwatch, this.#counts());
+    this.#counts = workspace.session.counts;
+    return workspace;
   }
 
-  async #loop(workshop: Workshop, stop: AbortSignal): Promise<void> {
-    const { clock } = workshop.session;
+  async #loop(workspace: Workspace, stop: AbortSignal): Promise<void> {
+    const { clock } = workspace.session;
     this.#wake.nudge('start');
     while (!stop.aborted) {
       const triggers = this.#wake.take();
-      await this.#orders.obey(workshop.session.engine, this.#offer?.desired);
+      await this.#orders.obey(workspace.session.engine, this.#offer?.desired);
       const isElsewhere = this.#hasOtherToken(this.#offer);
       if (this.#unwanted !== undefined || isElsewhere) {
-        this.#empty = isEmpty(await knownOf(workshop, this.#backOff));
+        this.#empty = isEmpty(await knownOf(workspace, this.#backOff));
         if (this.isGone() || isElsewhere) return;
       }
       if (this.#unwanted !== undefined) this.reject(this.#unwanted);
-      if (this.#offer !== undefined) await this.#pass(this.#offer, triggers, workshop, stop);
+      if (this.#offer !== undefined) await this.#pass(this.#offer, triggers, workspace, stop);
       const restMs = this.#offer === undefined ? this.#options.intervalMs : this.#restMs(clock.now());
       this.#nextPassAt = clock.now() + restMs;
       this.#options.onChange();
-      await rest(restMs, workshop.session, this.#parts, stop).catch((error: unknown) => {
+      await rest(restMs, workspace.session, this.#parts, stop).catch((error: unknown) => {
         if (!stop.aborted) throw error;
       });
     }
@@ -279,7 +279,7 @@ export class Project {
   async #pass(
     offer: Offer,
     triggers: readonly Trigger[],
-    workshop: Workshop,
+    workspace: Workspace,
     stop: AbortSignal,
   ): Promise<void> {
     const halt = new AbortController();
@@ -288,11 +288,11 @@ export class Project {
     this.#halt = halt;
     this.#nextPassAt = undefined;
     this.#options.onChange();
-    const ended = await makePass(offer, triggers, workshop, this.#parts, halt).finally(() => {
+    const ended = await makePass(offer, triggers, workspace, this.#parts, halt).finally(() => {
       stop.removeEventListener('abort', onStop);
       this.#halt = undefined;
     });
-    this.#conclude(offer, ended, workshop.holds);
+    this.#conclude(offer, ended, workspace.holds);
   }
 
   #conclude({ desired }: Offer, ended: Omit<PassRecord, 'number'>, holds: Holds): void {
@@ -335,7 +335,7 @@ export class Project {
     const { plan, world, lookedAt, error, condition, conditionSince, passes, lastPass, differsSince } =
       this.#ledger;
     // A state that is closed meanwhile says nothing more.
-    const known = await knownOf(this.#workshop, this.#backOff).catch(() => undefined);
+    const known = await knownOf(this.#workspace, this.#backOff).catch(() => undefined);
     return {
       ...{ id: this.id, mode, intervalMs, known: known ?? this.#known },
       ...{ offer: this.#offer, problem: this.#problem.list(), waitingFor: this.#waitingFor },
@@ -345,7 +345,7 @@ export class Project {
         nextPassAt: this.#nextPassAt,
         carry: (text) => this.#carry(text),
       },
-      ...{ inFlight: this.#activity.list(), holds: this.#workshop?.holds.list() ?? [] },
+      ...{ inFlight: this.#activity.list(), holds: this.#workspace?.holds.list() ?? [] },
     };
   }
 }

@@ -3,8 +3,8 @@ import type { Evidence } from '../../core/kind.ts';
 import type { Intent, IntentOutcome, IntentPatch, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { boundBy } from './bound-by.ts';
-import { takeOver } from './given-on.ts';
 import { released } from './release.ts';
+import { takeOver } from './reused-id.ts';
 
 /** Where an intent has got to after one step. */
 export type Progress =

@@ -5,6 +5,7 @@ import type { TaskId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { mayHaveBought } from './doubt.ts';
+import { unbrokenRow } from './earlier-attempts.ts';
 import {
   again,
   block,
@@ -17,7 +18,6 @@ import {
   tainted,
 } from './endings.ts';
 import { doubtedKey, type Why } from './outcome.ts';
-import { unbrokenRow } from './past.ts';
 
 const minute = 60_000;
 /** Absence is two looks that far apart. @assumption A9 */

@@ -7,12 +7,12 @@ import { draftOne, operationsOf } from '../../plan/draft.ts';
 import { waysOut } from '../../plan/open-writes.ts';
 import type { Run } from '../run.ts';
 import { giveUp, mayHaveBought } from './doubt.ts';
+import { isSaidAbsent, unbrokenRow } from './earlier-attempts.ts';
 import { again, block, close, goOn, minutes, type Progress, packageOf, saidBefore, warn } from './endings.ts';
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
-import { givenOnTo, giveOn, leftBy } from './given-on.ts';
 import { backoff, type Disposition, disposition, doubtedKey } from './outcome.ts';
-import { isSaidAbsent, unbrokenRow } from './past.ts';
 import { secondHalfHeld } from './replacement.ts';
+import { givenOnTo, giveOn, leftBy } from './reused-id.ts';
 import { lift, remember } from './standing-holds.ts';
 import { boughtMeanwhile, stillAsked } from './still-asked.ts';
 

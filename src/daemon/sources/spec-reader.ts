@@ -11,7 +11,7 @@ const retry = { firstMs: 2_000, longestMs: 5 * 60_000 } as const;
 /** Without any hint, in ms of real time. A source has its own, shorter rhythm. */
 const idleMs = 3_600_000;
 
-export interface SpecDeskOptions {
+export interface SpecReaderOptions {
   readonly deps: DaemonDeps;
   readonly source: SpecSource;
   readonly deliver: (taken: readonly Taken[], holders: Holders, trigger: Trigger) => void;
@@ -37,14 +37,14 @@ export interface Orphan {
 }
 
 /** Reads the source whenever a hint comes, one reading at a time, and hands on what it holds. */
-export class SpecDesk {
-  readonly #options: SpecDeskOptions;
+export class SpecReader {
+  readonly #options: SpecReaderOptions;
   readonly #wake = createWake();
   #state: SourceState;
   #holders: Holders = {};
   #reading: Promise<unknown> = Promise.resolve();
 
-  constructor(options: SpecDeskOptions) {
+  constructor(options: SpecReaderOptions) {
     this.#options = options;
     this.#state = {
       ...{ name: options.source.name, commit: undefined },

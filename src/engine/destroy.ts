@@ -3,7 +3,7 @@ import { takeApart } from '../core/keys.ts';
 import type { Binding } from '../core/state.ts';
 
 /**
- * What is left of the file where all that is managed goes: the entries that are not managed,
+ * What is left of the file where all that is managed goes (`vdcsync destroy`): the entries that are not managed,
  * as far as the state binds what they name. It is let go of, and not deleted.
  */
 export function withoutManaged(desired: Desired, bindings: readonly Binding[]): Desired {
@@ -14,7 +14,7 @@ export function withoutManaged(desired: Desired, bindings: readonly Binding[]): 
 }
 
 /** A binding with what the file says by now of what is not to go, be it applied or not. */
-export function asSaid(binding: Binding, { resources }: Desired): Binding {
+export function flaggedBy(binding: Binding, { resources }: Desired): Binding {
   const { kind, parent } = takeApart(binding.key);
   const own = resources.find((each) => isOf(binding, each));
   const server = resources.find(

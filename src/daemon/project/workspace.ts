@@ -19,7 +19,7 @@ import { both, UseMeter } from './use-meter.ts';
 const settleMs = 90_000;
 
 /** What is open while a project runs. */
-export interface Workshop {
+export interface Workspace {
   readonly session: ProjectSession;
   readonly repeating: Repeating;
   readonly holds: Holds;
@@ -39,12 +39,12 @@ export interface ProjectParts {
 }
 
 /** Puts together what a session is worked in with; `spent` are the requests of earlier ones. */
-export function equip(
+export function openWorkspace(
   opened: ProjectSession,
   { ledger, backOff, wake, intervalMs, log }: ProjectParts,
   stopwatch: Stopwatch,
   spent: RequestCounts,
-): Workshop {
+): Workspace {
   const { clock, reads, profile } = opened;
   const session = { ...opened, counts: () => both(spent, opened.counts()) };
   const cache = createReadCache(reads('operation'), clock);
@@ -72,11 +72,11 @@ export function equip(
 
 /** What state and client say now; nothing before the state is open. */
 export async function knownOf(
-  workshop: Workshop | undefined,
+  workspace: Workspace | undefined,
   backOff: KeyBackOff,
 ): Promise<Known | undefined> {
-  if (workshop === undefined) return undefined;
-  const { session, meter, refresh } = workshop;
+  if (workspace === undefined) return undefined;
+  const { session, meter, refresh } = workspace;
   const { store, clock, profile, counts } = session;
   const now = clock.now();
   return {

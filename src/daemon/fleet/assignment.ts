@@ -1,7 +1,7 @@
 import type { PassMemory } from '../project/memory.ts';
 
 /** Where a project of the fleet is worked on, and how its last pass left it. */
-export interface Seat {
+export interface Assignment {
   readonly project: number;
   /** The replica that works on it now. */
   readonly worker: string | undefined;
@@ -11,6 +11,6 @@ export interface Seat {
 }
 
 /** The replica that knows most of the project: the one that works on it, or did so last. */
-export function knower({ worker, memory }: Seat): string | undefined {
+export function lastWorker({ worker, memory }: Assignment): string | undefined {
   return worker ?? memory?.replica;
 }
