@@ -11,8 +11,8 @@ import { creationAfter, secondHalfHeld, unresolvedCreate } from './intents/repla
 import { advance, inTurn, lookHoldsMs, send, sinceLook } from './intents/settle.ts';
 import { boughtMeanwhile, type NotAsked, stillAsked } from './intents/still-asked.ts';
 import type { Run } from './run.ts';
+import { absenceGapMs } from './staleness.ts';
 
-const absenceGapMs = 60_000;
 const overtaken: NotAsked = { now: 'overtaken', reason: 'the server that it came with is there' };
 
 /** What one turn of work on an operation came to. */

@@ -82,26 +82,20 @@ export function buildPlan(input: PlanInput): Planned {
   const blocked = everythingBlocked.filter(({ key }) => isShown(key) || waiting.has(key));
   const { drafts } = judged;
   const { allowed } = possible;
+  const missing =
+    possible.operations.length -
+    operations.length +
+    (everythingBlocked.length - blocked.length) +
+    (timely.length - releases.length);
+  const consequences = allowed.flatMap(({ subject, diff }) =>
+    chosen.has(subject.key) ? (diff.consequences ?? []) : [],
+  );
   const warnings = [
     ...drafts.flatMap((draft) => [...(draft.diff.warnings ?? []), ...noLongerDeclared(draft, world)]),
-    ...allowed.flatMap(({ subject, diff }) => (chosen.has(subject.key) ? (diff.consequences ?? []) : [])),
+    ...consequences,
     ...releases.map(({ key, reason }) => ({ code: 'released', key, message: reason })),
     ...[...inFlight.values()].flatMap(inFlightWarning),
-    ...movedWarnings(input.moves ?? [], drafts, world),
-    ...perhapsRenamed(drafts),
-    ...drafts.flatMap((draft) => flagsChange(draft, world)),
-    ...notActive(world),
-    ...suspensionOver(world, input.now),
-    ...pricesOfNothing(world),
-    ...leftOut(
-      possible.operations.length -
-        operations.length +
-        (everythingBlocked.length - blocked.length) +
-        (timely.length - releases.length),
-    ),
-    ...unknownToUs(world, input.strangers),
-    ...boughtForNobody(world, operations),
-    ...freeBeside(world, operations, input.openIntents, input.strangers.vouched),
+    ...warningsBeside(input, { drafts, operations, missing }),
   ].filter(({ key }) => isShown(key));
   const concerned = new Set(
     [...possible.operations, ...everythingBlocked, ...possible.releases].map(({ key }) => key),
@@ -109,6 +103,25 @@ export function buildPlan(input: PlanInput): Planned {
   const reckon = reckoning(world, { drafts, allowed, releases });
   const plan = assemble(input, { drafts, reckon, operations, blocked, warnings, releases, concerned });
   return { plan, releases, reckon };
+}
+
+/** What no single draft tells. `missing`: how much was left out, as it was not asked for. */
+function warningsBeside(
+  { world, strangers, openIntents, moves = [], now }: PlanInput,
+  { drafts, operations, missing }: Pick<Parts, 'drafts' | 'operations'> & { readonly missing: number },
+): Warning[] {
+  return [
+    ...movedWarnings(moves, drafts, world),
+    ...perhapsRenamed(drafts),
+    ...drafts.flatMap((draft) => flagsChange(draft, world)),
+    ...notActive(world),
+    ...suspensionOver(world, now),
+    ...pricesOfNothing(world),
+    ...leftOut(missing),
+    ...unknownToUs(world, strangers),
+    ...boughtForNobody(world, operations),
+    ...freeBeside(world, operations, openIntents, strangers.vouched),
+  ];
 }
 
 function stuckOf(inFlight: ReadonlyMap<ResourceKey, Intent>): ReadonlySet<ResourceKey> {

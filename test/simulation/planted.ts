@@ -229,8 +229,7 @@ export const plantedBugs: readonly Planted[] = [
     file: evidence,
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source text
     find: "      return tainted(run, intent, evidence, `its task failed: ${failure}`);\n    case 'pending':",
-    replace:
-      "      return closeAndRetry(run, intent, 'failed', 'task_failed', failure, mostFailedTasks);\n    case 'pending':",
+    replace: "      return closeAndRetry(run, intent, { ...failed, detail: failure });\n    case 'pending':",
   },
   {
     name: 'a task is not waited for',

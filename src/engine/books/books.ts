@@ -11,10 +11,10 @@ import { letGo, released } from '../intents/release.ts';
 import { planFor } from '../look.ts';
 import { bindingOf } from '../operate.ts';
 import type { Run } from '../run.ts';
+import { absenceGapMs } from '../staleness.ts';
 import { forgetGone } from './forget-gone.ts';
 import { type Judged, rememberStrangers } from './strangers.ts';
 
-const absenceGapMs = 60_000;
 const notWanted = 'not wanted any more';
 
 /** What the plan changes of the state alone: no write goes with it. */

@@ -186,14 +186,20 @@ export async function tainted(
   return { now: 'blocked', code: 'tainted', reason: detail };
 }
 
-/** Closes it as `outcome`; begun anew unless this resource's attempts have ended so `most` times already. */
+/** How an attempt has ended, and how often it may end so before a person hears of it. */
+interface Ending {
+  readonly outcome: IntentOutcome;
+  /** Of what a person then hears. */
+  readonly code: string;
+  readonly detail: string;
+  readonly most: number;
+}
+
+/** Begun anew unless this resource's attempts have ended so `most` times already. */
 export async function closeAndRetry(
   run: Run,
   intent: Intent,
-  outcome: IntentOutcome,
-  code: string,
-  detail: string,
-  most: number,
+  { outcome, code, detail, most }: Ending,
 ): Promise<Progress> {
   const past = await run.deps.store.intents({ key: intent.key, limit: 50 });
   const before = past.filter(

@@ -4,6 +4,7 @@ import { fitsPath } from '../../core/path-id.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
+import { absenceGapMs, staleMs } from '../staleness.ts';
 import { mayHaveBought } from './doubt.ts';
 import { unbrokenRow } from './earlier-attempts.ts';
 import {
@@ -20,10 +21,6 @@ import {
 import { doubtedKey, type Why } from './outcome.ts';
 
 const minute = 60_000;
-/** Absence is two looks that far apart. @assumption A9 */
-const absenceGapMs = minute;
-/** What reads show may be as old as this. @assumption A9 */
-const staleMs = minute;
 /** A key is not sent again from this age on: the API forgets it at 24 h. @source API §8 @assumption A3 */
 const keyLifeMs = 23 * 60 * minute;
 /** The origin behind a gateway may work that long. */
@@ -32,9 +29,9 @@ const gatewayMs = 15 * minute;
 const mostLost = { others: 3, backup: 2 };
 /** Sends of one key, refused ones included: beyond that somebody has to look. */
 const mostSends = 10;
-/** Attempts of an operation that ended in server errors, or in a failed task. */
-const mostServerErrors = 3;
-const mostFailedTasks = 1;
+/** Attempts of an operation that may end without effect, or in a failed task. */
+const unseen = { outcome: 'absent', most: 3 } as const;
+const failed = { outcome: 'failed', code: 'task_failed', most: 1 } as const;
 /** Writes in a row whose answer is an old one and that no read shows; a deletion buys nothing. */
 const mostReplayed = { create: 3, delete: 10 };
 
@@ -132,7 +129,7 @@ async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
         return block(run, intent, 'outcome_unknown', reason);
       }
       if (run.kindOf(kind).freshKeys)
-        return closeAndRetry(run, intent, 'absent', 'outcome_unknown', detail, mostServerErrors);
+        return closeAndRetry(run, intent, { ...unseen, code: 'outcome_unknown', detail });
       return goOn(run, intent, { phase: 'waiting', dueAt: run.deps.clock.now() });
     }
     case 'refused':
@@ -149,7 +146,7 @@ async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
       }
       if (kind === 'backup' && verb === 'create')
         return block(run, intent, 'server_error', `${detail}; a new key needs a person's word`);
-      return closeAndRetry(run, intent, 'absent', 'server_error', detail, mostServerErrors);
+      return closeAndRetry(run, intent, { ...unseen, code: 'server_error', detail });
     }
   }
 }
@@ -212,7 +209,7 @@ async function notThere(run: Run, intent: Intent): Promise<Progress> {
   }
   const reason = 'the API accepted it and told of no failure, but its reads do not show the effect';
   if (run.kindOf(intent.kind).freshKeys)
-    return closeAndRetry(run, intent, 'absent', 'not_there', reason, mostServerErrors);
+    return closeAndRetry(run, intent, { ...unseen, code: 'not_there', detail: reason });
   return block(run, intent, 'not_there', reason);
 }
 
@@ -255,7 +252,7 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
       return block(run, intent, 'task_failed', reason, { candidates: evidence.candidates });
     }
     case 'not_done': {
-      const retry = () => closeAndRetry(run, intent, 'failed', 'task_failed', failure, mostFailedTasks);
+      const retry = () => closeAndRetry(run, intent, { ...failed, detail: failure });
       if (harmless) return retry();
       const ask = () => block(run, intent, 'task_failed', `its task failed (${failure})`);
       return notSeen(run, intent, evidence.strays === true ? ask : retry);

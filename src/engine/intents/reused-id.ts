@@ -1,11 +1,9 @@
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
+import { staleMs } from '../staleness.ts';
 import { companionsOf } from './bound-by.ts';
 import { isAnother, makerOf, ownerOf } from './owner.ts';
 import { released } from './release.ts';
-
-/** Reads may show for that long what was before. @assumption A9 */
-const staleMs = 60_000;
 
 /**
  * What the API gives out as new was another key's before: that one's is gone. A name that

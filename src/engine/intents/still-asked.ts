@@ -5,11 +5,9 @@ import { draftOne, operationsOf } from '../../plan/draft.ts';
 import { boughtAlready } from '../../plan/purchases.ts';
 import { strangersOf } from '../books/strangers.ts';
 import type { Run } from '../run.ts';
+import { staleMs } from '../staleness.ts';
 import { attachedMeanwhile } from './attached-meanwhile.ts';
 import { type Again, again, type Stopped } from './endings.ts';
-
-/** Reads may lag behind that long. @assumption A9 */
-const staleMs = 60_000;
 
 /** Why an operation is not to be done as things are now. */
 export type NotAsked =
