@@ -35,6 +35,15 @@ export interface ApplyFlags extends CommonFlags, SelectionFlags {
   readonly format?: 'text' | 'json';
 }
 
+/** A call of `apply` or `destroy`, and what it is shown and stopped by. */
+interface Carrying {
+  readonly flags: ApplyFlags;
+  readonly io: Io;
+  readonly view: ProgressView;
+  readonly signals: Signals;
+  readonly destroy: boolean;
+}
+
 /** Plans, asks, carries out until converged; with `destroy`, deletes all that is managed. */
 export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise<ExitCode> {
   if (flags.dryRun === true) {
@@ -48,6 +57,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
   let session: Session | undefined;
   const view = viewFor(flags, io, () => session?.clock ?? systemClock);
   const signals = listenForSignals(io, (text) => view.line(text));
+  const call: Carrying = { flags, io, view, signals, destroy };
   const ended = new AbortController();
   try {
     session = await openSession(flags, io, {
@@ -60,7 +70,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
     endInTime(flags, session, signals, ended.signal);
     const selection = saved === undefined ? await selectionOf(flags, desired, session) : saved.selection;
     const report = await session.engine.apply(desired, {
-      approve: approval(flags, io, view, signals, destroy),
+      approve: (plan) => approve(plan, call),
       destroy,
       unattended: flags.yes === true,
       stop: signals.stop,
@@ -68,7 +78,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       ...(selection === undefined ? {} : { selection }),
       ...(saved === undefined ? {} : { saved }),
     } satisfies ApplyOptions);
-    const code = conclude(report, session, flags, io, view, signals, destroy);
+    const code = conclude(report, session, call);
     const deleted = destroy && report.results.some(({ outcome }) => outcome === 'done');
     if (deleted && flags.format !== 'json') tellDescribed(desired, io);
     return code;
@@ -119,19 +129,17 @@ function viewFor({ format }: ApplyFlags, io: Io, clock: () => Session['clock']):
   return io.stderr.isTTY && !dumb ? liveProgress(io, clock) : plainProgress(io);
 }
 
-function approval(flags: ApplyFlags, io: Io, view: ProgressView, signals: Signals, destroy: boolean) {
-  return async (plan: Plan): Promise<boolean> => {
-    const stream = flags.format === 'json' ? io.stderr : io.stdout;
-    // With --yes and JSON nobody looks: the plan is in the stream already.
-    if (flags.format !== 'json' || flags.yes !== true) stream.write(planText(plan, paintFor(stream)));
-    if (flags.yes === true) return true;
-    view.pause();
-    const yes = destroy
-      ? await isNamed(plan, io, signals.stop)
-      : await askYesNo(io, 'Carry this out?', signals.stop);
-    view.resume();
-    return yes;
-  };
+async function approve(plan: Plan, { flags, io, view, signals, destroy }: Carrying): Promise<boolean> {
+  const stream = flags.format === 'json' ? io.stderr : io.stdout;
+  // With --yes and JSON nobody looks: the plan is in the stream already.
+  if (flags.format !== 'json' || flags.yes !== true) stream.write(planText(plan, paintFor(stream)));
+  if (flags.yes === true) return true;
+  view.pause();
+  const yes = destroy
+    ? await isNamed(plan, io, signals.stop)
+    : await askYesNo(io, 'Carry this out?', signals.stop);
+  view.resume();
+  return yes;
 }
 
 /** Everything goes: the hand that types the name has read which project it is. */
@@ -146,11 +154,7 @@ async function isNamed({ project }: Plan, io: Io, stop: AbortSignal): Promise<bo
 function conclude(
   report: ApplyReport,
   { timeScale }: Session,
-  flags: ApplyFlags,
-  io: Io,
-  view: ProgressView,
-  signals: Signals,
-  destroy: boolean,
+  { flags, io, view, signals, destroy }: Carrying,
 ): ExitCode {
   const code = exitCodeOf(report, signals);
   view.end();
