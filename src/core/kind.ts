@@ -80,7 +80,10 @@ export type Verdict =
   | { readonly verdict: 'unchanged' }
   /** `lost`: it was there before; its absence has to be confirmed before another one is made. */
   | { readonly verdict: 'create'; readonly changes: readonly Change[]; readonly lost?: string }
-  /** `drift`: the live side is not as this file left it; `file`: the file asks for something else than it did. `loses`: data that goes with it. */
+  /**
+   * `drift`: the live side is not as this file left it. `file`: the file asks for something else than it did.
+   * `loses`: the data that the update destroys.
+   */
   | {
       readonly verdict: 'update';
       readonly changes: readonly Change[];
@@ -110,28 +113,28 @@ export type Verdict =
 export interface Diff {
   readonly verdict: Verdict;
   readonly warnings?: readonly Warning[];
-  /** What comes of doing it: told only where it is done. */
+  /** Warnings of what the operation brings about: shown only in a plan that carries it out. */
   readonly consequences?: readonly Warning[];
-  /** Of a firewall that changes. */
+  /** What a change of a firewall opens and closes. */
   readonly traffic?: Traffic;
-  /** What goes on being billed once this is done. */
+  /** What goes on being billed once the operation is done. */
   readonly leftBilled?: readonly string[];
-  /** Of what is made. */
+  /** What the new resource costs. */
   readonly price?: Price;
-  /** The most that it may come to, where the file leaves a choice. */
+  /** The most that `price` may come to, where the file leaves a choice. */
   readonly dearest?: Price;
-  /** Of what goes. */
+  /** What the deleted resource cost. */
   readonly freed?: Price;
-  /** Of what comes with what is made, and has a key of its own. */
+  /** What comes with a new resource under a key of its own: the address of a server. */
   readonly alongside?: { readonly key: ResourceKey; readonly price: Price };
-  /** Where it is not what its verb says: a change in place may add to the bill as well. @source API §1.6 */
+  /** Left out where the verb tells; a change in place may add to the bill as well. @source API §1.6 */
   readonly spend?: Spend;
 }
 
 /** Monthly, in the account's currency, where the catalogue tells; else why it is unknown. */
 export type Price = { readonly known: string } | { readonly unknown: string };
 
-/** Live ids of a kind that are some key's already, so that they are nobody's new ones. */
+/** Live ids of a kind that some key stands for already: none of them is what a write has just made. */
 export type Known = (kind: KindName) => ReadonlySet<string>;
 
 /** What the reads say of a write whose end is not known. */
@@ -215,28 +218,31 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   readonly billed: boolean | 'perhaps';
   /** How long an accepted write may take before it counts as stuck, in ms. */
   readonly deadlineMs: number;
-  /** Its deletion is a step of its own after its server's; everything else inside a server goes with it. */
+  /** Not deleted with its server, but by an operation of its own after that; all other kinds inside a server go with it. */
   readonly outlivesParent?: true;
-  /** Often compared alone and never written: bound all the same, so that its leaving the file is told. */
+  /** Often only compared and never written. It is bound nevertheless, so that a plan can tell when it has left the file. */
   readonly comparedAlone?: true;
-  /** No documented read shows one: what a person or the file says of its id is believed. */
+  /** No documented read shows one, so the id that a person or the file gives is believed. */
   readonly unread?: true;
-  /** Sent under a key of its own every time: a replay would report success without applying. */
+  /** Every send has a new idempotency key: a replay would report success without applying. */
   readonly freshKeys?: true;
-  /** Every creation is another resource, so each is an incarnation. */
+  /** Created again and again, each time another resource and another incarnation: a backup. */
   readonly repeats?: true;
-  /** The kind whose list its creation shows in, where that is not its own. */
+  /** The kind in whose list its creation shows, where that is not its own: a server shows by its address. */
   readonly seenAmong?: KindName;
-  /** It takes what that list shows already; what is new in the list, and still to be sent again, comes after it. */
+  /**
+   * Whether its creation takes something that this list shows already, as `{ip: web}` takes a free address. It then goes
+   * before creations of that kind that wait to be sent again.
+   */
   takesShown?(subject: Subject<Value>, world: World): boolean;
-  /** Higher goes first where several writes are ready: what closes a gap, then what others wait for longest. */
+  /** Of several writes that are ready, the higher goes first: what closes a gap (firewalls), then what others wait for longest. */
   readonly urgency: number;
 
   /** For a kind inside a server: the resources that a field's value declares. */
   children?(field: unknown): readonly ChildEntry[];
   /** Rules across the fields of one entry. */
   check(entry: Value): readonly EntryIssue[];
-  /** What is probably a slip, and cannot be called one: told, and sent all the same. */
+  /** What is probably a slip, but may be meant: warned of, and sent. */
   doubts?(entry: Value): readonly EntryIssue[];
   references(entry: Value): readonly Reference[];
 
@@ -252,19 +258,19 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   /** What it costs a month as it is now; nothing where it is not there, or costs nothing. */
   priceNow?(subject: Subject<Value>, observed: Observed | undefined, world: World): Price | undefined;
 
-  /** Declared fields that no read shows, of what this state did not make: there the file is believed. */
+  /** Declared fields that no read shows, of a resource that this state did not make: the file is believed there. */
   unseen?(subject: Subject<Value>, observed: Observed | undefined): readonly string[];
 
-  /** A binding's `applied` once a person has said that those fields are as the file says. */
+  /** The binding's next `applied`, once a person has said that these fields are as the file says. */
   believe?(subject: Subject<Value>, fields: readonly string[]): Json;
 
-  /** A binding's `applied` once a change of it was given up, and nobody knows whether it was carried out. */
+  /** The binding's next `applied`, once an update was given up without anybody knowing whether it was carried out. */
   doubt?(binding: Binding, request: WriteRequest): Json;
 
-  /** What holds on to it, and so has to be deleted before it can be. */
+  /** Keys that have to be deleted before the subject can be: the servers in a network. */
   heldBy?(subject: Subject<Value>, world: World): readonly ResourceKey[];
 
-  /** What has to be gone before it can be made. */
+  /** Keys that have to be gone before the subject can be made. */
   inTheWay?(subject: Subject<Value>, world: World): readonly ResourceKey[];
 
   /**
@@ -303,7 +309,7 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
     readonly asked?: Value | undefined;
     readonly preimage: Json;
     readonly facts?: Json;
-    /** A fresh answer to this very request named it: what is found by other means may have got what it holds since. */
+    /** A fresh answer to this very request gave the id. Where evidence found it, it may have got some of what it holds later. */
     readonly named: boolean;
     readonly world: World;
     readonly at: number;

@@ -15,9 +15,9 @@ export interface Binding {
   readonly identity: Readonly<Record<string, string>>;
   /** The fields as they were last applied, where the API does not show them. */
   readonly applied: Json;
-  /** Kept from the file, so that it holds after the entry has left it. */
+  /** As the file said last: it goes on protecting after the entry has left the file. */
   readonly protect: boolean;
-  /** The file wants it left when its owner goes: an address with `keep_ip`. */
+  /** It stays when its server goes: an address with `keep_ip`. */
   readonly keep: boolean;
   /** Why it must not be trusted: what a failed task left behind. */
   readonly tainted?: string;
@@ -65,7 +65,7 @@ export interface Intent {
   readonly basis: string;
   /** That entry, for the binding: the file may say something else, or nothing, once the write has taken effect. */
   readonly entry?: Json;
-  /** As that entry said; what the file says goes before it, as long as the entry is there. */
+  /** As that entry said; counts only once the entry has left the file. */
   readonly protect?: boolean;
   /** The reads that evidence is compared with. */
   readonly preimage: Json;
@@ -76,19 +76,19 @@ export interface Intent {
   /** What only evidence can explain: a lost answer, a server error, a task that failed. */
   readonly why?: string;
   readonly sends: number;
-  /** An answer may have been of an earlier use of its key, and no 2xx has said otherwise since. @assumption A4 */
+  /** An answer may have belonged to an earlier use of this key, and no 2xx has come since. @assumption A4 */
   readonly doubted?: true;
-  /** Sends that were never answered for themselves; the outcome table allows few. */
+  /** Sends without an answer of their own; the outcome table allows few. */
   readonly lost?: number;
   /** Wall times in ms. */
   readonly createdAt: number;
   readonly firstSentAt: number;
-  /** By the API's own clock, which ours may part from later. @assumption A35 */
+  /** `firstSentAt` by the API's clock: ours may be set to another time later. @assumption A35 */
   readonly firstSentApiAt?: number;
   readonly lastSentAt: number;
   /** Not before this: a wait the API or the table asked for. */
   readonly dueAt: number;
-  /** One look found nothing, then; absence needs a second. */
+  /** When a first look found nothing; absence needs a second. */
   readonly notSeenAt?: number;
   readonly acceptedAt?: number;
   readonly taskId?: string;
