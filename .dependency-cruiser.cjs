@@ -18,7 +18,7 @@ const rooms = {
 };
 
 const kinds =
-  '^src/reconcilers/(network|ip|iso|server|network-interface|firewall|backup|backup-policy)\\.ts$';
+  '^src/reconcilers/(network|ip|iso|drive|server|server-image|network-interface|firewall|backup|backup-policy)\\.ts$';
 
 module.exports = {
   forbidden: [

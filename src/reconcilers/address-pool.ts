@@ -5,7 +5,7 @@ import type { Warning } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
 import { blocked, member, unchanged } from './existence.ts';
 import { findType } from './gpu-package.ts';
-import type { ServerEntry } from './server-entry.ts';
+import type { ServerEntry } from './server/entry.ts';
 
 /** An entry under `ips`. */
 export interface IpEntry {

@@ -5,9 +5,9 @@ import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Change, Warning } from '../core/plan.ts';
 import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
 import { blocked, fromNothing, member, unchanged } from './existence.ts';
-import { firewallDoubts } from './firewall-doubts.ts';
-import { type FirewallEntry, firewallSchema, shownRuleFields } from './firewall-entry.ts';
-import { type Filter, locksOut, shadowedRules, trafficOf } from './firewall-traffic.ts';
+import { firewallDoubts } from './firewall/doubts.ts';
+import { type FirewallEntry, firewallSchema, shownRuleFields } from './firewall/entry.ts';
+import { type Filter, locksOut, shadowedRules, trafficOf } from './firewall/traffic.ts';
 import { observeInside, serverOf } from './inside-server.ts';
 
 interface FirewallObserved {

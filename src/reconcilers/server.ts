@@ -5,8 +5,8 @@ import type { ReadPort } from '../core/ports.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { diffExistence, fieldsLacking, integerIdIn, member, recordedIds, unchanged } from './existence.ts';
-import { addressSequence, claimsFree, releasedFirst, sentAddress } from './server-address.ts';
-import { isEdited, knownOf, priceApplied, resolveBody, sizes } from './server-body.ts';
+import { addressSequence, claimsFree, releasedFirst, sentAddress } from './server/address.ts';
+import { isEdited, knownOf, priceApplied, resolveBody, sizes } from './server/body.ts';
 import {
   addressLeft,
   diffCreate,
@@ -15,10 +15,10 @@ import {
   neededToCreate,
   unchecked,
   unseen,
-} from './server-diff.ts';
-import { checkSizing, type ServerEntry, type ServerObserved, serverSchema } from './server-entry.ts';
-import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './server-evidence.ts';
-import { rebound, resizeRequest, withDoubt } from './server-resize.ts';
+} from './server/diff.ts';
+import { checkSizing, type ServerEntry, type ServerObserved, serverSchema } from './server/entry.ts';
+import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './server/evidence.ts';
+import { rebound, resizeRequest, withDoubt } from './server/resize.ts';
 
 export const server: ResourceKind<ServerEntry, ServerObserved> = {
   name: 'server',

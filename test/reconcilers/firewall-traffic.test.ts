@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { locksOut, shadowedRules, trafficOf } from '../../src/reconcilers/firewall-traffic.ts';
+import { locksOut, shadowedRules, trafficOf } from '../../src/reconcilers/firewall/traffic.ts';
 import { rig } from '../support/rig.ts';
 import { projectOf, sliders, warningsOf } from './support.ts';
 
@@ -18,7 +18,7 @@ const filter = (...rules: object[]) => ({
 });
 const off = { enabled: false, policy_in: 'drop', rules: [] };
 
-describe('reconcilers/firewall-traffic', () => {
+describe('reconcilers/firewall/traffic', () => {
   test('a port more, a port less', () => {
     expect(trafficOf(filter(rule('22,443')), filter(rule('22'), rule('80')))).toEqual({
       opened: ['tcp 80'],

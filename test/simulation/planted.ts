@@ -245,7 +245,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'the newest backups go, and the oldest stay',
-    file: 'reconcilers/backup-copies.ts',
+    file: 'reconcilers/backup/copies.ts',
     find: '.sort((a, b) => takenAt(b) - takenAt(a))',
     replace: '.sort((a, b) => takenAt(a) - takenAt(b))',
   },

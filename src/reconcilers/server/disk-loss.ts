@@ -1,10 +1,10 @@
-import { restoring } from '../core/flow-yaml.ts';
-import type { Diff, Subject, World } from '../core/kind.ts';
-import type { Change } from '../core/plan.ts';
-import type { Server, ServerType } from '../core/resources.ts';
-import { blocked, member } from './existence.ts';
-import { knownOf, plansOf } from './server-body.ts';
-import type { ServerEntry } from './server-entry.ts';
+import { restoring } from '../../core/flow-yaml.ts';
+import type { Diff, Subject, World } from '../../core/kind.ts';
+import type { Change } from '../../core/plan.ts';
+import type { Server, ServerType } from '../../core/resources.ts';
+import { blocked, member } from '../existence.ts';
+import { knownOf, plansOf } from './body.ts';
+import type { ServerEntry } from './entry.ts';
 
 /** A resize after which the disk is smaller, or may be. */
 export interface DiskLoss {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { EntryIssue, SeenServer } from '../core/kind.ts';
-import type { Ip, Server } from '../core/resources.ts';
+import type { EntryIssue, SeenServer } from '../../core/kind.ts';
+import type { Ip, Server } from '../../core/resources.ts';
 
 /** A server, with what lives in its entry beside the resources of their own. */
 export interface ServerEntry {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { durationPattern } from '../core/duration.ts';
-import type { Backup } from '../core/resources.ts';
+import { durationPattern } from '../../core/duration.ts';
+import type { Backup } from '../../core/resources.ts';
 
 /**
  * Taken when the newest available backup is older than `max_age`. Each is billed and a

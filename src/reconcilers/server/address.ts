@@ -1,12 +1,12 @@
-import type { ResourceKey } from '../core/keys.ts';
-import { childKey, topLevelKey } from '../core/keys.ts';
-import type { Diff, Subject, World } from '../core/kind.ts';
-import type { Operation, OperationId } from '../core/plan.ts';
-import type { Ip } from '../core/resources.ts';
-import { isKept } from './own-address.ts';
-import { priceOfAddress } from './prices.ts';
-import type { Problem } from './server-body.ts';
-import type { ServerEntry } from './server-entry.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import { childKey, topLevelKey } from '../../core/keys.ts';
+import type { Diff, Subject, World } from '../../core/kind.ts';
+import type { Operation, OperationId } from '../../core/plan.ts';
+import type { Ip } from '../../core/resources.ts';
+import { isKept } from '../own-address.ts';
+import { priceOfAddress } from '../prices.ts';
+import type { Problem } from './body.ts';
+import type { ServerEntry } from './entry.ts';
 
 /**
  * How a server comes by its public address.

@@ -1,9 +1,9 @@
-import type { Known } from '../core/kind.ts';
-import type { ReadPort } from '../core/ports.ts';
-import type { Ip, Server, ServerId } from '../core/resources.ts';
-import type { Intent } from '../core/state.ts';
-import { member, recordedIds } from './existence.ts';
-import { cutShortIps } from './whole-list.ts';
+import type { Known } from '../../core/kind.ts';
+import type { ReadPort } from '../../core/ports.ts';
+import type { Ip, Server, ServerId } from '../../core/resources.ts';
+import type { Intent } from '../../core/state.ts';
+import { member, recordedIds } from '../existence.ts';
+import { cutShortIps } from '../whole-list.ts';
 
 /** A server leaves a trace in the documented reads only by its public address; the profile may know a list. */
 export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: Known) {

@@ -1,7 +1,7 @@
 import equal from 'fast-deep-equal';
-import type { Traffic } from '../core/plan.ts';
-import type { FirewallRule } from '../core/resources.ts';
-import { shownRuleFields } from './firewall-entry.ts';
+import type { Traffic } from '../../core/plan.ts';
+import type { FirewallRule } from '../../core/resources.ts';
+import { shownRuleFields } from './entry.ts';
 
 /** A firewall as it decides about what comes in; disabled, it lets everything through. */
 export interface Filter {

@@ -1,14 +1,14 @@
-import type { Json } from '../core/json.ts';
-import type { Diff, Price, Subject, World } from '../core/kind.ts';
-import type { Change, Operation, Spend } from '../core/plan.ts';
-import type { WriteRequest } from '../core/ports.ts';
-import type { Server } from '../core/resources.ts';
-import type { Binding } from '../core/state.ts';
+import type { Json } from '../../core/json.ts';
+import type { Diff, Price, Subject, World } from '../../core/kind.ts';
+import type { Change, Operation, Spend } from '../../core/plan.ts';
+import type { WriteRequest } from '../../core/ports.ts';
+import type { Server } from '../../core/resources.ts';
+import type { Binding } from '../../core/state.ts';
+import { blocked, member } from '../existence.ts';
+import { priceOfSize } from '../prices.ts';
+import { knownOf, madeAs, modeProblem, planProblem, priceApplied, sizes, typeOf } from './body.ts';
 import { diskLoss, heldLoss, type SizeChanges } from './disk-loss.ts';
-import { blocked, member } from './existence.ts';
-import { priceOfSize } from './prices.ts';
-import { knownOf, madeAs, modeProblem, planProblem, priceApplied, sizes, typeOf } from './server-body.ts';
-import type { ServerEntry, ServerObserved } from './server-entry.ts';
+import type { ServerEntry, ServerObserved } from './entry.ts';
 
 /** Whether sizes need no replacement. A packaged server is never resized. @source API §4 */
 export function canResize(entry: ServerEntry, world: World): boolean {

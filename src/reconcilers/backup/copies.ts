@@ -1,12 +1,12 @@
-import { childKey, type ResourceKey } from '../core/keys.ts';
-import type { Diff, Subject, World } from '../core/kind.ts';
-import type { Change, Warning } from '../core/plan.ts';
-import type { Backup } from '../core/resources.ts';
-import type { Binding } from '../core/state.ts';
-import { takenAt } from './backup-age.ts';
-import type { BackupEntry, BackupObserved } from './backup-entry.ts';
-import { toNothing, unchanged } from './existence.ts';
-import { packageOf } from './gpu-package.ts';
+import { childKey, type ResourceKey } from '../../core/keys.ts';
+import type { Diff, Subject, World } from '../../core/kind.ts';
+import type { Change, Warning } from '../../core/plan.ts';
+import type { Backup } from '../../core/resources.ts';
+import type { Binding } from '../../core/state.ts';
+import { toNothing, unchanged } from '../existence.ts';
+import { packageOf } from '../gpu-package.ts';
+import { takenAt } from './age.ts';
+import type { BackupEntry, BackupObserved } from './entry.ts';
 
 /**
  * The backups that vdcsync took before the newest one, each under a key of its own:

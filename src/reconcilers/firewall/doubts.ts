@@ -1,6 +1,6 @@
-import type { EntryIssue } from '../core/kind.ts';
-import { didYouMean } from '../core/suggest.ts';
-import type { FirewallEntry } from './firewall-entry.ts';
+import type { EntryIssue } from '../../core/kind.ts';
+import { didYouMean } from '../../core/suggest.ts';
+import type { FirewallEntry } from './entry.ts';
 
 /**
  * Words that stand in firewalls. The API's document shows only some of them and no whole list, so that

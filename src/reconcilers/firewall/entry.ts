@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FirewallRule } from '../core/resources.ts';
+import type { FirewallRule } from '../../core/resources.ts';
 
 /**
  * A server's firewall, replaced as a whole. Declared fields are compared, rules in their

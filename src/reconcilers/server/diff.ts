@@ -1,11 +1,11 @@
 import equal from 'fast-deep-equal';
-import { childKey, type ResourceKey, topLevelKey } from '../core/keys.ts';
-import type { Diff, Subject, World } from '../core/kind.ts';
-import type { Change, Verb, Warning } from '../core/plan.ts';
-import { poolDoubts } from './address-pool.ts';
-import { blocked, fromNothing, incomplete, member, renaming, toNothing, unchanged } from './existence.ts';
-import { ownAddress } from './own-address.ts';
-import { addressAlongside, addressOf, addressProblem } from './server-address.ts';
+import { childKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
+import type { Diff, Subject, World } from '../../core/kind.ts';
+import type { Change, Verb, Warning } from '../../core/plan.ts';
+import { poolDoubts } from '../address-pool.ts';
+import { blocked, fromNothing, incomplete, member, renaming, toNothing, unchanged } from '../existence.ts';
+import { ownAddress } from '../own-address.ts';
+import { addressAlongside, addressOf, addressProblem } from './address.ts';
 import {
   diffFields,
   knownOf,
@@ -15,9 +15,9 @@ import {
   resolveBody,
   type Sent,
   unproven,
-} from './server-body.ts';
-import type { ServerEntry, ServerObserved } from './server-entry.ts';
-import { canResize, diffDoubted, diffShown, diffSize, isSize } from './server-resize.ts';
+} from './body.ts';
+import type { ServerEntry, ServerObserved } from './entry.ts';
+import { canResize, diffDoubted, diffShown, diffSize, isSize } from './resize.ts';
 
 export const neededToCreate = ['server_type', 'image'] as const;
 

@@ -1,4 +1,4 @@
-import type { Backup } from '../core/resources.ts';
+import type { Backup } from '../../core/resources.ts';
 
 /** When it was taken, ms. The id is the moment itself, where the stamp cannot be read; NaN where neither can. @source API §2 */
 export function takenAt({ created_at, id }: Pick<Backup, 'created_at' | 'id'>): number {

@@ -1,13 +1,13 @@
 import equal from 'fast-deep-equal';
-import type { DesiredResource } from '../core/desired.ts';
-import type { Json } from '../core/json.ts';
-import type { Price, Subject, World } from '../core/kind.ts';
-import type { Change } from '../core/plan.ts';
-import type { GpuPackage, ImageEntry, Server, ServerType } from '../core/resources.ts';
-import { member } from './existence.ts';
-import { findType, packageOf } from './gpu-package.ts';
-import { priceOfSize } from './prices.ts';
-import type { ServerEntry } from './server-entry.ts';
+import type { DesiredResource } from '../../core/desired.ts';
+import type { Json } from '../../core/json.ts';
+import type { Price, Subject, World } from '../../core/kind.ts';
+import type { Change } from '../../core/plan.ts';
+import type { GpuPackage, ImageEntry, Server, ServerType } from '../../core/resources.ts';
+import { member } from '../existence.ts';
+import { findType, packageOf } from '../gpu-package.ts';
+import { priceOfSize } from '../prices.ts';
+import type { ServerEntry } from './entry.ts';
 
 /** Why a server cannot be created as its entry says. */
 export interface Problem {
