@@ -294,6 +294,30 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
     );
   }, 60_000);
 
+  test('a branch whose history was rewritten is taken by no replica, whoever leads', async () => {
+    const api = await cloud();
+    const state = await database('rewritten');
+    const repository = await createRepository();
+    const files = (more = '') =>
+      Object.fromEntries(ids.map((id) => [`specs/${id}.yaml`, `${specOf(id)}${more}`]));
+    const first = await repository.push(files());
+    await repository.push(files('  extra: { cidr: 10.21.0.0/24 }\n'));
+    const git = ['--git-url', repository.url, '--git-path', 'specs/', '--git-allow-insecure'];
+    const before = await replica(api, state, folderWith(), { args: git });
+    await allConverged(api, before);
+    await before.end();
+    await repository.git('reset', '--quiet', '--hard', first);
+    await repository.git('push', '--quiet', '--force', 'origin', 'HEAD:main');
+
+    const another = await replica(api, state, folderWith(), { args: git });
+
+    await until(
+      async () => (await another.status()).source.error,
+      (error) => /history was rewritten/.test(error ?? ''),
+      'the replica refuses the branch',
+    );
+  }, 60_000);
+
   test('a database that goes and comes back costs time alone', async () => {
     const api = await cloud();
     const state = await database('gone');

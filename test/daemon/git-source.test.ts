@@ -76,6 +76,21 @@ describe('daemon: specs from Git', () => {
     expect(told.commit?.id).toBe(rewritten);
   });
 
+  test('follows on what was taken elsewhere, also where it has taken less, or this very commit', async () => {
+    const { url, push, git } = await createRepository();
+    const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
+    const here = source(url);
+    await here.read(signal);
+    const { commit } = await source(url).read(signal);
+    expect(commit?.id).toBe(first);
+    await push({ 'infra/vdcsync.yaml': `${oneNetwork}# later\n` });
+    const elsewhere = await source(url).read(signal, commit);
+    await git('reset', '--quiet', '--hard', first);
+    await git('push', '--quiet', '--force', 'origin', 'HEAD:main');
+    for (const replica of [here, source(url)])
+      await expect(replica.read(signal, elsewhere.commit)).rejects.toThrow(/history was rewritten/);
+  });
+
   test('takes a repository that is served as plain files, and follows it forward only', async () => {
     const { bare, push, git } = await createRepository();
     const update = () => program('git', ['update-server-info'], bare);

@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
+import { StateError } from '../../core/errors.ts';
 import { digestOf, type Json } from '../../core/json.ts';
 import type { StateStore } from '../../core/state.ts';
 import type { Holders, Snapshot } from '../sources/source.ts';
@@ -68,8 +69,7 @@ export class Board {
 
   /** Puts a snapshot in force. Only for the one that leads. */
   async publish(snapshot: Snapshot): Promise<void> {
-    const owned = this.#owned;
-    if (owned === undefined) throw new Error('only the replica that leads publishes specs');
+    const owned = this.#leading();
     const mark = digestOf(snapshot);
     if ((await owned.note(markNote)) !== mark) {
       // In this order: whoever sees the mark finds a snapshot that is no older.
@@ -79,7 +79,12 @@ export class Board {
     this.#mark = mark;
   }
 
-  /** The snapshot in force; `undefined` where nobody has published one yet. */
+  /** What is in force, whoever led when it was published. Only for the one that leads. */
+  async published(): Promise<Snapshot | undefined> {
+    return (await this.#leading().note(snapshotNote)) as unknown as Snapshot | undefined;
+  }
+
+  /** The snapshot in force, which this replica works by from now on; `undefined` where nobody has published one yet. */
   async snapshot(): Promise<Snapshot | undefined> {
     return this.#reading(async (store) => {
       const mark = await store.note(markNote);
@@ -107,6 +112,12 @@ export class Board {
     await this.yieldLead();
     await this.#reader?.close();
     this.#reader = undefined;
+  }
+
+  #leading(): StateStore {
+    if (this.#owned === undefined)
+      throw new StateError('This replica leads no more, and so publishes no specs.');
+    return this.#owned;
   }
 
   /** On a connection that is made anew after an error. */

@@ -38,10 +38,11 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
         // Nobody has led yet: a moment at the fleet's first start.
         await clock.sleep(firstMs, signal);
       }
-      const snapshot = await source.read(signal);
-      // Judged by what all had in force, whoever led then.
-      const before = (await board.snapshot())?.holders ?? {};
-      const shared = { ...snapshot, holders: holdersAfter(takeIn(snapshot, environment), before) };
+      // Judged by what all had in force, whoever led then: its own bare repository may know of none, or of an older one.
+      const before = await board.published();
+      const snapshot = await source.read(signal, before?.commit);
+      const holders = holdersAfter(takeIn(snapshot, environment), before?.holders ?? {});
+      const shared = { ...snapshot, holders };
       await board.publish(shared);
       return shared;
     } catch (error) {

@@ -71,12 +71,13 @@ export function gitSource(options: GitSourceOptions): SpecSource {
   let taken: Snapshot | undefined;
   let commits = 0;
 
-  async function read(signal: AbortSignal): Promise<Snapshot> {
+  async function read(signal: AbortSignal, last?: Commit): Promise<Snapshot> {
     if (!prepared) await git.prepare(signal);
     prepared = true;
     const tip = await findTip(git, access.url.text, ref, signal);
-    if (taken?.commit?.id === tip.commit) return taken;
-    await fetchTip(git, options, tip, signal);
+    const follows = last?.id ?? (await currentCommit(git, signal));
+    if (taken?.commit?.id === tip.commit && follows === tip.commit) return taken;
+    await fetchTip(git, options, tip, follows, signal);
     const commit = await describe(git, tip.commit, ref, signal);
     const specs = await readSpecs(git, commit.id, path, signal);
     // Only what could be read is what the next one has to follow on.
@@ -120,6 +121,7 @@ async function fetchTip(
   git: GitProgram,
   options: GitSourceOptions,
   tip: Tip,
+  last: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   const fetchWith = (...limits: readonly string[]) =>
@@ -140,7 +142,6 @@ async function fetchTip(
   const fetched = (await git.run(['rev-parse', '--verify', `${fetchedRef}^{commit}`], signal)).trim();
   if (fetched !== tip.commit) throw new SourceError(`${options.ref} moved while it was fetched`);
   if (options.access.allowedSignersFile !== undefined) await verify(git, tip.commit, signal);
-  const last = await currentCommit(git, signal);
   if (last === undefined || last === tip.commit || options.allowRewind || tip.ref.startsWith('refs/tags/'))
     return;
   for (const depth of depths) {

@@ -35,8 +35,11 @@ export interface Snapshot {
 export interface SpecSource {
   /** For people; without credentials. */
   readonly name: string;
-  /** @throws SourceError where it cannot be reached or used; what was read before stays in force. */
-  read(signal: AbortSignal): Promise<Snapshot>;
+  /**
+   * @param last the commit in force, where it may have been taken elsewhere
+   * @throws SourceError where it cannot be reached or used; what was read before stays in force.
+   */
+  read(signal: AbortSignal, last?: Commit): Promise<Snapshot>;
   /** Calls `hint` whenever something may have changed, until the signal aborts. */
   watch(hint: (trigger: Trigger) => void, signal: AbortSignal): Promise<void>;
 }

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { Board } from '../../src/daemon/fleet/board.ts';
+import { fleetSource } from '../../src/daemon/fleet/fleet-source.ts';
+import { SourceError, type SpecSource } from '../../src/daemon/sources/source.ts';
+import { systemClock } from '../../src/platform/system-clock.ts';
+import { memoryState } from '../../src/state/memory.ts';
+
+const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+test('a replica that loses the lead while it reads the source goes on, and publishes nothing', async () => {
+  const stores = [memoryState({ createdAt: 0, lineage: 'a' })];
+  const open = async () => stores.pop() ?? memoryState({ createdAt: 0, lineage: 'b', mode: 'read' as const });
+  const board = new Board({ open, seats: async () => [], clock: systemClock });
+  await board.lead();
+  const source: SpecSource = {
+    name: 'slow',
+    async read() {
+      await board.yieldLead();
+      return { specs: [] };
+    },
+    watch: async () => {},
+  };
+  const shared = fleetSource({
+    ...{ source, board, environment: {}, clock: systemClock, log: quiet },
+    queue: { takeHints: async () => async () => {} },
+  });
+
+  await expect(shared.read(new AbortController().signal)).rejects.toThrow(SourceError);
+  expect(await board.snapshot()).toBe(undefined);
+});
