@@ -10,7 +10,7 @@ const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}
 test('a replica that loses the lead while it reads the source goes on, and publishes nothing', async () => {
   const stores = [memoryState({ createdAt: 0, lineage: 'a' })];
   const open = async () => stores.pop() ?? memoryState({ createdAt: 0, lineage: 'b', mode: 'read' as const });
-  const board = new Board({ open, seats: async () => [], clock: systemClock });
+  const board = new Board({ open, assignments: async () => [], clock: systemClock });
   await board.lead();
   const source: SpecSource = {
     name: 'slow',
