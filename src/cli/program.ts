@@ -13,7 +13,8 @@ import type { StatusFlags } from './commands/status.ts';
 import type { ValidateFlags } from './commands/validate.ts';
 import type { RunFlags } from './daemon/settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
-import { duration, positiveNumber, wholeNumber } from './flag-values.ts';
+import { positiveNumber, wholeNumber } from './flag-values.ts';
+import { textOrJson, withApi, withChanges, withFile, withRun, withSelection, withState } from './flags.ts';
 import { exampleText, programHelp } from './help.ts';
 import { planFormats } from './plan/formats.ts';
 import { type Call, carryingIo } from './render/carrying.ts';
@@ -69,10 +70,17 @@ function isBareRun([first]: readonly string[]): boolean {
   return first === undefined || (first.startsWith('-') && !/^(-h|--help|-V|--version)$/.test(first));
 }
 
-/** Every command and flag. `end` is given the exit code of the one that ran. */
+/** What a command is made with. `end` is given the exit code of the one that ran. */
+interface Making {
+  readonly command: (name: string, description: string) => Command;
+  readonly io: Io;
+  readonly end: (code: ExitCode) => void;
+}
+
+/** Every command and flag, in the order of the help. */
 export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
   const program = new Command('vdcsync');
-  const command = commandFactory(program, io);
+  const making: Making = { command: commandFactory(program, io), io, end };
   program
     .description('Keeps one Virtual Data Center project equal to a YAML file.')
     .version(version)
@@ -80,7 +88,19 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .configureOutput(outputTo(io))
     .showHelpAfterError('(--help shows what there is)')
     .addHelpText('after', programHelp());
+  addPlanAndApply(making);
+  addBinding(making);
+  addReports(making);
+  addTools(making);
+  making
+    .command('completion', 'print a completion script for a shell')
+    .addArgument(program.createArgument('<shell>', 'which shell').choices(shells))
+    .action((shell: Shell) => void io.stdout.write(completion(program, shell)));
+  for (const each of program.commands) acceptCommon(each);
+  return program;
+}
 
+function addPlanAndApply({ command, io, end }: Making): void {
   withFile(command('validate', 'check the file offline; every error at once, as file:line:col: message'))
     .addOption(textOrJson())
     .action(async (flags: ValidateFlags) => {
@@ -130,7 +150,10 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     const { run } = await import('./commands/run.ts');
     end(await run(flags, io));
   });
+}
 
+/** What binds, lets go of and settles resources. */
+function addBinding({ command, io, end }: Making): void {
   withApi(
     command('export', 'print a spec of the live project, ids included; planning it gives nothing but adopt'),
   )
@@ -190,7 +213,9 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
       const { resolve } = await import('./commands/settle.ts');
       end(await resolve(key, flags, io));
     });
+}
 
+function addReports({ command, io, end }: Making): void {
   withApi(command('status', 'show what is managed, blocked, in flight, billed and idle'))
     .addOption(textOrJson())
     .option('--offline', 'from the state alone')
@@ -245,7 +270,9 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
       const { rehearse } = await import('./commands/rehearse.ts');
       end(await rehearse(flags, io));
     });
+}
 
+function addTools({ command, io, end }: Making): void {
   command('emulator', 'serve the whole API on this machine, to try and to test against')
     .option('--port <port>', '0, the default, picks a free one', wholeNumber(0, 65_535))
     .option('--speed <factor>', 'how many times faster its clock runs (default: 1)', positiveNumber)
@@ -278,13 +305,6 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     const { projectSchemaText } = await import('../spec/generate-schema.ts');
     io.stdout.write(projectSchemaText());
   });
-
-  command('completion', 'print a completion script for a shell')
-    .addArgument(program.createArgument('<shell>', 'which shell').choices(shells))
-    .action((shell: Shell) => void io.stdout.write(completion(program, shell)));
-
-  for (const each of program.commands) acceptCommon(each);
-  return program;
 }
 
 /** One set of flags serves every command of a script: where one has no meaning, it is taken and not shown. */
@@ -316,70 +336,4 @@ function outputTo(io: Io) {
           : text,
       ),
   };
-}
-
-function withFile(command: Command): Command {
-  return command.option(
-    '-f, --file <file>',
-    'the spec; repeatable: the files add up to one; - is standard input',
-    (file, files: string[] = []) => [...files, file],
-  );
-}
-
-function withState(command: Command): Command {
-  return command.option('--state <path>', 'where the state is (default: .vdcsync/state.db)');
-}
-
-function withApi(command: Command): Command {
-  return withState(withFile(command))
-    .option(
-      '--api-profile <file>',
-      'what belongs to one deployment of the API: limits, time_scale, operations',
-    )
-    .option('--emulator', 'use an embedded emulator, its world kept beside the state, instead of an API')
-    .option('--prices <file>', 'what the catalogue does not price, for the cost of a plan');
-}
-
-function withChanges(command: Command): Command {
-  return withApi(command)
-    .option('-y, --yes', 'do not ask')
-    .option('--dry-run', 'only show the plan; changes nothing')
-    .option('--timeout <duration>', 'end after so long, such as 30m, in the middle of any wait', duration)
-    .addOption(textOrJson());
-}
-
-function withSelection(command: Command): Command {
-  const listed = (key: string, keys: string[] = []) => [...keys, key];
-  return command
-    .option(
-      '--target <key>',
-      'only this resource with what it needs; repeatable, a server stands for all in it',
-      listed,
-    )
-    .option('--exclude <key>', 'all but this resource and what needs it; repeatable', listed);
-}
-
-function withRun(command: Command): Command {
-  return withApi(command)
-    .option('--interval <duration>', 'how often everything is looked at again, jittered (default: 5m)')
-    .option(
-      '--listen <host:port>',
-      'where health, metrics and the status page are (default: 127.0.0.1:9464); off',
-    )
-    .addOption(new Option('--mode <mode>', 'observe only looks and reports').choices(['correct', 'observe']))
-    .option('--git-url <url>', 'take the spec from this Git repository (https or ssh) instead of a file')
-    .option('--git-ref <ref>', 'branch or tag to follow (default: main)')
-    .option('--git-path <path>', 'file or folder in the repository (default: vdcsync.yaml)')
-    .option('--git-interval <duration>', 'how often the repository is asked (default: 1m)')
-    .option('--git-allow-rewind', 'follow the branch also where its history was rewritten')
-    .option('--git-allow-insecure', 'for trials: also file:// and http:// of this machine')
-    .option(
-      '--parallel <count>',
-      'of a folder of projects in PostgreSQL: so many at a time (default: 10)',
-      wholeNumber(1, 1_000),
-    );
-}
-
-function textOrJson(): Option {
-  return new Option('--format <format>', 'form of the result (default: text)').choices(['text', 'json']);
 }
