@@ -2,15 +2,16 @@ import { takeApart } from '../../core/keys.ts';
 import type { Operation, Spend } from '../../core/plan.ts';
 import type { Conclusive, WriteResult } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
-import type { Intent } from '../../core/state.ts';
+import type { Intent, IntentPatch } from '../../core/state.ts';
 import { draftOne, operationsOf } from '../../plan/draft.ts';
 import { waysOut } from '../../plan/open-writes.ts';
 import type { Run } from '../run.ts';
+import { nextPreference } from './capacity.ts';
 import { giveUp, mayHaveBought } from './doubt.ts';
 import { isSaidAbsent, unbrokenRow } from './earlier-attempts.ts';
-import { again, block, close, goOn, minutes, type Progress, packageOf, saidBefore, warn } from './endings.ts';
+import { again, block, close, goOn, minutes, type Progress, packageOf, warn } from './endings.ts';
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
-import { backoff, type Disposition, disposition, doubtedKey } from './outcome.ts';
+import { type Disposition, disposition, doubtedKey } from './outcome.ts';
 import { secondHalfHeld } from './replacement.ts';
 import { givenOnTo, giveOn, leftBy } from './reused-id.ts';
 import { lift, remember } from './standing-holds.ts';
@@ -18,9 +19,6 @@ import { boughtMeanwhile, stillAsked } from './still-asked.ts';
 
 /** How the detail of a refusal begins that was given before, to an earlier send of its key. */
 const replayed = 'a replayed answer';
-/** How long a want of capacity is waited out, before a person hears of it. */
-const capacityDeadlineMs = 24 * 3_600_000;
-const capacityPauseMs = { first: 60_000, most: 15 * 60_000 };
 /** Refusals in a row that were replayed, each under another key, before a person hears of it. */
 const mostReplayed = 5;
 /**
@@ -179,61 +177,70 @@ function spendOf(run: Run, { key, kind, verb }: Intent): Spend {
 }
 
 async function record(run: Run, intent: Intent, result: WriteResult, next: Disposition): Promise<Progress> {
-  const now = run.deps.clock.now();
   const requestId = result.type === 'answer' ? { requestId: result.requestId } : {};
   if (result.type === 'answer') run.requestIds.set(intent.key, result.requestId);
   switch (next.do) {
     case 'accept':
       return accept(run, intent, result as Conclusive, next.task, next.breach);
-    case 'wait': {
-      const phase = intent.ambiguous ? 'unknown' : 'waiting';
-      const { afterMs, reason } = next;
-      const progress = await goOn(
-        run,
-        intent,
-        {
-          phase,
-          dueAt: now + afterMs,
-          detail: reason,
-          ...(next.doubted === true ? { doubted: true } : {}),
-          ...requestId,
-        },
-        afterMs,
-      );
-      const waitedMs = Math.max(0, now - intent.createdAt);
-      if (waitedMs > run.kindOf(intent.kind).deadlineMs)
-        return stillRefused(run, intent, next, `still so after ${minutes(waitedMs)}: ${reason}`);
-      run.tell(intent, 'waiting', reason, { untilMs: now + afterMs });
-      return progress;
-    }
+    case 'wait':
+      return waitAndResend(run, intent, next, requestId);
     case 'next_preference':
       if (mayHaveBought(run, intent)) return refusedInDoubt(run, intent, 'no_gpu_capacity', next.reason);
       return nextPreference(run, intent, next.reason);
     case 'refuse':
       return refused(run, await run.update(intent, requestId), next);
-    case 'look': {
-      const { afterMs, reason } = next;
-      // What has taken effect is never to have a new key, whatever its resends are answered.
-      const why = intent.why === 'unreadable' ? intent.why : next.why;
-      const unanswered = next.why !== 'conflict' && next.why !== 'refused' && next.why !== 'not_found';
-      run.tell(intent, 'waiting', reason, { untilMs: now + afterMs });
-      return goOn(
-        run,
-        intent,
-        {
-          phase: 'unknown',
-          ambiguous: true,
-          why,
-          ...(next.doubted === true ? { doubted: true } : {}),
-          lost: (intent.lost ?? 0) + (unanswered ? 1 : 0),
-          dueAt: now + afterMs,
-          detail: reason,
-          ...requestId,
-        },
-        afterMs,
-      );
-    }
+    case 'look':
+      return waitAndLook(run, intent, next, requestId);
   }
+}
+
+/** It had no effect, and goes out again under the same key. */
+async function waitAndResend(
+  run: Run,
+  intent: Intent,
+  next: Disposition & { readonly do: 'wait' },
+  requestId: IntentPatch,
+): Promise<Progress> {
+  const { afterMs, reason } = next;
+  const now = run.deps.clock.now();
+  const patch: IntentPatch = {
+    phase: intent.ambiguous ? 'unknown' : 'waiting',
+    dueAt: now + afterMs,
+    detail: reason,
+    ...(next.doubted === true ? { doubted: true } : {}),
+    ...requestId,
+  };
+  const progress = await goOn(run, intent, patch, afterMs);
+  const waitedMs = Math.max(0, now - intent.createdAt);
+  if (waitedMs > run.kindOf(intent.kind).deadlineMs)
+    return stillRefused(run, intent, next, `still so after ${minutes(waitedMs)}: ${reason}`);
+  run.tell(intent, 'waiting', reason, { untilMs: now + afterMs });
+  return progress;
+}
+
+/** Nobody knows whether it had its effect: evidence decides. */
+function waitAndLook(
+  run: Run,
+  intent: Intent,
+  next: Disposition & { readonly do: 'look' },
+  requestId: IntentPatch,
+): Promise<Progress> {
+  const { afterMs, reason } = next;
+  const dueAt = run.deps.clock.now() + afterMs;
+  const unanswered = next.why !== 'conflict' && next.why !== 'refused' && next.why !== 'not_found';
+  run.tell(intent, 'waiting', reason, { untilMs: dueAt });
+  const patch: IntentPatch = {
+    phase: 'unknown',
+    ambiguous: true,
+    // What has taken effect is never to have a new key, whatever its resends are answered.
+    why: intent.why === 'unreadable' ? intent.why : next.why,
+    ...(next.doubted === true ? { doubted: true } : {}),
+    lost: (intent.lost ?? 0) + (unanswered ? 1 : 0),
+    dueAt,
+    detail: reason,
+    ...requestId,
+  };
+  return goOn(run, intent, patch, afterMs);
 }
 
 /** It goes on being asked for; where no state may be what is in the way, a person can have it sent under another key. */
@@ -311,39 +318,6 @@ async function refused(
 /** A refusal answers its own send alone, and says nothing of what the key was used for before. */
 function refusedInDoubt(run: Run, intent: Intent, code: string, reason: string): Promise<Progress> {
   return block(run, intent, code, reason.includes(doubtedKey) ? reason : `${reason}; ${doubtedKey}`);
-}
-
-/**
- * A list of packages is an order of preference; each has a key of its own. When all of
- * them are refused, the list begins anew after a pause, for as long as the deadline allows.
- */
-async function nextPreference(run: Run, intent: Intent, reason: string): Promise<Progress> {
-  const entry = run.world.subjects.get(intent.key)?.desired?.value as { gpu_package?: unknown } | undefined;
-  const wanted = [entry?.gpu_package].flat();
-  const sent = packageOf(intent);
-  const exhausted = [...(run.exhausted.get(intent.key) ?? []), sent];
-  if (wanted.some((each) => typeof each === 'string' && !exhausted.includes(each))) {
-    run.exhausted.set(intent.key, exhausted);
-    return close(run, intent, 'refused', reason, { retryAfterMs: 0 });
-  }
-  run.exhausted.delete(intent.key);
-  const now = run.deps.clock.now();
-  const row = [intent, ...(await unbrokenRow(run, intent, wantedCapacity))];
-  const deadline = Math.min(...row.map(({ createdAt }) => createdAt)) + capacityDeadlineMs;
-  if (now > deadline) return block(run, intent, 'no_gpu_capacity', reason);
-  const refusals = row.reduce((sum, { sends }) => sum + sends, 0);
-  const rounds = Math.ceil(refusals / wanted.length) - 1;
-  const { first, most } = capacityPauseMs;
-  const afterMs = backoff(first, most, rounds, run.deps.random.next());
-  const asked = `gpu_package ${wanted.length > 1 ? wanted.join(', ') : sent}`;
-  run.tell(intent, 'waiting', `${asked}: ${reason}`, { untilMs: now + afterMs, deadlineMs: deadline });
-  if (wanted.length > 1) return close(run, intent, 'refused', reason, { retryAfterMs: afterMs });
-  return goOn(run, intent, { phase: 'waiting', dueAt: now + afterMs, detail: reason }, afterMs);
-}
-
-/** Also where the key grew too old for it. */
-function wantedCapacity({ outcome, detail = '' }: Intent): boolean {
-  return outcome === 'refused' && detail.includes('no_gpu_capacity') && !detail.includes(saidBefore);
 }
 
 /** Its server has gone or is another one now, so what was asked for inside it has lost its object. */

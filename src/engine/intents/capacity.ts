@@ -1,0 +1,42 @@
+import type { Intent } from '../../core/state.ts';
+import type { Run } from '../run.ts';
+import { unbrokenRow } from './earlier-attempts.ts';
+import { block, close, goOn, type Progress, packageOf, saidBefore } from './endings.ts';
+import { backoff } from './outcome.ts';
+
+/** How long a want of capacity is waited out, before a person hears of it. */
+const deadlineMs = 24 * 3_600_000;
+const pauseMs = { first: 60_000, most: 15 * 60_000 };
+
+/**
+ * A list of packages is an order of preference; each has a key of its own. When all of
+ * them are refused, the list begins anew after a pause, for as long as the deadline allows.
+ */
+export async function nextPreference(run: Run, intent: Intent, reason: string): Promise<Progress> {
+  const entry = run.world.subjects.get(intent.key)?.desired?.value as { gpu_package?: unknown } | undefined;
+  const wanted = [entry?.gpu_package].flat();
+  const sent = packageOf(intent);
+  const exhausted = [...(run.exhausted.get(intent.key) ?? []), sent];
+  if (wanted.some((each) => typeof each === 'string' && !exhausted.includes(each))) {
+    run.exhausted.set(intent.key, exhausted);
+    return close(run, intent, 'refused', reason, { retryAfterMs: 0 });
+  }
+  run.exhausted.delete(intent.key);
+  const now = run.deps.clock.now();
+  const row = [intent, ...(await unbrokenRow(run, intent, wantedCapacity))];
+  const deadline = Math.min(...row.map(({ createdAt }) => createdAt)) + deadlineMs;
+  if (now > deadline) return block(run, intent, 'no_gpu_capacity', reason);
+  const refusals = row.reduce((sum, { sends }) => sum + sends, 0);
+  const rounds = Math.ceil(refusals / wanted.length) - 1;
+  const { first, most } = pauseMs;
+  const afterMs = backoff(first, most, rounds, run.deps.random.next());
+  const asked = `gpu_package ${wanted.length > 1 ? wanted.join(', ') : sent}`;
+  run.tell(intent, 'waiting', `${asked}: ${reason}`, { untilMs: now + afterMs, deadlineMs: deadline });
+  if (wanted.length > 1) return close(run, intent, 'refused', reason, { retryAfterMs: afterMs });
+  return goOn(run, intent, { phase: 'waiting', dueAt: now + afterMs, detail: reason }, afterMs);
+}
+
+/** Also where the key grew too old for it. */
+function wantedCapacity({ outcome, detail = '' }: Intent): boolean {
+  return outcome === 'refused' && detail.includes('no_gpu_capacity') && !detail.includes(saidBefore);
+}
