@@ -9,6 +9,7 @@ import { addressSequence, claimsFree, releasedFirst, sentAddress } from './serve
 import { isEdited, knownOf, priceApplied, resolveBody, sizes } from './server/body.ts';
 import {
   addressLeft,
+  backupsLetGo,
   diffCreate,
   diffLeaving,
   diffLive,
@@ -58,6 +59,8 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
       return { ...shared, warnings: unchecked(subject, live) };
     if (shared?.verdict.verdict === 'blocked' && live === undefined)
       return { ...shared, warnings: addressLeft(subject, world) };
+    if (shared?.verdict.verdict === 'release' && !shared.verdict.gone)
+      return { ...shared, leftBilled: backupsLetGo(subject, world) };
     if (shared !== undefined) return shared;
     if (desired === undefined) return live === undefined ? unchanged : diffLeaving(subject, live, world);
     if (live === undefined) return diffCreate(subject, desired.value, world);

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { leftBackups } from '../../src/engine/books/left-backups.ts';
-import { load, rig } from '../support/rig.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
 
 const head = 'settings: {prune: true}\n';
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const nothing = `${head}networks: {default: {managed: false}}\n`;
+const key = 'servers.web' as ResourceKey;
 const web = (more: string) => `${head}servers:\n  web: {${size}, ${more}}\n`;
 
 describe('engine: what stays billed after its server', () => {
@@ -62,6 +63,31 @@ describe('engine: what stays billed after its server', () => {
     });
     await clock.run(engine.ignore(load(nothing), ['2001']));
     expect(await leftBackups(store)).toEqual([]);
+  });
+
+  test.each([
+    [
+      'is not managed any more',
+      async ({ plan }: Rig) =>
+        (await plan(`${head}servers:\n  web: {managed: false, id: 2001}\n`)).cost.left_billed.join(),
+    ],
+    [
+      'is let go of',
+      ({ clock, engine }: Rig) => clock.run(engine.forget(load('settings: {prune: false}\n'), key)),
+    ],
+    [
+      'is given up for another one',
+      ({ clock, engine, emulator }: Rig) => {
+        const other = emulator.mutate({ do: 'add_server', name: 'other', public: true }) as { id: number };
+        return clock.run(engine.adopt(load(web('')), key, String(other.id)));
+      },
+    ],
+  ])('a server that %s is told with its backups', async (_what, said) => {
+    const played = rig();
+    await played.apply(web('backup: {max_age: 24h}'));
+    const [backup] = played.emulator.world.projects[0]?.backups ?? [];
+
+    expect(await said(played)).toContain(`backup ${backup?.id}`);
   });
 
   test.each([

@@ -15,7 +15,7 @@ import { bindingOf } from '../operate.ts';
 import type { Run } from '../run.ts';
 import { survey } from '../survey.ts';
 import type { WriteGate } from '../write-gate.ts';
-import { stays } from './disown.ts';
+import { bindingsOf, stays } from './disown.ts';
 
 /** Binds a key of the file to a live resource, whoever made it. */
 export async function adoptKey(
@@ -51,18 +51,16 @@ export async function adoptKey(
     return [await knowAgain(run, subject, bound), ...doubtsOf(run, subject, id)].join('');
   const binding = bindingOf(run, subject, id, world);
   const before = subject.binding;
-  await run.change([
-    ...takenFrom(run, binding),
-    ...(before === undefined ? [] : letGo(run, key, `bound to ${id} instead`)),
-    { type: 'bind', binding },
-  ]);
+  const left = before === undefined ? [] : letGo(run, key, `bound to ${id} instead`);
+  const letGoOf = bindingsOf(run, left);
+  await run.change([...takenFrom(run, binding), ...left, { type: 'bind', binding }]);
   await takeBack(run, binding);
   const theirs = before?.kind === 'server' ? ` If that is meant: vdcsync ignore ${before.id}` : '';
   return [
     `${key} is bound to ${id}.`,
     ...doubtsOf(run, subject, id),
     comesAnew(run, { ...subject, binding }, live),
-    ...(before === undefined ? [] : [stays(run, before), theirs]),
+    ...(before === undefined ? [] : [stays(run, before, letGoOf), theirs]),
     believed(run, { ...subject, binding }, live),
     unverified(run, subject),
   ].join('');

@@ -95,17 +95,20 @@ export async function forgetKey(
     throw new ConfigError(whyDeclared(run, key, id));
   await run.keepMoves();
   const changes = letGo(run, key, 'a person let go of it');
-  const backups = changes
-    .flatMap((each) => run.bindings.get(each.key) ?? [])
-    .filter((each) => each.kind === 'backup');
-  if (kind === 'backup' && parent !== undefined) await rememberListed(run, parent, backups);
+  const letGoOf = bindingsOf(run, changes);
+  if (kind === 'backup' && parent !== undefined) await rememberListed(run, parent, letGoOf);
   await run.change(changes);
   const address = kind === 'ip' ? run.world.ip(id) : undefined;
   await vouchFor(run, {
     servers: kind === 'server' ? [Number(id)] : [],
     addresses: address === undefined ? [] : [address],
   });
-  return `${key} stands for nothing any more.${stays(run, binding, kind === 'backup' ? backups : [])}`;
+  return `${key} stands for nothing any more.${stays(run, binding, letGoOf)}`;
+}
+
+/** What changes let go of, asked before they are made. */
+export function bindingsOf({ bindings }: Run, changes: readonly { readonly key: ResourceKey }[]): Binding[] {
+  return changes.flatMap(({ key }) => bindings.get(key) ?? []);
 }
 
 function whyDeclared({ world }: Run, key: ResourceKey, id: string): string {
@@ -129,19 +132,16 @@ async function rememberListed(
     await rememberForgotten(deps.store, { server, key, backups: left, at: deps.clock.now() });
 }
 
-/** What is let go of goes on being billed where it is still there. */
-export function stays(
-  { world, kindOf }: Run,
-  { kind, id }: Binding,
-  backups: readonly Binding[] = [],
-): string {
+/** What is let go of, with what goes by it, goes on being billed where it is still there. */
+export function stays({ world, kindOf }: Run, { kind, id }: Binding, letGoOf: readonly Binding[]): string {
   const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
-  const ids = backups.length === 0 ? id : backups.map((each) => each.id).join(', ');
-  const name = kind === 'ip' ? world.ip(id)?.address : ids;
-  const what = [
-    `${nounOf(kind)} ${name ?? id}`,
+  const backups = letGoOf.filter((each) => each.kind === 'backup').map((each) => each.id);
+  const name = { ip: world.ip(id)?.address, backup: backups.join(', ') }[kind as string] ?? id;
+  const along = [
     ...(held.length === 0 ? [] : [`address ${held.join(', ')}`]),
+    ...(kind !== 'server' || backups.length === 0 ? [] : [`backup ${backups.join(', ')}`]),
   ];
+  const what = [`${nounOf(kind)} ${name}`, ...(along.length === 0 ? [] : [along.join(' and ')])];
   const billed = kindOf(kind).billed === true ? ', and is billed as long as it is there' : '';
   return ` What it stood for is nobody's now${billed}: ${what.join(' with ')}.`;
 }

@@ -268,6 +268,14 @@ function isLeftIdle(ip: ResourceKey, world: World): boolean {
   });
 }
 
+/** Of a server that is not managed any more: nobody tells of them then. @source API §1.5 */
+export function backupsLetGo({ key }: Subject, world: World): readonly string[] {
+  const ids = world
+    .childrenOf(key)
+    .flatMap(({ kind, binding }) => (kind === 'backup' ? (binding?.id ?? []) : []));
+  return ids.length === 0 ? [] : [`backup ${ids.join(', ')} of ${key}, which is not managed, stays billed`];
+}
+
 /** What helps before the server goes, and after it. */
 function backupsLeft({ profile }: World, id: string | undefined): string {
   const sooner =
