@@ -116,3 +116,20 @@ describe('engine: a purchase in doubt, and a claim of a named address that the f
     ).toEqual(['b', 'z']);
   });
 });
+
+describe('engine: a purchase in doubt, and a run that leaves out what it needs', () => {
+  test('it waits for a run that does not: nothing in the file has given it up', async () => {
+    const text = file('x: {}', server('a', '{ip: x}'));
+    const played = await doubted(file('x: {}'), 'create_server', text);
+    const without = { targets: [], excludes: ['ips.x' as ResourceKey] };
+    played.emulator.mutate({ do: 'delete_ip', id: 5001 });
+
+    const report = await played.apply(text, { selection: without });
+
+    expect(report.blocked).toEqual([]);
+    expect((await played.store.openIntents()).map(({ phase }) => phase)).toEqual(['waiting']);
+    await played.clock.run(played.engine.resolve(load(text), 'servers.a' as ResourceKey, { type: 'absent' }));
+    expect((await played.apply(text)).outcome).toBe('converged');
+    expect(held(played)).toEqual({ a: [await idOf(played, 'ips.x')] });
+  });
+});

@@ -8,6 +8,7 @@ import { isSelected } from '../../plan/selection.ts';
 import { giveUp } from '../intents/doubt.ts';
 import { closeOutdated } from '../intents/endings.ts';
 import { letGo, released } from '../intents/release.ts';
+import { stillAsked } from '../intents/still-asked.ts';
 import { planFor } from '../look.ts';
 import { bindingOf } from '../operate.ts';
 import type { Run } from '../run.ts';
@@ -43,7 +44,9 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
     // A plan that waits for a rename asks for nothing, and so says nothing of what is wanted.
     if (intent.phase !== 'waiting' || run.heldMoves.length > 0) continue;
     if (run.selection !== undefined && !isSelected(run.selection, intent.key)) continue;
-    const asked = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
+    const planned = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
+    // What a run leaves out is no edit of the file: what needs it waits for a run that does not.
+    const asked = planned || (run.selection !== undefined && !stillAsked(run, run.world, intent));
     const subject = run.world.subjects.get(intent.key);
     if (asked && intent.basis === digestOf(subject?.desired?.value ?? null)) continue;
     await giveUp(run, intent, notWanted);
