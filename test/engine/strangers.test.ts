@@ -127,6 +127,20 @@ describe('engine: a state that is behind the project', () => {
     expect([report.outcome, count(played)]).toEqual(['converged', [1, 2]]);
   });
 
+  test('nor where its entry names an address from now on: the entry of that one is bought', async () => {
+    const played = rig();
+    const made = web.replace('{new: true}', '{reuse: true}');
+    await played.apply(head + made);
+
+    const report = await played.apply(
+      `${head}ips:\n  spare: {}\n${made.replace('{reuse: true}', '{ip: spare}')}`,
+    );
+
+    // Its old address would be free beside the named one: that is told, and nothing else.
+    expect(codes(report.plan)).toEqual({ 'servers.web': 'address_not_the_only_free_one' });
+    expect(count(played)).toEqual([1, 2]);
+  });
+
   test('an old copy, and the id of its address stands for what another entry has bought since', async () => {
     const played = rig({ emulator: { readings: { reuseIds: true } } });
     await played.apply(`${head}ips:\n  first: {}\n`);

@@ -1,6 +1,7 @@
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Subject } from '../../core/kind.ts';
 import type { Ip } from '../../core/resources.ts';
+import type { Intent } from '../../core/state.ts';
 import { nameOf, type Vouched } from '../../plan/strangers.ts';
 import { wasNamed } from '../intents/owner.ts';
 import type { Run } from '../run.ts';
@@ -24,12 +25,22 @@ export async function heldAddresses(run: Run, vouched: Vouched): Promise<readonl
 }
 
 async function mayBeAnEntrys(run: Run, { key, desired, binding }: Subject): Promise<boolean> {
-  const wanted = (desired?.value as { readonly public_ipv4?: object } | undefined)?.public_ipv4 ?? {};
-  return 'ip' in wanted || ('reuse' in wanted && !(await sawItMade(run, key, binding?.id)));
+  const wanted = addressIn(desired?.value);
+  if (!('ip' in wanted || 'reuse' in wanted)) return false;
+  const made = await creationSeen(run, key, binding?.id);
+  return made === undefined || ('ip' in wanted && 'ip' in addressIn(made.entry));
 }
 
-async function sawItMade({ deps }: Run, key: ResourceKey, id: string | undefined): Promise<boolean> {
+function addressIn(entry: unknown): object {
+  return (entry as { readonly public_ipv4?: object } | undefined)?.public_ipv4 ?? {};
+}
+
+async function creationSeen(
+  { deps }: Run,
+  key: ResourceKey,
+  id: string | undefined,
+): Promise<Intent | undefined> {
   const past = await deps.store.intents({ key, limit: 50 });
   const made = past.find(({ verb, outcome }) => verb === 'create' && outcome === 'done');
-  return made !== undefined && id !== undefined && wasNamed(made, id);
+  return made !== undefined && id !== undefined && wasNamed(made, id) ? made : undefined;
 }
