@@ -61,7 +61,8 @@ async function answer(
   }
   const edited = valid(stage, edit(stage, file, blocked));
   // That it has the size already would be a lie.
-  const adopt = blocked.code === 'disk_would_shrink' ? null : /vdcsync adopt (\S+) (\S+)/.exec(resolve);
+  const isOfSize = blocked.code === 'disk_would_shrink' || blocked.code === 'size_unconfirmed';
+  const adopt = isOfSize ? null : /vdcsync adopt (\S+) (\S+)/.exec(resolve);
   if (adopt?.[1] !== undefined && adopt[2] !== undefined) {
     const id = ownId(stage, adopt[1] as ResourceKey) ?? (edited === undefined ? adopt[2] : undefined);
     if (id !== undefined) {
@@ -342,7 +343,8 @@ function edit(stage: Stage, file: SpecModel, { key, code, resolve }: Blocked): S
   }
   if (resolve.includes('use {reuse: true}')) return withEntry({ public_ipv4: { reuse: true } });
   if (resolve.includes('name another address')) return withEntry({ public_ipv4: { new: true } });
-  if (code === 'disk_would_shrink') return withEntry({ replace: 'allowed', protect: false });
+  if (code === 'disk_would_shrink' || code === 'size_unconfirmed')
+    return withEntry({ replace: 'allowed', protect: false });
   if (resolve.includes('`replace: allowed`')) return withEntry({ replace: 'allowed' });
   if (code === 'protected' && section[name] !== undefined) return withEntry({ protect: false });
   const before = stage.story.specs.findLast(

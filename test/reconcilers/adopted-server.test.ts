@@ -171,6 +171,38 @@ describe('an adopted server whose entry is corrected', () => {
       expect(projectOf(world.emulator).servers).toMatchObject([{ diskGb: 80, cores: 4 }]);
     });
 
+    test('is resized in no size that nothing shows, and nobody has asked for, without a word', async () => {
+      const entry = 'id: 2001, server_type: sliders-1, memory_mb: 1024';
+      const world = await adopted(`${entry}, cores: 1`, { profile });
+      Object.assign(projectOf(world.emulator).servers[0] ?? {}, { memoryMb: 8192 });
+      const edited = file(`${entry}, cores: 4`).replace('allowed', 'never');
+
+      const { blocked } = await world.apply(edited);
+
+      expect(blocked).toMatchObject([
+        {
+          code: 'size_unconfirmed',
+          reason: expect.stringContaining('sends memory_mb: 1024 as well'),
+          resolve: expect.stringContaining('| take memory_mb out of servers.old |'),
+        },
+      ]);
+      expect(projectOf(world.emulator).servers).toMatchObject([{ memoryMb: 8192, cores: 2 }]);
+      expect((await world.apply(edited.replace(', memory_mb: 1024', ''))).outcome).toBe('converged');
+      expect(projectOf(world.emulator).servers).toMatchObject([{ memoryMb: 8192, cores: 4 }]);
+    });
+
+    test('sends what a person has confirmed, or the file allows', async () => {
+      const entry = 'id: 2001, server_type: sliders-1, memory_mb: 1024';
+      const world = await adopted(`${entry}, cores: 1`, { profile });
+      const edited = file(`${entry}, cores: 4`);
+      const update = [{ id: 'update:servers.old' }];
+      expect((await world.plan(edited)).operations).toMatchObject(update);
+
+      await world.adopt(file(`${entry}, cores: 1`).replace('allowed', 'never'));
+
+      expect((await world.plan(edited.replace('allowed', 'never'))).operations).toMatchObject(update);
+    });
+
     test('has a plan of which nobody knows whether another has a smaller disk', async () => {
       const world = await adopted('server_type: plans-1, image: ubuntu-24.04, plan_id: 51', { profile });
       withDisk(world, 160);

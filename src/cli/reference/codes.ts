@@ -244,6 +244,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'no image can be taken from a packaged graphics-card server',
     'name another server',
   ],
+  size_unconfirmed: [
+    'a resize sends every declared size, so also one of an adopted server that no read shows and nobody has confirmed',
+    '`vdcsync adopt KEY ID` where it has what the file says; else correct the entry first, or leave that size out (with `id:`)',
+  ],
   sizing_mode_mismatch: ['the type is sized in another way', 'write the fields that it takes'],
   stuck: ['a task has not ended in its time', 'run it again later; it is never sent twice'],
   surplus_network_interface: [

@@ -3,7 +3,8 @@ import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change } from '../../core/plan.ts';
 import type { Server, ServerType } from '../../core/resources.ts';
 import { blocked, member } from '../existence.ts';
-import { knownOf, plansOf } from './body.ts';
+import { type Certainty, certaintyOf, confirming, type SizeChanges, wordsLacking } from './believed-size.ts';
+import { plansOf } from './body.ts';
 import type { ServerEntry } from './entry.ts';
 
 /** A resize after which the disk is smaller, or may be. */
@@ -12,14 +13,7 @@ export interface DiskLoss {
   readonly change: Change;
   /** What goes with it. */
   readonly loses: string;
-  /** Whether the size that it has is read, or was sent or confirmed, or is only believed. */
-  readonly size: 'shown' | 'known' | 'believed';
-}
-
-/** What differs by an edit of the file, and what without one. */
-export interface SizeChanges {
-  readonly asked: readonly Change[];
-  readonly moved: readonly Change[];
+  readonly size: Certainty;
 }
 
 /**
@@ -39,7 +33,7 @@ export function diskLoss(
     const to = desired?.value[path];
     if (to === undefined) continue;
     const change = [...asked, ...moved].find((each) => each.path === path) ?? { path, from: to, to };
-    const size = sizeOf(subject, path, shown);
+    const size = certaintyOf(subject, path, shown);
     if (size === 'believed' && shown?.disk_gb === undefined) {
       const unknown = `nothing shows how large the disk of server ${binding?.id} is`;
       return { change, size, loses: `what does not fit on its disk afterwards: ${unknown}` };
@@ -60,12 +54,6 @@ export function diskLoss(
   return undefined;
 }
 
-function sizeOf({ binding }: Subject, path: string, shown: Server | undefined): DiskLoss['size'] {
-  if (member(shown, path) !== undefined) return 'shown';
-  const applied = binding?.applied ?? null;
-  return member(applied, 'body') != null || knownOf(applied).includes(path) ? 'known' : 'believed';
-}
-
 /** What a resize that was given up may have made of it. */
 function doubted({ binding }: Subject, path: string): readonly unknown[] {
   return [member(member(binding?.applied, 'doubted'), path)].filter((each) => each !== undefined);
@@ -76,11 +64,12 @@ function doubted({ binding }: Subject, path: string): readonly unknown[] {
  * and only for what the file itself asks for: what somebody made larger may be in use.
  */
 export function heldLoss(
-  { key, desired, binding }: Subject<ServerEntry>,
+  subject: Subject<ServerEntry>,
   { change, loses, size }: DiskLoss,
   { asked, moved }: SizeChanges,
   { settings }: World,
 ): Diff | undefined {
+  const { key } = subject;
   const { path, from, to } = change;
   const hold = (reason: string, ways: readonly string[]) =>
     blocked('update', 'disk_would_shrink', reason, ways.join(' | '));
@@ -91,18 +80,11 @@ export function heldLoss(
       `${keep} (which keeps it; less than that is then an edit, and takes \`replace: allowed\`)`,
     ]);
   }
-  const words = [
-    ...(desired?.protect === true ? ['protect: false'] : []),
-    ...(desired?.value.replace === 'allowed' ? [] : ['replace: allowed']),
-  ].map((word) => `\`${word}\``);
-  if (words.length === 0) return undefined;
-  const allow = `write ${words.join(' and ')} in ${key}`;
+  const allow = wordsLacking(subject);
+  if (allow === undefined) return undefined;
   if (size !== 'believed') {
     return hold(`${path}: ${from} → ${to} loses ${loses}`, [`${allow}, or ${restoring([change], key)}`]);
   }
-  const back = restoring([...asked, ...moved], key);
-  return hold(`a resize sends ${path}: ${to}, and would lose ${loses}`, [
-    `vdcsync adopt ${key} ${binding?.id} (if it has all that the file says; else ${back} before, and edit it again after that)`,
-    allow,
-  ]);
+  const ways = [confirming(subject, [...asked, ...moved]), allow];
+  return hold(`a resize sends ${path}: ${to}, and would lose ${loses}`, ways);
 }

@@ -6,8 +6,9 @@ import type { Server } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
 import { blocked, member } from '../existence.ts';
 import { priceOfSize } from '../prices.ts';
+import { heldUnconfirmed, type SizeChanges } from './believed-size.ts';
 import { knownOf, madeAs, modeProblem, planProblem, priceApplied, sizes, typeOf } from './body.ts';
-import { diskLoss, heldLoss, type SizeChanges } from './disk-loss.ts';
+import { diskLoss, heldLoss } from './disk-loss.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 
 /** Whether sizes need no replacement. A packaged server is never resized. @source API §4 */
@@ -32,7 +33,8 @@ export function diffSize(
   const wrong = type && (modeProblem(entry, type) ?? planProblem(entry, type, world));
   if (wrong !== undefined) return blocked('update', wrong.code, wrong.reason, wrong.resolve);
   const loss = diskLoss(subject, differing, type, shown, world);
-  const held = loss && heldLoss(subject, loss, differing, world);
+  const held =
+    (loss && heldLoss(subject, loss, differing, world)) ?? heldUnconfirmed(subject, differing, shown, world);
   if (held !== undefined) return held;
   const changes = [...differing.asked, ...differing.moved];
   const sized = { ...made, ...Object.fromEntries(changes.map(({ path, to }) => [path, to])) };

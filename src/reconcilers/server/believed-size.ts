@@ -1,0 +1,62 @@
+import { restoring } from '../../core/flow-yaml.ts';
+import type { Diff, Subject, World } from '../../core/kind.ts';
+import type { Change } from '../../core/plan.ts';
+import type { Server } from '../../core/resources.ts';
+import { blocked, member } from '../existence.ts';
+import { knownOf, sizes } from './body.ts';
+import type { ServerEntry } from './entry.ts';
+
+/** Whether the size that a server has is read, or was sent or confirmed, or is only believed. */
+export type Certainty = 'shown' | 'known' | 'believed';
+
+/** What differs by an edit of the file, and what without one. */
+export interface SizeChanges {
+  readonly asked: readonly Change[];
+  readonly moved: readonly Change[];
+}
+
+export function certaintyOf({ binding }: Subject, path: string, shown: Server | undefined): Certainty {
+  if (member(shown, path) !== undefined) return 'shown';
+  const applied = binding?.applied ?? null;
+  return member(applied, 'body') != null || knownOf(applied).includes(path) ? 'known' : 'believed';
+}
+
+/** A resize sends every size that the file declares, so also one that nobody asks to have changed. @assumption A48 */
+export function heldUnconfirmed(
+  subject: Subject<ServerEntry>,
+  { asked, moved }: SizeChanges,
+  shown: Server | undefined,
+  { settings }: World,
+): Diff | undefined {
+  const { key, desired, binding } = subject;
+  const changes = [...asked, ...moved];
+  const along = sizes.filter(
+    (size) =>
+      desired?.value[size] !== undefined &&
+      !changes.some(({ path }) => path === size) &&
+      certaintyOf(subject, size, shown) === 'believed',
+  );
+  const allow = wordsLacking(subject);
+  if (along.length === 0 || allow === undefined) return undefined;
+  if (asked.length === 0 && settings.drift === 'report') return undefined;
+  const sent = along.map((size) => `${size}: ${desired?.value[size]}`).join(', ');
+  const reason = `a resize sends ${sent} as well, and nothing shows whether server ${binding?.id} has that: it would be changed unasked`;
+  const less = desired?.id === undefined ? [] : [`take ${along.join(', ')} out of ${key}`];
+  const ways = [confirming(subject, changes), ...less, allow];
+  return blocked('update', 'size_unconfirmed', reason, ways.join(' | '));
+}
+
+/** The words that allow the file what a server made anew would do; `undefined` where it has them. */
+export function wordsLacking({ key, desired }: Subject<ServerEntry>): string | undefined {
+  const words = [
+    ...(desired?.protect === true ? ['protect: false'] : []),
+    ...(desired?.value.replace === 'allowed' ? [] : ['replace: allowed']),
+  ].map((word) => `\`${word}\``);
+  return words.length === 0 ? undefined : `write ${words.join(' and ')} in ${key}`;
+}
+
+/** A person's word that what is only believed is so. */
+export function confirming({ key, binding }: Subject, changes: readonly Change[]): string {
+  const back = restoring(changes, key);
+  return `vdcsync adopt ${key} ${binding?.id} (if it has all that the file says; else ${back} before, and edit it again after that)`;
+}
