@@ -67,9 +67,11 @@ export interface SessionOptions {
   readonly onWait?: (holder: string) => void;
 }
 
-/** The other side: the API, or the emulator that stands in for it. */
+/** Over https the API; over http what stands in for it on this machine, or leads to it; else the embedded emulator. */
+type ServiceName = 'api' | 'local' | 'emulator';
+
 interface Service {
-  readonly name: 'api' | 'emulator';
+  readonly name: ServiceName;
   readonly baseUrl: string;
   readonly token: () => string;
   readonly transport: Transport;
@@ -194,7 +196,8 @@ async function remoteService(flags: CommonFlags, io: Io, { token: place }: Sessi
   const token = tokenSource(io, place);
   const { profile } = profileOf(flags, io);
   const { undiciTransport } = await import('../platform/undici-transport.ts');
-  return { name: 'api', baseUrl, token, profile, transport: undiciTransport() };
+  const name = baseUrl.startsWith('https:') ? 'api' : 'local';
+  return { name, baseUrl, token, profile, transport: undiciTransport() };
 }
 
 function checkedBaseUrl(io: Io): string {
@@ -244,14 +247,18 @@ async function embeddedService(
   };
 }
 
-/** The emulator gives out ids of its own: its state must never meet the real API, nor the other way round. */
-async function checkService(store: StateStore, name: Service['name'], mode: 'read' | 'write'): Promise<void> {
-  const recorded = await store.note(serviceNote);
+const serviceNouns: Readonly<Record<ServiceName, string>> = {
+  api: 'a real API',
+  local: 'an API at http on this machine, such as `vdcsync emulator`',
+  emulator: 'the embedded emulator',
+};
+
+/** An emulator gives out ids of its own: its state must never meet the real API, nor the other way round. */
+async function checkService(store: StateStore, name: ServiceName, mode: 'read' | 'write'): Promise<void> {
+  const recorded = (await store.note(serviceNote)) as ServiceName | undefined;
   if (recorded !== undefined && recorded !== name) {
-    const [was, now] =
-      name === 'api' ? ['the embedded emulator', 'a real API'] : ['a real API', 'the emulator'];
     throw new StateError(
-      `This state was made with ${was}, so it cannot be used with ${now}: name another --state.`,
+      `This state was made with ${serviceNouns[recorded]}, so it cannot be used with ${serviceNouns[name]}: name another --state.`,
     );
   }
   if (recorded === undefined && mode === 'write') await store.putNote(serviceNote, name);

@@ -232,6 +232,17 @@ describe('cli: the state', () => {
     expect(code).toBe(1);
   });
 
+  test('one made with an emulator on this machine never meets a real API', async () => {
+    const cwd = folderWith(files);
+    await inProcess(['apply', '--yes'], { cwd, env: env() });
+    const real = env({ VDC_BASE_URL: 'https://127.0.0.1:1/v1' });
+    for (const args of [['plan'], ['apply', '--yes']]) {
+      const { code, stderr } = await inProcess(args, { cwd, env: real });
+      expect(stderr).toMatch(/`vdcsync emulator`.*a real API.*--state/);
+      expect(code).toBe(1);
+    }
+  });
+
   test('where none is, nothing is settled, and none is begun', async () => {
     const cwd = folderWith(files);
     const before = contentsOf(cwd);

@@ -85,7 +85,7 @@ export async function refuseStateBeside(projectId: number, flags: CommonFlags, i
   // An embedded emulator has its world beside the state: a new state has a new world.
   if (own === location || flags.emulator === true || (!isUrl(location) && !existsSync(location))) return;
   if ((isUrl(own) || existsSync(own)) && (await projectOf({ ...flags, state: own }, io)) !== null) return;
-  if ((await projectOf(flags, io, 'api')) !== projectId) return;
+  if ((await projectOf(flags, io, 'emulator')) !== projectId) return;
   const [given, there] = [location, own].map(shownLocation);
   throw new ConfigError(
     `project ${projectId} has a state at ${given}, of its file alone, and none at ${there}, where a folder of projects keeps it: ` +
@@ -100,11 +100,11 @@ function moveOf(from: string, to: string): string {
   return `UPDATE vdcsync.states SET name = '${name}' WHERE name = '${old ?? defaultStateName}'`;
 }
 
-/** With `service`: of that one alone. */
-async function projectOf(flags: CommonFlags, io: Io, service?: 'api'): Promise<number | null> {
+/** With `but`: nobody's, where it was made with that one. */
+async function projectOf(flags: CommonFlags, io: Io, but?: 'emulator'): Promise<number | null> {
   const store = await openStore(flags, io, 'read');
   try {
-    if (service !== undefined && (await store.note(serviceNote)) !== service) return null;
+    if (but !== undefined && (await store.note(serviceNote)) === but) return null;
     return (await store.info()).projectId;
   } finally {
     await store.close();
