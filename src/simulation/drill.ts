@@ -65,6 +65,8 @@ const drillsOf = (write: Write): readonly Drill[] => [
   drill(write, [], [{ at: { boundary: `${writes[write].path}:after`, nth: 1 }, what: { do: 'lose_state' } }]),
 ];
 
+const loseNetwork: Happening = { do: 'remove', sort: 'network', place: 0 };
+
 /** What takes more than one write, or more than one fault. */
 const further: readonly Drill[] = [
   ...(['allocate_ip', 'create_network', 'create_server', 'add_iso'] as const).map((write) =>
@@ -129,6 +131,16 @@ const further: readonly Drill[] = [
     readings: { reuseIds: true },
     pausesMs: [minute],
   },
+  // A replacement whose deletion fails round after round, in a run that somebody's hand keeps going.
+  ...(['404', 'task fails'] as const).map((what) => ({
+    specs: ['ubuntu-24.04', 'debian-13'].map(besideNetwork),
+    faults: [faultRule({ path: 'delete_server', nth: 1, times: 12 }, writeFaults[what] as FaultAction)],
+    incidents: [
+      happens(`${writes.delete_server.path}:after`, 1, loseNetwork),
+      ...Array.from({ length: 12 }, (_, at) => happens('closeIntent:after', 3 + at, loseNetwork)),
+    ],
+    pausesMs: [minute],
+  })),
   // No clock of the API to go by, and the machine's own a day ahead.
   {
     specs: (subjects.parts ?? []).slice(0, 1),
@@ -197,6 +209,14 @@ function networksOnly(names: readonly string[]): SpecModel {
     isos: {},
     servers: {},
   };
+}
+
+/** A server that an edit of its image replaces, and a network that has nothing to do with it. */
+function besideNetwork(image: string): SpecModel {
+  const [like] = subjects.network ?? [];
+  const [server] = subjects['bare server'] ?? [];
+  const web = { ...server?.servers.web, image, replace: 'allowed' };
+  return { ...(like as SpecModel), servers: { web } };
 }
 
 /** The row of a key that is not sent again for its age. */
