@@ -66,7 +66,11 @@ function withProfile(dice: Chance, spec: SpecModel): SpecModel {
   });
   const [taken] = Object.keys(spec.servers);
   const images = taken !== undefined && dice.happens(0.3) ? { golden: { server: taken } } : {};
-  return { ...spec, servers: Object.fromEntries(servers), server_images: images };
+  const disk = dice.happens(0.5) ? { disk_gb: 20 } : {};
+  const sized = servers.map(([name, server]) =>
+    'disk_gb' in server ? [name, { ...server, ...disk }] : [name, server],
+  );
+  return { ...spec, servers: Object.fromEntries(sized), server_images: images };
 }
 
 /** Half of them at their default, so that both sides of each meet both sides of the others. */

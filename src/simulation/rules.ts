@@ -150,6 +150,20 @@ export function createRules(deps: RulesDeps): Rules {
       fail('I8', `${running.deleted.size} deletions in one run, ${running.mostDeletions} are allowed`);
   }
 
+  /** Data goes with a disk that a resize makes smaller. */
+  function checkDisk({ desired }: Running, { key, request }: Intent): void {
+    if (request.name !== 'resize_server') return;
+    const server = projectNow()?.servers.find(({ id }) => id === request.path.server_id);
+    const { disk_gb: size = Number.POSITIVE_INFINITY } = request.body as { readonly disk_gb?: number };
+    if (server === undefined || size >= (server.diskGb ?? 0)) return;
+    const { value, protect } = desired.resources.find((each) => each.key === key) ?? {};
+    const entry = value as { readonly disk_gb?: number; readonly replace?: string } | undefined;
+    if (entry?.disk_gb !== size)
+      fail('I8', `the disk of ${key} is cut down to ${size} GB, and the file does not say so`);
+    if (entry?.replace !== 'allowed' || protect)
+      fail('I8', `the disk of ${key} is cut down, and the file does not allow it`);
+  }
+
   function projectNow() {
     return emulator.world.projects.find(({ id }) => id === deps.projectId);
   }
@@ -174,6 +188,7 @@ export function createRules(deps: RulesDeps): Rules {
       if (intent === undefined) return;
       checkHolds(running, intent);
       checkDeletion(running, intent);
+      checkDisk(running, intent);
     },
 
     handled(running, request, { status, retryAfterMs, refused, taskEnded, requestId }) {

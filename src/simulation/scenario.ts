@@ -208,6 +208,7 @@ const meant = new Set([
   'protected',
   'max_deletions',
   'replace_not_allowed',
+  'disk_would_shrink',
   'network_in_use',
   'ip_in_use',
   'immutable',

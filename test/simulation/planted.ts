@@ -255,4 +255,10 @@ export const plantedBugs: readonly Planted[] = [
     find: "return { verdict: 'unclear', reason: 'no documented read shows server images', candidates: [] };",
     replace: "return { verdict: 'not_done' };",
   },
+  {
+    name: 'a disk is cut down without a word of the file',
+    file: 'reconcilers/server/believed-size.ts',
+    find: '  return words.length === 0 ? undefined : ',
+    replace: '  return words.length >= 0 ? undefined : ',
+  },
 ];
