@@ -261,7 +261,7 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
       'ip_in_use',
       `${live.address} is attached to ${holder ?? `server ${server}, which is not this file's`}`,
       [
-        ...(subject.desired === undefined ? [`put ${subject.key} back`] : []),
+        ...((subject.desired ?? subject.parent) === undefined ? [`put ${subject.key} back`] : []),
         `vdcsync apply (once it is detached) | vdcsync forget ${subject.key} (to let it stay, billed)`,
       ].join(' | '),
     );

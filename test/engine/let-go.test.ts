@@ -80,6 +80,44 @@ describe('engine: a server that is let go of takes its address with it', () => {
   });
 });
 
+describe('engine: the own address of a server that another one of the file holds by now', () => {
+  const b = (cores: number) =>
+    `  b: {${size.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {new: true}, replace: allowed}\n`;
+  const file = (more: string) => `${head}servers:\n  a: {${size}}\n${more}`;
+  const own = 'servers.b.public_ipv4' as ResourceKey;
+  const cases: Record<string, [spec: string, servers: readonly string[]]> = {
+    'that is to be made anew': [file(b(2)), ['a', 'b']],
+    'that has left the file': [file(''), ['a']],
+  };
+
+  test.each(Object.entries(cases))('%s waits for a word, and then it is done', async (_what, [
+    spec,
+    servers,
+  ]) => {
+    const played = rig();
+    await played.apply(file(b(1)));
+    const { servers: live = [], ips = [] } = played.emulator.world.projects[0] ?? {};
+    Object.assign(ips[0] ?? {}, { serverId: live.find(({ name }) => name === 'a')?.id });
+
+    const { blocked } = await played.apply(spec);
+    const said = await played.clock.run(played.engine.forget(load(spec), own));
+    const report = await played.apply(spec);
+
+    expect(blocked.find(({ key: each }) => each === own)).toMatchObject({
+      code: 'ip_in_use',
+      reason: '203.0.113.10 is attached to servers.a',
+      resolve: `vdcsync apply (once it is detached) | vdcsync forget ${own} (to let it stay, billed)`,
+    });
+    expect(said).toContain('billed as long as it is there: address 203.0.113.10');
+    expect(report.outcome).toBe('converged');
+    expect(report.plan.warnings.map(({ key: each, code }) => [each, code])).toEqual([
+      ['servers.a', 'address_not_as_declared'],
+    ]);
+    expect(played.emulator.world.projects[0]?.servers.map(({ name }) => name).sort()).toEqual(servers);
+    expect((await played.plan(spec)).operations).toEqual([]);
+  });
+});
+
 describe('engine: a card of a server that is not managed any more', () => {
   test('is not removed, though a profile opens that', async () => {
     const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');

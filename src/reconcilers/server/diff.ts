@@ -360,27 +360,16 @@ function surplusCards(subject: Subject<ServerEntry>, live: ServerObserved, world
     }));
 }
 
-/** A server that should hold an address of the file, and does not; or one that holds what nobody asked for. @assumption A22 */
+/** A server that should hold an address of the file, and does not. */
 function misattached(
-  subject: Subject<ServerEntry>,
+  { key }: Subject<ServerEntry>,
   entry: ServerEntry,
   live: ServerObserved,
   world: World,
 ): Warning[] {
   const wanted = entry.public_ipv4;
-  const warn = (message: string): Warning[] => [
-    { code: 'address_not_as_declared', key: subject.key, message },
-  ];
-  if (wanted === undefined) {
-    const made = member(subject.binding?.applied, 'body') != null;
-    const nobodys = live.addresses.filter(world.isNobodys);
-    const held = nobodys.map(({ address }) => address).join(', ');
-    return made && held !== ''
-      ? warn(`the server holds ${held}, which the file does not ask for; it is billed, and stays so`)
-      : [];
-  }
-  if (!('ip' in wanted) || holdsNamed(entry, live, world)) return [];
+  if (wanted === undefined || !('ip' in wanted) || holdsNamed(entry, live, world)) return [];
   const held = live.addresses.map(({ address }) => address).join(', ');
   const message = `the server holds ${held === '' ? 'no address' : held} instead of ips.${wanted.ip}; attaching an address to a server that exists is not documented`;
-  return warn(message);
+  return [{ code: 'address_not_as_declared', key, message }];
 }
