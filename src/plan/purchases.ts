@@ -15,7 +15,7 @@ export function unmanaged(
   { world, strangers: found }: Purchase,
   { matches }: Pick<Facts, 'matches'>,
 ): Objection | undefined {
-  if (!isPurchase(subject, diff) || found.since === 'unknown') return undefined;
+  if (!isPurchase(subject, diff)) return undefined;
   const strangers = strangersFor(subject.kind, found);
   if (isNone(strangers) || world.settings.unmanaged === 'ignore') return undefined;
   const { key, kind } = subject;

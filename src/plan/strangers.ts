@@ -19,8 +19,8 @@ export interface Unlisted {
 
 /** Strangers, and what was known of the project before. */
 export interface Found extends Strangers {
-  /** What the state knew: nothing, what was there, or not what it was. */
-  readonly since: 'new' | 'settled' | 'unknown';
+  /** What the state knew: nothing, or what was there. */
+  readonly since: 'new' | 'settled';
   readonly unlisted?: Unlisted | undefined;
   /** Held by this file's servers, and bought by nobody knows whom: an entry of `ips` may stand for them. */
   readonly held?: readonly Ip[];

@@ -64,7 +64,6 @@ export function unknownToUs(world: World, strangers: Found): Warning[] {
   const message = {
     new: `the local state is new, and the project has what neither it nor the file names: ${what}; ${ways}`,
     settled: `the project has what neither the state nor the file names, and what was not seen before: ${what}; ${ways}`,
-    unknown: `the project has ${what}; the state is an older version's, so apply takes that as somebody else's`,
   }[strangers.since];
   return [{ code: 'unmanaged_resources', key: null, message }];
 }

@@ -270,23 +270,6 @@ describe('engine: what somebody else makes', () => {
     expect(codes(await played.plan(head + web))).toEqual({ 'servers.web': 'unmanaged_resources' });
   });
 
-  test('a state of an earlier version takes what is there as known, says so, and is watchful from then on', async () => {
-    const played = rig();
-    await played.store.putNote('trusts_project', true);
-    played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
-
-    const first = await played.plan(head);
-    await played.apply(head);
-    const next = await played.plan(head + web);
-    played.emulator.mutate({ do: 'add_ip' });
-
-    expect(first.warnings.map(({ message }) => message).join()).toContain('server 2001');
-    expect([next.warnings.map(({ code }) => code), next.blocked]).toEqual([['no_firewall'], []]);
-    expect(codes(await played.plan(`${head}${web}ips:\n  one: {}\n`))).toEqual({
-      'ips.one': 'unmanaged_resources',
-    });
-  });
-
   test("a server of theirs that took an address of this file's is ignored, and the address is not", async () => {
     const played = rig();
     const spec = `${head}ips:\n  x: {}\n`;

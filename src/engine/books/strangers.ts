@@ -27,8 +27,6 @@ export interface Judged extends Planned {
 
 /** `Vouched`, once a plan was approved, or a person has spoken of strangers. */
 const vouchedNote = 'vouched_for';
-/** What versions wrote that vouched for everything at once and for good. */
-const olderNote = 'trusts_project';
 /** Reads may still show what was deleted that recently; twice A9. @assumption A9 */
 const goneMs = 120_000;
 /** How old a look at the cards of others may be. */
@@ -39,8 +37,7 @@ export async function strangersOf(run: Run): Promise<Found> {
   const { deps, world, intents } = run;
   const { store, clock } = deps;
   const vouched = await vouchedBy(store);
-  const older = vouched === undefined && (await store.note(olderNote)) === true;
-  const since = vouched?.settled === true ? 'settled' : older ? 'unknown' : 'new';
+  const since = vouched?.settled === true ? 'settled' : 'new';
   const known = {
     since,
     vouched,
@@ -87,7 +84,7 @@ export async function rememberStrangers(run: Run, planned: Judged): Promise<void
   const unsure = !isNone(strangers) || strangers.unlisted !== undefined || asks;
   const settles = strangers.since !== 'new' || ignored || (!unsure && (await isEmptyStill(run)));
   const leaves = leftBy(run, planned);
-  const theirs = ignored || strangers.since === 'unknown' ? strangers : { servers: [], addresses: [] };
+  const theirs = ignored ? strangers : { servers: [], addresses: [] };
   const servers = [...leaves.servers, ...theirs.servers];
   const addresses = [...leaves.addresses, ...theirs.addresses, ...(ignored ? (strangers.held ?? []) : [])];
   await vouchFor(run, { servers, addresses }, settles);
