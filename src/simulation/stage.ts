@@ -17,7 +17,7 @@ import { boundariesOf, describe, isConclusive, isEndedTask } from './exchanges.t
 import { createLedger, type Ledger } from './ledger.ts';
 import { createMortal } from './mortal.ts';
 import { clientProfile, serviceProfile } from './operations.ts';
-import { createRules, type Rules } from './rules.ts';
+import { createRules, type Rules } from './rules/rules.ts';
 import { memoryBox, sqliteBox } from './state-box.ts';
 import { type SpecModel, type Story, specText } from './story.ts';
 import { told, traced } from './told.ts';

@@ -1,7 +1,7 @@
 import type { ProgressEvent } from '../core/progress.ts';
 import type { Coverage } from './coverage.ts';
 import { tooOld } from './drill.ts';
-import type { Rules } from './rules.ts';
+import type { Rules } from './rules/rules.ts';
 import type { Trace } from './trace.ts';
 
 /** A run's event as a line of the trace; most are none. */

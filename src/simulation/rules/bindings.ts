@@ -1,0 +1,70 @@
+import type { ResourceKey } from '../../core/keys.ts';
+import type { Binding, Intent, StateChange } from '../../core/state.ts';
+import type { Running } from '../controller.ts';
+import { isSort } from '../ledger.ts';
+import { listsAreCut, type Witness } from './witness.ts';
+
+/** What the state says of live things is judged when it begins to say so. */
+export function checkChange(witness: Witness, running: Running, change: StateChange): void {
+  if (change.type === 'release') checkRelease(witness, running, change);
+  if (change.type !== 'bind') return;
+  witness.ledger.bound(change.binding);
+  checkStranger(witness, running, change.binding);
+  checkOneKey(witness, running, change.binding);
+}
+
+/** I1: what is taken as deleted is not there any more. */
+export function checkDeleted(witness: Witness, running: Running, { kind, key, request }: Intent): void {
+  const { ledger, fail } = witness;
+  const id = String(request.path.id);
+  if (!isSort(kind) || running.byPerson || listsAreCut(witness)) return;
+  const bound = running.mirror.bindings.get(key);
+  const birth = ledger.birthOf(kind, id);
+  if (birth === undefined || bound === undefined) return;
+  if (ledger.birthBoundAs(bound)?.number === birth.number)
+    fail('I1', `${kind} ${id} was taken as deleted, and is there`);
+}
+
+/** I1: what is taken as gone is gone. */
+function checkRelease(
+  witness: Witness,
+  running: Running,
+  { key, gone }: Extract<StateChange, { readonly type: 'release' }>,
+): void {
+  const { ledger, fail } = witness;
+  const old = running.mirror.bindings.get(key);
+  if (old === undefined) return;
+  if (!gone) ledger.letGo(key, old.id);
+  if (!gone || !isSort(old.kind) || running.byPerson || listsAreCut(witness)) return;
+  const birth = ledger.birthOf(old.kind, old.id);
+  // Made for another key under an id that was free again, and looking the same, it is that key's.
+  const maker = ledger.makerOf(old.kind, old.id);
+  const ours = maker === undefined || maker === key;
+  if (ours && birth !== undefined && ledger.birthBoundAs(old)?.number === birth.number)
+    fail('I1', `${old.kind} ${old.id} was taken as gone, and is there`);
+}
+
+/** I8: no stranger is adopted unasked. `{reuse: true}` asks for whatever address is free, whoever took it. */
+function checkStranger({ ledger, fail }: Witness, { desired, byPerson }: Running, binding: Binding): void {
+  const { key, kind, id } = binding;
+  const birth = isSort(kind) ? ledger.birthOf(kind, id) : undefined;
+  if (birth?.stranger !== true) return;
+  const isAsked =
+    key.endsWith('.public_ipv4') || desired.resources.find((each) => each.key === key)?.id !== undefined;
+  if (!desired.settings.exclusive && !byPerson && !isAsked && !ledger.isAdopted(birth))
+    fail('I8', `${key} took a stranger's ${kind} ${id} for its own`);
+  if (byPerson) ledger.adopted(birth);
+}
+
+/** I2: a resource has one key. A firewall and a backup are told by their server alone. */
+function checkOneKey({ fail }: Witness, { mirror }: Running, { key, kind, id, parentId }: Binding): void {
+  if (isToldByServer(key)) return;
+  const other = [...mirror.bindings.values()].find(
+    (each) => each.key !== key && each.kind === kind && each.id === id && each.parentId === parentId,
+  );
+  if (other !== undefined) fail('I2', `${kind} ${id} is bound to ${other.key} and ${key}`);
+}
+
+function isToldByServer(key: ResourceKey): boolean {
+  return key.endsWith('.firewall') || key.endsWith('.backup');
+}

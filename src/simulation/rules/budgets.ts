@@ -1,0 +1,61 @@
+import type { HttpRequest } from '../../core/transport.ts';
+import type { Running } from '../controller.ts';
+import { type Handled, isWrite, pathOf, tokenOf, type Witness } from './witness.ts';
+
+const minute = 60_000;
+/** Polls that come this soon behind a task's end, in ms, were on their way. */
+const endedMs = 1_000;
+
+/** I9: 20 writes and 60 reads in any 60 s, nothing before `Retry-After`, no poll behind the end. */
+export class Budgets {
+  readonly #witness: Witness;
+  readonly #arrivals = new Map<string, number[]>();
+  readonly #closedUntil = new Map<string, number>();
+
+  constructor(witness: Witness) {
+    this.#witness = witness;
+  }
+
+  arrives(running: Running, request: HttpRequest): void {
+    this.#checkClosed(running, this.#bucketOf(request));
+    this.#checkPoll(running, pathOf(request));
+  }
+
+  handled(running: Running, request: HttpRequest, { refused, retryAfterMs, taskEnded }: Handled): void {
+    const bucket = this.#bucketOf(request);
+    const now = this.#witness.elapsed();
+    this.#checkWindow(running, bucket, isWrite(request), refused);
+    if (retryAfterMs !== undefined)
+      this.#closedUntil.set(bucket, Math.max(this.#closedUntil.get(bucket) ?? 0, now + retryAfterMs));
+    if (taskEnded) running.endedTasks.set(pathOf(request), now);
+  }
+
+  #checkClosed({ controller }: Running, bucket: string): void {
+    const now = this.#witness.elapsed();
+    const recent = (this.#arrivals.get(bucket) ?? []).filter((at) => at > now - minute);
+    this.#arrivals.set(bucket, [...recent, now]);
+    if (controller.budgetUnknown()) return;
+    if (now < (this.#closedUntil.get(bucket) ?? 0))
+      this.#witness.fail('I9', 'a request before Retry-After has passed');
+  }
+
+  /** Later it may be asked for again, where what came after it had to be given up. */
+  #checkPoll(running: Running, path: string): void {
+    const ended = running.endedTasks.get(path) ?? -minute;
+    if (this.#witness.elapsed() - ended < endedMs && ++running.repolls > 2)
+      this.#witness.fail('I9', `${path} was polled after its end`);
+  }
+
+  /** Counted once it is known to have arrived: a refused connection is no request. */
+  #checkWindow({ controller }: Running, bucket: string, write: boolean, refused: boolean): void {
+    const recent = this.#arrivals.get(bucket) ?? [];
+    if (refused) recent.splice(recent.lastIndexOf(this.#witness.elapsed()), 1);
+    const limit = write ? 20 : 60;
+    if (recent.length > limit && !controller.budgetUnknown())
+      this.#witness.fail('I9', `${recent.length} ${write ? 'writes' : 'reads'} within 60 s`);
+  }
+
+  #bucketOf(request: HttpRequest): string {
+    return `${tokenOf(this.#witness, request)} ${isWrite(request) ? 'writes' : 'reads'}`;
+  }
+}

@@ -1,0 +1,86 @@
+import type { Intent } from '../../core/state.ts';
+import type { HttpRequest } from '../../core/transport.ts';
+import { type Controller, type Running, stateOf } from '../controller.ts';
+import { keyOf, pathOf, type Witness } from './witness.ts';
+
+const hour = 3_600_000;
+/** A key is not sent again from this age on. @source API §8 */
+const keyLifeMs = 23 * hour;
+
+/**
+ * I4, I5, I6: every write has a durable intent and a proper key, a key has one method, path and
+ * body, and none is sent that is too old, or that a 5xx has answered. All by state and key.
+ */
+export class Keys {
+  readonly #witness: Witness;
+  readonly #sentAs = new Map<string, string>();
+  readonly #firstSent = new Map<string, number>();
+  /** Such answers are not stored, so the key would run the write again. */
+  readonly #serverErrors = new Set<string>();
+
+  constructor(witness: Witness) {
+    this.#witness = witness;
+  }
+
+  /** The intent that the write was sent for. */
+  arrives(running: Running, request: HttpRequest): Intent | undefined {
+    const { fail } = this.#witness;
+    const key = keyOf(request);
+    if (!/^[\x20-\x7e]{8,255}$/.test(key)) fail('I4', `a write with the key "${key}"`);
+    const intent = [...running.mirror.open.values()].find((each) => each.idempotencyKey === key);
+    if (intent === undefined || intent.phase !== 'sending') {
+      fail('I5', `${request.method} ${pathOf(request)} was sent without a durable intent`);
+      return undefined;
+    }
+    const scope = scopeOf(running, key);
+    this.#checkForm(scope, request);
+    if (this.#serverErrors.has(scope)) fail('I6', `${intent.key}: a key that was answered 5xx is sent again`);
+    this.#checkAge(running, scope, intent);
+    return intent;
+  }
+
+  answered(running: Running, request: HttpRequest, status: number): void {
+    if (status >= 500) running.told5xx.add(scopeOf(running, keyOf(request)));
+  }
+
+  /** A higher attempt is a new key: never while it is not known what became of the last one. */
+  began({ endings }: Controller, intent: Intent): void {
+    const last = endings.get(`${intent.key} ${intent.verb}`);
+    if (last === undefined || intent.attempt === 0 || last.incarnation !== intent.incarnation) return;
+    if (intent.verb === 'create' && last.ambiguous && last.outcome === 'refused')
+      this.#witness.fail('I6', `${intent.key} got a new key, and its last one was never settled`);
+  }
+
+  updated(running: Running, { phase, idempotencyKey }: Intent): void {
+    const scope = scopeOf(running, idempotencyKey);
+    if (phase === 'unknown' && running.told5xx.delete(scope)) this.#serverErrors.add(scope);
+  }
+
+  /** Where nothing was ever done or stored under it, its next use is its first. */
+  closed(running: Running, { outcome, ambiguous, idempotencyKey }: Intent): void {
+    if (outcome === 'void' && !ambiguous) this.#firstSent.delete(scopeOf(running, idempotencyKey));
+  }
+
+  #checkForm(scope: string, request: HttpRequest): void {
+    const form = `${request.method} ${pathOf(request)} ${request.body ?? ''}`;
+    const before = this.#sentAs.get(scope);
+    if (before !== undefined && before !== form)
+      this.#witness.fail('I4', `one key for "${before}" and "${form}"`);
+    this.#sentAs.set(scope, form);
+  }
+
+  #checkAge({ controller }: Running, scope: string, { key }: Intent): void {
+    const now = this.#witness.elapsed();
+    const first = this.#firstSent.get(scope) ?? now;
+    this.#firstSent.set(scope, first);
+    if (now - first >= keyLifeMs && !controller.clockWasSet)
+      this.#witness.fail(
+        'I6',
+        `the key of ${key} was sent again after ${Math.round((now - first) / hour)} h`,
+      );
+  }
+}
+
+function scopeOf(running: Running, key: string): string {
+  return `${stateOf(running)} ${key}`;
+}

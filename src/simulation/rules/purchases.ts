@@ -1,0 +1,138 @@
+import type { Intent } from '../../core/state.ts';
+import type { HttpRequest } from '../../core/transport.ts';
+import type { Execution } from '../../emulator/world.ts';
+import { type Controller, type Running, stateOf } from '../controller.ts';
+import { keyOf, projectOf, type Witness } from './witness.ts';
+
+const minute = 60_000;
+const keyLifeMs = 23 * 60 * minute;
+/** How long after one state has bought another may not see it: reads lag, a look is acted on, and a send is on its way, a minute each. */
+const unseenMs = 3 * minute;
+
+/** Under whose state a write was sent. */
+interface Sender {
+  readonly controller: Controller;
+  readonly state: string;
+}
+
+/** I3: nothing that a key stands for is bought while what it stood for is still there. */
+export class Purchases {
+  readonly #witness: Witness;
+  readonly #makers = new Map<Execution, Sender>();
+  /** Who still waits for an answer under a key, the last one last: what comes late is theirs. */
+  readonly #waiting = new Map<string, Sender[]>();
+  readonly #answered = new Map<string, Sender>();
+  #executionsSeen = 0;
+
+  constructor(witness: Witness) {
+    this.#witness = witness;
+  }
+
+  /** Before the service sees a write. */
+  arrives(running: Running, request: HttpRequest): void {
+    const key = keyOf(request);
+    const sender = { controller: running.controller, state: stateOf(running) };
+    this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), sender]);
+  }
+
+  /** After it was handled; `requestId` where its answer came. */
+  handled(running: Running, request: HttpRequest, requestId: string | undefined): void {
+    if (requestId === undefined) return;
+    const senders = this.#waiting.get(keyOf(request)) ?? [];
+    const own = senders.findLastIndex(({ state }) => state === stateOf(running));
+    this.#answered.set(requestId, ...(senders.splice(own, 1) as [Sender]));
+  }
+
+  /** Judges what took effect since. */
+  check(running: Running): void {
+    const { emulator, ledger, fail, projectId } = this.#witness;
+    const fresh = emulator.world.executions.slice(this.#executionsSeen);
+    this.#executionsSeen += fresh.length;
+    for (const execution of fresh) {
+      const key = execution.idempotencyKey ?? '';
+      const maker = this.#answered.get(execution.requestId) ?? this.#waiting.get(key)?.at(-1);
+      if (maker !== undefined) this.#makers.set(execution, maker);
+    }
+    for (const execution of fresh) {
+      const intent = ledger.writes.get(execution.idempotencyKey ?? '');
+      if (execution.projectId !== projectId)
+        fail('I7', `${execution.operation} took effect in project ${execution.projectId}`);
+      else if (intent === undefined)
+        fail('I5', `${execution.operation} took effect under a key that no state has recorded`);
+      else this.#checkOnce(execution, intent, running.controller.behind);
+    }
+  }
+
+  #checkOnce(execution: Execution, intent: Intent, behind: boolean): void {
+    const { ledger, fail, giveUp, machines } = this.#witness;
+    const all = ledger.executionsOf(intent.key);
+    const earlier = all.slice(0, all.indexOf(execution)).filter((each) => !ledger.isExcused(each));
+    const first = earlier.find((each) =>
+      intent.kind === 'backup'
+        ? ledger.writes.get(each.idempotencyKey ?? '')?.incarnation === intent.incarnation &&
+          execution.atMs - each.atMs < keyLifeMs
+        : ledger.isLive(each) && (intent.kind !== 'network_interface' || this.#isSameCard(each, execution)),
+    );
+    if (first === undefined) return;
+    const [maker, buyer] = [this.#makers.get(first), this.#makers.get(execution)];
+    const another = maker?.state !== buyer?.state;
+    // A second state asks as little as an old copy does.
+    const isBehind = behind || maker?.controller !== buyer?.controller;
+    if (isCutOff(this.#witness, first)) giveUp('a list that is cut off, of what can only be seen in it');
+    else if (machines() > 1 && this.#haveParted(first, execution, intent))
+      giveUp('two states that have parted');
+    else if (first.kind === 'server' && ledger.isBare(first.id ?? ''))
+      giveUp('somebody took away the address of a server whose answer was lost');
+    else if (another && isUnseen(this.#witness, first, isBehind))
+      giveUp('another state bought what no documented read shows');
+    else
+      fail(
+        'I3',
+        `${intent.key} was bought twice: ${first.operation} ${first.id ?? '(pending)'} and ${execution.id ?? '(pending)'}`,
+      );
+  }
+
+  /** Each went on from what it knew itself; under one key both buy where the first answer, a server error, was not stored. @source API §8 */
+  #haveParted(first: Execution, execution: Execution, intent: Intent): boolean {
+    const { ledger } = this.#witness;
+    const other = ledger.writes.get(first.idempotencyKey ?? '');
+    if (other?.incarnation !== intent.incarnation || other.attempt !== intent.attempt) return true;
+    // One machine's server took, as a free one, the address that the other had bought.
+    const { ips } = projectOf(this.#witness);
+    const held = ips.some(({ id, serverId }) => String(id) === first.id && serverId !== null);
+    if (intent.kind === 'ip' && held) return true;
+    const oneMachine = this.#makers.get(first)?.controller === this.#makers.get(execution)?.controller;
+    const oneKey = first.idempotencyKey === execution.idempotencyKey;
+    return oneKey && !oneMachine && execution.atMs - first.atMs < unseenMs;
+  }
+
+  /** In a network that is made anew, a card is another one. */
+  #isSameCard(first: Execution, execution: Execution): boolean {
+    const networkOf = ({ idempotencyKey }: Execution) =>
+      (
+        this.#witness.ledger.writes.get(idempotencyKey ?? '')?.request.body as
+          | { readonly network_id?: number }
+          | undefined
+      )?.network_id;
+    return first.id !== execution.id && networkOf(first) === networkOf(execution);
+  }
+}
+
+/** The list in which alone it can be seen ends before it. @assumption A8 */
+function isCutOff(witness: Witness, { kind, id }: Execution): boolean {
+  const { pageSize } = witness.emulator.readings;
+  if (pageSize === null || (kind !== 'network' && kind !== 'card' && kind !== 'ip')) return false;
+  const { networks, servers, ips } = projectOf(witness);
+  const [server, card] = (id ?? '').split('/');
+  const cards = servers.find((each) => String(each.id) === server)?.cards ?? [];
+  const place =
+    kind === 'card'
+      ? cards.findIndex((each) => each.id === card)
+      : (kind === 'ip' ? ips : networks).findIndex((each) => String(each.id) === id);
+  return place === -1 || place >= pageSize;
+}
+
+/** Of images nothing tells. @source API §4 */
+function isUnseen({ ledger }: Witness, { kind, id }: Execution, behind: boolean): boolean {
+  return kind === 'image' || (kind === 'server' && id !== null && ledger.isUnseen(id, behind));
+}

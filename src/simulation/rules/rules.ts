@@ -1,0 +1,77 @@
+import type { HttpRequest } from '../../core/transport.ts';
+import type { Running } from '../controller.ts';
+import type { StateWatch } from '../durable.ts';
+import { checkChange, checkDeleted } from './bindings.ts';
+import { Budgets } from './budgets.ts';
+import { checkDeletion, checkDisk } from './deletions.ts';
+import { Keys } from './keys.ts';
+import { Looks } from './looks.ts';
+import { Purchases } from './purchases.ts';
+import { Turns } from './turns.ts';
+import { type Handled, isWrite, type Witness } from './witness.ts';
+
+/** The invariants that hold after every step; numbered as in docs/safety.md. */
+export interface Rules {
+  /** Before the service sees a request. */
+  arrives(running: Running, request: HttpRequest): void;
+  /** After it was handled. */
+  handled(running: Running, request: HttpRequest, handled: Handled): void;
+  watch(running: Running): StateWatch;
+}
+
+export function createRules(witness: Witness): Rules {
+  const { ledger } = witness;
+  const budgets = new Budgets(witness);
+  const turns = new Turns(witness);
+  const keys = new Keys(witness);
+  const looks = new Looks(witness);
+  const purchases = new Purchases(witness);
+
+  return {
+    arrives(running, request) {
+      budgets.arrives(running, request);
+      if (!isWrite(request)) return;
+      turns.arrives(running, request);
+      purchases.arrives(running, request);
+      const intent = keys.arrives(running, request);
+      if (intent === undefined) return;
+      turns.checkHolds(running, intent);
+      checkDeletion(witness, running, intent);
+      checkDisk(witness, running, intent);
+    },
+
+    handled(running, request, handled) {
+      const { status, requestId } = handled;
+      budgets.handled(running, request, handled);
+      if (isWrite(request)) {
+        turns.handled(running);
+        if (status !== undefined) keys.answered(running, request, status);
+        if (status !== undefined) turns.answered(running, request, status);
+      }
+      ledger.look(false);
+      if (isWrite(request)) purchases.handled(running, request, requestId);
+      purchases.check(running);
+    },
+
+    watch: (running) => ({
+      began(intent) {
+        keys.began(running.controller, intent);
+        looks.began(running, intent);
+        ledger.recordWrite(intent);
+      },
+      updated(before, after) {
+        looks.updated(running, before, after);
+        keys.updated(running, after);
+      },
+      closed(intent) {
+        running.controller.endings.set(`${intent.key} ${intent.verb}`, intent);
+        keys.closed(running, intent);
+        if (intent.verb === 'delete' && intent.outcome === 'done') checkDeleted(witness, running, intent);
+        looks.closed(running, intent);
+        if (intent.outcome === 'abandoned' && intent.verb === 'create')
+          ledger.letGoUnder(intent.idempotencyKey);
+      },
+      changed: (change) => checkChange(witness, running, change),
+    }),
+  };
+}

@@ -1,0 +1,50 @@
+import type { Intent } from '../../core/state.ts';
+import type { HttpRequest } from '../../core/transport.ts';
+import type { Running } from '../controller.ts';
+import { keyOf, pathOf, tokenOf, type Witness } from './witness.ts';
+
+const spendingHeldMs = 30 * 60_000;
+
+/** I7: one write at a time, in the right project, none while held, none in a dry run. */
+export class Turns {
+  readonly #witness: Witness;
+  readonly #inFlight = new Map<string, number>();
+
+  constructor(witness: Witness) {
+    this.#witness = witness;
+  }
+
+  arrives({ name }: Running, request: HttpRequest): void {
+    const { fail, projectId } = this.#witness;
+    const token = tokenOf(this.#witness, request);
+    if (!token.startsWith(`${projectId}-`))
+      fail('I7', `${request.method} ${pathOf(request)} with the token ${token}`);
+    const busy = this.#inFlight.get(name) ?? 0;
+    if (busy > 0) fail('I7', 'two writes at once');
+    this.#inFlight.set(name, busy + 1);
+  }
+
+  handled({ name }: Running): void {
+    this.#inFlight.set(name, (this.#inFlight.get(name) ?? 1) - 1);
+  }
+
+  checkHolds({ holds, dry }: Running, { verb, kind, request }: Intent): void {
+    const { fail, elapsed } = this.#witness;
+    const spends = verb === 'create' && ['server', 'ip', 'backup', 'server_image'].includes(kind);
+    if (holds.everything) fail('I7', `${request.name} after a 401, 405 or 415 in the same run`);
+    if (holds.names.has(request.name)) fail('I7', `${request.name} after its 403`);
+    if (holds.spendingUntil > elapsed() && spends) fail('I7', `${request.name} after a 402`);
+    if (dry) fail('I7', 'a write in a dry run');
+  }
+
+  /** A refusal after an ambiguous send answers that send alone, and holds nothing yet. */
+  answered({ holds, mirror }: Running, request: HttpRequest, status: number): void {
+    const { ledger, elapsed } = this.#witness;
+    const key = keyOf(request);
+    const name = ledger.writes.get(key)?.request.name;
+    if ([...mirror.open.values()].some((each) => each.idempotencyKey === key && each.ambiguous)) return;
+    if (status === 401 || status === 405 || status === 415) holds.everything = true;
+    if (status === 403 && name !== undefined) holds.names.add(name);
+    if (status === 402) holds.spendingUntil = elapsed() + spendingHeldMs;
+  }
+}
