@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import type { Binding } from '../../../src/core/state.ts';
+import { faultRule } from '../../../src/emulator/faults.ts';
+import { load, type Rig, rig } from '../../support/rig.ts';
+
+const head = 'settings: {prune: true, max_deletions: 10, unmanaged: ignore}\n';
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const x = 'ips.x' as ResourceKey;
+const web = 'servers.web' as ResourceKey;
+const bought = `${head}ips:\n  x: {}\nservers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
+
+const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
+const endEarly = ({ emulator }: Rig) =>
+  emulator.setFaults([faultRule({ path: 'list_ips' }, { do: 'truncate_list', keep: 0 })]);
+
+/** Of what stands under a key. */
+async function identityOf({ store }: Rig, key: ResourceKey): Promise<Binding['identity'] | undefined> {
+  return (await store.bindings()).find((each) => each.key === key)?.identity;
+}
+
+/** All of ours is gone, and its ids are a stranger's: a server without an address, and a free address. */
+async function usedAgain(played: Rig): Promise<void> {
+  played.emulator.mutate({ do: 'delete_server', id: 2001 });
+  for (const { id } of [...project(played).ips]) played.emulator.mutate({ do: 'delete_ip', id });
+  Object.assign(played.emulator.world.nextId, { ip: 5001, server: 2001 });
+  played.emulator.mutate({ do: 'add_server', name: 'theirs', public: false });
+  played.emulator.mutate({ do: 'add_ip' });
+  await played.clock.advance(130_000);
+}
+
+describe.each([
+  'addresses',
+  'objects',
+] as const)('engine: a list that ends early, where cards show %s', (cardIps) => {
+  const played = () => rig({ emulator: { readings: { cardIps, reuseIds: true } } });
+  const named = `${head}ips:\n  x: {id: 5001}\nservers:\n  web: {id: 2001, public_ipv4: {ip: x}}\n`;
+
+  test.each([
+    ['as the file says', undefined],
+    ["on a person's word", 'adopt'],
+  ])('what is adopted %s is known by what its own reads show', async (_how, said) => {
+    const it = played();
+    it.emulator.mutate({ do: 'add_server', name: 'web', public: true });
+    const { address: ipv4 } = project(it).ips[0] ?? expect.fail('no address');
+    endEarly(it);
+
+    if (said === 'adopt') {
+      await it.clock.run(it.engine.adopt(load(bought), x, '5001'));
+      await it.clock.run(it.engine.adopt(load(bought), web, '2001'));
+    } else await it.apply(named);
+
+    expect(await identityOf(it, x)).toEqual({ address: ipv4 });
+    expect(await identityOf(it, web)).toEqual({ ipv4 });
+    it.emulator.setFaults([]);
+    await usedAgain(it);
+    const { blocked } = await it.apply(head);
+    expect(blocked.map(({ key, code }) => [key, code])).toEqual([
+      [x, 'identity_changed'],
+      [web, 'identity_changed'],
+    ]);
+    expect(it.writes()).toEqual([]);
+  });
+
+  test('`adopt` said once more forgets nothing', async () => {
+    const it = played();
+    await it.apply(bought);
+    const known = [await identityOf(it, x), await identityOf(it, web)];
+    endEarly(it);
+
+    await it.clock.run(it.engine.adopt(load(bought), x, '5001'));
+    await it.clock.run(it.engine.adopt(load(bought), web, '2001'));
+
+    expect([await identityOf(it, x), await identityOf(it, web)]).toEqual(known);
+  });
+
+  test('a server that had no address is not deleted where a card of it shows one', async () => {
+    const it = played();
+    await it.apply(`${head}servers:\n  web: {${size}}\n`);
+    it.emulator.mutate({ do: 'delete_server', id: 2001 });
+    Object.assign(it.emulator.world.nextId, { server: 2001 });
+    it.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+    endEarly(it);
+
+    const { blocked } = await it.apply(head);
+
+    expect(blocked).toMatchObject([{ key: web, code: 'identity_changed' }]);
+    expect(project(it).servers).toHaveLength(1);
+  });
+});
+
+test('engine: an address of which the state knows nothing but the id is asked about before it is released', async () => {
+  const played = rig();
+  await played.apply(`${head}ips:\n  x: {}\n`);
+  const [binding] = await played.store.bindings();
+  const change = { type: 'bind', binding: { ...(binding as Binding), identity: {} } } as const;
+  await played.store.change([change], played.clock.now());
+
+  const [blocked] = (await played.apply(head)).blocked;
+  expect(blocked).toMatchObject({ key: x, code: 'identity_changed' });
+  await played.clock.run(played.engine.adopt(load(head), x, '5001'));
+
+  expect((await played.apply(head)).outcome).toBe('converged');
+  expect(project(played).ips).toEqual([]);
+});

@@ -1,0 +1,309 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import { type Transport, TransportError } from '../../../src/core/transport.ts';
+import { faultRule } from '../../../src/emulator/faults.ts';
+import { memoryState } from '../../../src/state/memory.ts';
+import { load, type Rig, rig } from '../../support/rig.ts';
+
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const head = 'settings: {prune: true, max_deletions: 10}\n';
+const server = (name: string, more = '') => `  ${name}: {${size}, public_ipv4: {new: true}${more}}\n`;
+const web = `${head}servers:\n${server('web')}`;
+
+const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
+const deleted = (played: Rig) => played.writes().filter(({ method }) => method === 'DELETE');
+const ids = async ({ store }: Rig) =>
+  Object.fromEntries((await store.bindings()).map(({ key, id }) => [key, id]));
+
+/** A rig whose POSTs are tampered with, each by what is put first in the list. */
+function tampered() {
+  const next: ((post: () => ReturnType<Transport['send']>) => ReturnType<Transport['send']>)[] = [];
+  const played = rig({
+    emulator: { readings: { reuseIds: true } },
+    wrap: (inner) => ({
+      close: () => inner.close(),
+      async send(request, options) {
+        const tamper = request.method === 'POST' ? next.shift() : undefined;
+        const post = () => inner.send(request, options);
+        return tamper === undefined ? post() : tamper(post);
+      },
+    }),
+  });
+  return { played, next };
+}
+
+/** Ends the run right behind the write that is sent next. */
+async function cutShort(
+  { played, next }: ReturnType<typeof tampered>,
+  spec: string,
+  answer: 'lost' | 'read',
+) {
+  const halt = new AbortController();
+  next.push(async (post) => {
+    const answered = await post();
+    halt.abort(new Error('killed'));
+    if (answer === 'lost') throw new Error('never');
+    return answered;
+  });
+  await played.apply(spec, { halt: halt.signal }).catch(() => undefined);
+  played.restart();
+}
+
+/** What was there is gone, and the next one made has its id: somebody else's, with another address. */
+function makeWay(played: Rig, sort: 'server' | 'ip', id: number): void {
+  const { mutate, world } = played.emulator;
+  if (sort === 'server') mutate({ do: 'delete_server', id });
+  for (const ip of [...project(played).ips]) {
+    ip.serverId = null;
+    mutate({ do: 'delete_ip', id: ip.id });
+  }
+  world.nextId[sort] = id;
+}
+
+describe("engine: what a creation made is gone, and its id another key's", () => {
+  test.each([
+    ['server', `${head}servers:\n${server('a')}${server('b')}`, 2001, 2005],
+    ['ip', `${head}ips:\n  a: {}\n  b: {}\n`, 5001, 5005],
+  ] as const)("a stranger's %s that came meanwhile is not taken for it", async (sort, spec, id, theirs) => {
+    const { played, next } = tampered();
+    next.push(
+      (post) => post(),
+      (post) => {
+        const { mutate, world } = played.emulator;
+        makeWay(played, sort, id);
+        world.nextId[sort] = theirs;
+        mutate(sort === 'server' ? { do: 'add_server', name: 'theirs', public: true } : { do: 'add_ip' });
+        world.nextId[sort] = id;
+        return post();
+      },
+    );
+
+    const report = await played.apply(spec);
+    await played.apply(head);
+
+    expect(report.blocked).toMatchObject([{ verb: 'create', code: 'unmanaged_resources' }]);
+    expect(deleted(played).filter(({ path }) => path.endsWith(`/${theirs}`))).toEqual([]);
+    expect(project(played).ips).toHaveLength(1);
+  });
+
+  test('and it is made again by the next run', async () => {
+    const { played, next } = tampered();
+    next.push(
+      (post) => post(),
+      (post) => {
+        makeWay(played, 'server', 2001);
+        return post();
+      },
+    );
+    const both = `${head}servers:\n${server('a')}${server('b')}`;
+
+    await played.apply(both);
+    const second = await played.apply(both);
+
+    expect(second.outcome).toBe('converged');
+    expect(await ids(played)).toMatchObject({ 'servers.b': '2001', 'servers.a': '2002' });
+  });
+  const ignoring = head.replace('{', '{unmanaged: ignore, ');
+  /** The server is deleted while its task is under way, its address stays, and the next one has its id. */
+  async function superseded(spec: string, meanwhile = (_played: Rig) => {}) {
+    const { played, next } = tampered();
+    next.push(
+      (post) => post(),
+      (post) => {
+        const { mutate, world } = played.emulator;
+        mutate({ do: 'delete_server', id: 2001 });
+        meanwhile(played);
+        world.nextId.server = 2001;
+        return post();
+      },
+    );
+    return { played, report: await played.apply(spec) };
+  }
+
+  test('the address that came with it is released before it is made again', async () => {
+    const both = `${ignoring}servers:\n${server('a')}${server('b')}`;
+    const { played } = await superseded(both);
+
+    expect(await ids(played)).toMatchObject({ 'servers.b': '2001', 'servers.a.public_ipv4': '5001' });
+    expect((await played.apply(both)).outcome).toBe('converged');
+    expect(
+      project(played)
+        .ips.map(({ id }) => String(id))
+        .sort(),
+    ).toEqual(
+      [(await ids(played))['servers.a.public_ipv4'], (await ids(played))['servers.b.public_ipv4']].sort(),
+    );
+  });
+
+  test('or told as left billed, where it is to be kept', async () => {
+    const both = `${ignoring}servers:\n${server('a', ', keep_ip: true')}${server('b')}`;
+    const { played, report } = await superseded(both);
+
+    expect((await played.apply(both)).outcome).toBe('converged');
+    expect(report.plan.cost.left_billed).toEqual([expect.stringContaining('stays billed: keep_ip')]);
+  });
+
+  test('but not where somebody else has taken that address', async () => {
+    const both = `${ignoring}servers:\n${server('a')}${server('b')}`;
+    const { played } = await superseded(both, (between) => {
+      between.emulator.world.nextId.server = 2009;
+      between.emulator.mutate({ do: 'add_server', name: 'theirs', public: false });
+      for (const ip of project(between).ips) ip.serverId = 2009;
+    });
+
+    expect((await played.apply(both)).outcome).toBe('converged');
+    expect(project(played).ips.find(({ serverId }) => serverId === 2009)?.id).toBe(5001);
+    expect(deleted(played)).toEqual([]);
+  });
+});
+
+describe('engine: an old answer is ours only where what it tells is what is there', () => {
+  test('also where the first send of its key never arrived', async () => {
+    const { played, next } = tampered();
+    await played.apply(web);
+    makeWay(played, 'server', 2001);
+    played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+    const old = memoryState({ createdAt: played.clock.now(), lineage: 'old' });
+    played.restart(old);
+    await played.clock.run(played.engine.ignore(load(web), ['2001']));
+    next.push(() => Promise.reject(new TransportError('connect ECONNREFUSED', 'none', 'ECONNREFUSED')));
+
+    expect((await played.apply(web)).outcome).toBe('converged');
+    await played.apply(head);
+
+    expect(project(played).servers).toMatchObject([{ id: 2001, name: 'theirs' }]);
+    expect(project(played).ips).toHaveLength(1);
+  });
+
+  test('also where it answers a send of our own: who has the id by now keeps it', async () => {
+    const lost = tampered();
+    const { played } = lost;
+    await played.apply(head);
+    await cutShort(lost, web, 'lost');
+    await played.clock.advance(60_000);
+    makeWay(played, 'server', 2001);
+    played.emulator.mutate({ do: 'add_server', name: 'old-c', public: true });
+    const both = `${web}${server('c', ', protect: true')}`;
+    await played.clock.run(played.engine.adopt(load(both), 'servers.c' as ResourceKey, '2001'));
+
+    const report = await played.apply(both);
+    await played.apply(both.replace(server('web'), ''));
+
+    expect(report.blocked).toMatchObject([{ key: 'servers.web', code: 'not_there' }]);
+    expect(await ids(played)).toMatchObject({ 'servers.c': '2001' });
+    expect(deleted(played)).toEqual([]);
+  });
+});
+
+describe('engine: what is answered as made, and another key stands for', () => {
+  test('is asked about, and the way out leads to one of each', async () => {
+    const lost = tampered();
+    const { played } = lost;
+    const spec = `${head}ips:\n  web: {}\n`;
+    await played.apply(head);
+    await cutShort(lost, spec, 'lost');
+    const [made] = project(played).ips;
+    makeWay(played, 'ip', 5001);
+    played.emulator.mutate({ do: 'add_ip' });
+    Object.assign(project(played).ips[0] ?? {}, { address: made?.address });
+    const both = `${spec}  c: {}\n`;
+    await played.clock.advance(60_000);
+    await played.clock.run(played.engine.adopt(load(both), 'ips.c' as ResourceKey, '5001'));
+
+    const { blocked } = await played.apply(both);
+    await played.clock.run(played.engine.resolve(load(both), 'ips.web' as ResourceKey, { type: 'absent' }));
+
+    expect(blocked).toMatchObject([{ key: 'ips.web', code: 'bound_already' }]);
+    expect(blocked[0]?.resolve).toContain('vdcsync resolve ips.web --absent');
+    expect((await played.apply(both)).outcome).toBe('converged');
+    expect(await ids(played)).toEqual({ 'ips.c': '5001', 'ips.web': '5002' });
+  });
+});
+
+describe("engine: a person's word and what is under way", () => {
+  test("what an open creation was answered with is not another key's", async () => {
+    const cut = tampered();
+    const { played } = cut;
+    const b = `${head}servers:\n  b: {${size}}\n`;
+    await cutShort(cut, b, 'read');
+    const both = `${b}  web: {${size}}\n`;
+
+    const adopted = played.clock.run(played.engine.adopt(load(both), 'servers.web' as ResourceKey, '2001'));
+
+    await expect(adopted).rejects.toThrow('2001 was made for servers.b, whose creation is not settled');
+    expect((await played.apply(both)).outcome).toBe('converged');
+    expect(await ids(played)).toEqual({ 'servers.b': '2001', 'servers.web': '2002' });
+  });
+
+  test('what a failed creation left in doubt can be adopted for another key', async () => {
+    const played = rig({ emulator: { readings: { failedTaskLeaves: 'everything' } } });
+    played.emulator.mutate({ do: 'fail_next_task' });
+    const bare = `${head}servers:\n  web: {${size}}\n`;
+    expect((await played.apply(bare)).blocked).toMatchObject([{ key: 'servers.web', code: 'tainted' }]);
+    const both = `${bare}  b: {${size}}\n`;
+
+    await played.clock.run(played.engine.adopt(load(both), 'servers.b' as ResourceKey, '2001'));
+
+    const { blocked, outcome } = await played.apply(both);
+    expect({ blocked, outcome }).toEqual({ blocked: [], outcome: 'converged' });
+    expect(await ids(played)).toEqual({ 'servers.b': '2001', 'servers.web': '2002' });
+  });
+
+  test.each([
+    undefined,
+    faultRule({ path: 'list_ips' }, { do: 'truncate_list', keep: 0 }),
+  ])('what a failed task left is adopted for another key with the address that it holds', async (fault) => {
+    const played = rig({ emulator: { readings: { failedTaskLeaves: 'everything' } } });
+    played.emulator.mutate({ do: 'fail_next_task' });
+    await played.apply(web);
+    const both = `${web}  shop: {${size}, public_ipv4: {new: true}}\n`;
+    if (fault !== undefined) played.emulator.setFaults([fault]);
+
+    await played.clock.run(played.engine.adopt(load(both), 'servers.shop' as ResourceKey, '2001'));
+    played.emulator.setFaults([]);
+
+    expect((await played.apply(both)).outcome).toBe('converged');
+    const bound = (await played.store.bindings()).map(({ key, id }) => `${key} ${id}`).sort();
+    expect(bound).toEqual([
+      'servers.shop 2001',
+      'servers.shop.public_ipv4 5001',
+      'servers.web 2002',
+      'servers.web.public_ipv4 5002',
+    ]);
+  });
+
+  test('`adopt` of what is bound already takes no edit as applied', async () => {
+    const played = rig();
+    await played.apply(web);
+    for (const ip of project(played).ips) ip.serverId = null;
+    for (const card of project(played).servers[0]?.cards ?? []) card.ips = [];
+    const larger = web.replace('cores: 1', 'cores: 2');
+    expect((await played.apply(larger)).blocked).toMatchObject([{ code: 'identity_changed' }]);
+
+    await played.clock.run(played.engine.adopt(load(larger), 'servers.web' as ResourceKey, '2001'));
+
+    expect((await played.plan(larger)).blocked).toMatchObject([
+      { key: 'servers.web', code: 'replace_not_allowed' },
+    ]);
+  });
+
+  test('a network that came while ours failed is offered, not taken', async () => {
+    const { played, next } = tampered();
+    await played.apply(head);
+    next.push((post) => {
+      void played.clock.sleep(45_000).then(() => {
+        played.emulator.mutate({ do: 'add_network', name: 'n', cidr: '10.9.0.0/24' });
+      });
+      return post();
+    });
+    played.emulator.mutate({ do: 'fail_next_task' });
+    const spec = `${head}networks:\n  n: {cidr: 10.9.0.0/24}\n`;
+
+    const { blocked } = await played.apply(spec);
+    await played.apply(head);
+
+    expect(blocked).toMatchObject([{ key: 'networks.n', code: 'task_failed' }]);
+    expect(blocked[0]?.resolve).toContain('vdcsync resolve networks.n --adopt');
+    expect(deleted(played)).toEqual([]);
+  });
+});

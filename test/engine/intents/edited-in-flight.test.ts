@@ -1,0 +1,286 @@
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../../src/emulator/faults.ts';
+import type { ApplyOptions } from '../../../src/engine/deps.ts';
+import { load, type RigOptions, rig } from '../../support/rig.ts';
+import { converges, server } from '../shop.ts';
+
+const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const servers = (...entries: readonly string[]) => `${head}servers:\n  ${entries.join('\n  ')}\n`;
+const web = (more = '', sized = size) => `web: {${sized}, public_ipv4: {new: true}${more}}`;
+const shop = (more = '') => `shop: {${size}, public_ipv4: {new: true}, moved: {from: servers.web}${more}}`;
+
+/** A process that is killed as soon as a write to the path has been answered, or its answer lost. */
+function killable(options: RigOptions = {}) {
+  let halt = new AbortController();
+  let last: { readonly path: string; readonly lost: boolean } | undefined;
+  const world = rig({
+    ...options,
+    wrap: (inner) => ({
+      close: () => inner.close(),
+      async send(request, sendOptions) {
+        const hit =
+          last !== undefined &&
+          request.method !== 'GET' &&
+          new URL(request.url).pathname === `/v1${last.path}`;
+        const answer = await inner.send(request, sendOptions);
+        if (!hit) return answer;
+        const { lost } = last ?? { lost: false };
+        last = undefined;
+        halt.abort(new Error('killed'));
+        if (lost) throw new Error('reset');
+        return answer;
+      },
+    }),
+  });
+  return {
+    world,
+    async killedAfter(path: string, spec: string, lost = false, more: Partial<ApplyOptions> = {}) {
+      halt = new AbortController();
+      last = { path, lost };
+      await world.apply(spec, { ...more, halt: halt.signal }).catch(() => undefined);
+      world.restart();
+      expect(await world.store.openIntents()).not.toEqual([]);
+    },
+    async bound() {
+      return Object.fromEntries((await world.store.bindings()).map(({ key, id }) => [key, id]));
+    },
+    deletions: () => world.writes().filter(({ method }) => method === 'DELETE'),
+    bought: (path: string) => world.writes().filter((each) => each.method === 'POST' && each.path === path),
+  };
+}
+
+describe('engine: what the file said when it was sent', () => {
+  test.each([
+    ['a server', '/servers', servers(web(', protect: true')), 'servers.web'],
+    ['an address', '/ips', `${head}ips:\n  web: {protect: true}\n`, 'ips.web'],
+    [
+      'a network',
+      '/networks',
+      `${head}networks:\n  back: {cidr: 10.1.0.0/24, protect: true}\n`,
+      'networks.back',
+    ],
+  ])('%s stays protected that left the file in flight', async (_name, path, spec, key) => {
+    for (const destroy of [false, true]) {
+      const { world, killedAfter, deletions } = killable();
+      await killedAfter(path, spec);
+      const report = destroy ? await world.apply(spec, { destroy }) : await world.apply(head);
+      expect(deletions()).toEqual([]);
+      expect(report.outcome).toBe('blocked');
+      expect(report.blocked.map((each) => [each.key, each.code])).toContainEqual([key, 'protected']);
+    }
+  });
+
+  test('an address is kept whose server left the file in flight', async () => {
+    const { world, killedAfter, deletions } = killable();
+    await killedAfter('/servers', servers(web(', keep_ip: true')));
+    expect((await world.apply(head)).outcome).toBe('converged');
+    expect(deletions().map(({ path }) => path)).toEqual(['/servers/2001']);
+    expect(world.emulator.world.projects[0]?.ips).toHaveLength(1);
+  });
+
+  test('what the file says now goes before it', async () => {
+    const { world, killedAfter } = killable();
+    await killedAfter('/servers', servers(web(', protect: true, keep_ip: true')));
+    await world.apply(servers(web()));
+    await world.apply(head);
+    expect(await world.store.bindings()).toEqual([]);
+    expect(world.emulator.world.projects[0]).toMatchObject({ servers: [], ips: [] });
+  });
+
+  test.each([
+    ['its size', web(', replace: allowed', size.replace('cores: 1', 'cores: 4')), 'cores'],
+    [
+      'its address',
+      `${web(', replace: allowed').replace('{new: true}', '{ip: fix}')}\nips:\n  fix: {}`,
+      'public_ipv4',
+    ],
+  ])('a server whose entry changed %s in flight is not as that says', async (_name, entry, path) => {
+    const { world, killedAfter, bound } = killable();
+    await killedAfter('/servers', servers(web()));
+    const never = servers(entry.replace(', replace: allowed', ''));
+    await world.apply(never, { approve: async () => false });
+    expect(await bound()).toEqual({ 'servers.web': '2001', 'servers.web.public_ipv4': '5001' });
+    const refused = (await world.plan(never)).blocked.find(({ key }) => key === 'servers.web');
+    expect(refused?.reason).toContain(path);
+    const plan = await world.plan(servers(entry));
+    expect(plan.operations.map(({ id }) => id)).toEqual(
+      expect.arrayContaining(['delete:servers.web', 'create:servers.web']),
+    );
+  });
+});
+
+describe('engine: a rename of what is in flight', () => {
+  test.each([
+    ['a server', '/servers', servers(web()), servers(shop()), 'servers'],
+    [
+      'an address',
+      '/ips',
+      `${head}ips:\n  web: {}\n`,
+      `${head}ips:\n  shop: {moved: {from: ips.web}}\n`,
+      'ips',
+    ],
+    [
+      'a network',
+      '/networks',
+      `${head}networks:\n  web: {cidr: 10.1.0.0/24}\n`,
+      `${head}networks:\n  shop: {cidr: 10.1.0.0/24, moved: {from: networks.web}}\n`,
+      'networks',
+    ],
+  ])('%s is settled first, then moved, and bought once', async (_name, path, before, after, section) => {
+    for (const lost of [false, true]) {
+      const { world, killedAfter, bound, bought, deletions } = killable();
+      await killedAfter(path, before, lost);
+      const plan = await world.plan(after);
+      expect(plan.operations).toEqual([]);
+      expect(plan.blocked.map(({ key, code }) => [key, code])).toEqual([
+        [`${section}.shop`, 'moved_in_flight'],
+      ]);
+
+      expect((await world.apply(after)).outcome).toBe('converged');
+      expect(bought(path)).toHaveLength(1);
+      expect(deletions()).toEqual([]);
+      const keys = Object.keys(await bound()).map((key) => key.split('.')[1]);
+      expect(new Set(keys)).toEqual(new Set(['shop']));
+      expect((await world.plan(after)).operations).toEqual([]);
+    }
+  });
+
+  test('a server is not dropped for one that was being made under its new key', async () => {
+    const { world, killedAfter, bound, deletions } = killable();
+    const plain = `web: {${size}}`;
+    await world.apply(servers(plain));
+    await killedAfter('/servers', servers(plain, `shop: {${size}}`));
+    const after = servers(`shop: {${size}, moved: {from: servers.web}}`);
+    const report = await world.apply(after);
+    expect(report.blocked.map(({ key, code }) => [key, code])).toEqual([
+      ['servers.shop', 'moved_onto_bound'],
+    ]);
+    expect(await bound()).toEqual({ 'servers.web': '2001', 'servers.shop': '2002' });
+    expect(deletions()).toEqual([]);
+    expect(
+      (await world.apply(after, { selection: { targets: ['ips.none' as never], excludes: [] } })).outcome,
+    ).toBe('blocked');
+
+    await world.clock.run(world.engine.forget(load(after), 'servers.web' as never));
+    expect((await world.apply(servers(`shop: {${size}}`))).outcome).toBe('converged');
+    expect(await bound()).toEqual({ 'servers.shop': '2002' });
+    expect(deletions()).toEqual([]);
+  });
+
+  test('a creation is not bound over another server', async () => {
+    const { world, killedAfter, bound } = killable();
+    const plain = servers(`web: {${size}}`);
+    await killedAfter('/servers', plain);
+    const [made] = world.emulator.world.projects[0]?.servers ?? [];
+    await world.store.change(
+      [
+        {
+          type: 'bind',
+          binding: {
+            key: 'servers.web' as never,
+            kind: 'server',
+            id: '1999',
+            identity: {},
+            applied: null,
+            protect: true,
+            keep: false,
+            boundAt: world.clock.now(),
+          },
+        },
+      ],
+      world.clock.now(),
+    );
+    const report = await world.apply(plain);
+    expect(report.blocked.map(({ key, code }) => [key, code])).toContainEqual([
+      'servers.web',
+      'bound_already',
+    ]);
+    expect(await bound()).toEqual({ 'servers.web': '1999' });
+    await world.clock.run(
+      world.engine.resolve(load(plain), 'servers.web' as never, { type: 'adopt', id: String(made?.id) }),
+    );
+    expect(await bound()).toEqual({ 'servers.web': String(made?.id) });
+  });
+
+  test('a deletion under the old key ends before the new one is made', async () => {
+    const { world, killedAfter, bound, bought, deletions } = killable();
+    await world.apply(servers(web(', replace: allowed')));
+    const grown = size.replace('cores: 1', 'cores: 4');
+    await killedAfter('/servers/2001', servers(web(', replace: allowed', grown)));
+    const after = servers(shop().replace(size, grown));
+    expect((await world.apply(after)).outcome).toBe('converged');
+    expect(bought('/servers')).toHaveLength(2);
+    expect(Object.keys(await bound()).sort()).toEqual(['servers.shop', 'servers.shop.public_ipv4']);
+    expect(deletions().map(({ path }) => path)).toEqual(['/servers/2001', '/ips/5001']);
+    expect(world.emulator.world.projects[0]?.ips).toHaveLength(1);
+  });
+
+  test('what only a person can settle holds the rename, and all else, and is bought once', async () => {
+    const { world, killedAfter, bound, bought } = killable();
+    await killedAfter('/servers', servers(`web: {${size}}`), true);
+    const after = `${servers(`shop: {${size}, moved: {from: servers.web}}`)}networks:\n  back: {cidr: 10.1.0.0/24}\n`;
+    const report = await world.apply(after);
+    expect(report.blocked.map(({ key, code }) => [key, code])).toEqual([
+      ['servers.shop', 'moved_in_flight'],
+      ['servers.web', 'outcome_unknown'],
+    ]);
+    expect(world.writes()).toHaveLength(1);
+
+    await world.clock.run(
+      world.engine.resolve(load(after), 'servers.web' as never, { type: 'adopt', id: '2001' }),
+    );
+    expect((await world.apply(after)).outcome).toBe('converged');
+    expect(await bound()).toMatchObject({ 'servers.shop': '2001' });
+    expect(bought('/servers')).toHaveLength(1);
+  });
+});
+
+describe('engine: the file changes', () => {
+  test('under a refusal of what it said: the new entry is sent under a new key', async () => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule(
+        { path: 'create_server', nth: 1 },
+        { do: 'answer', status: 422, code: 'invalid_request', stored: true },
+      ),
+    ]);
+    const first = await played.apply(server());
+
+    const same = await played.apply(server());
+    await converges(played, server().replace('cores: 1', 'cores: 2'));
+
+    expect([first.blocked[0]?.code, same.blocked[0]?.code]).toEqual(['invalid_request', 'invalid_request']);
+    expect(played.writes()).toHaveLength(2);
+    expect(new Set(played.writes().map(({ key }) => key)).size).toBe(2);
+  });
+
+  test('while a write waits: the new entry is sent, and the old one never', async () => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1, times: 1 }, { do: 'answer', status: 409, code: 'odd' }),
+    ]);
+    const stop = new AbortController();
+    void played.clock.sleep(2_000).then(() => stop.abort());
+    await played.apply(server(), { stop: stop.signal });
+
+    await converges(played, server().replace('cores: 1', 'cores: 2'));
+
+    const cores = played.writes().map(({ body }) => (JSON.parse(body ?? '{}') as { cores?: number }).cores);
+    expect(cores).toEqual([1, 2]);
+  });
+
+  test('and the entry leaves it while its write waits: nothing is made', async () => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'answer', status: 409, code: 'odd' }),
+    ]);
+    const stop = new AbortController();
+    void played.clock.sleep(2_000).then(() => stop.abort());
+    await played.apply(server(), { stop: stop.signal });
+
+    await converges(played, head);
+
+    expect(played.emulator.billed()).toEqual([]);
+  });
+});

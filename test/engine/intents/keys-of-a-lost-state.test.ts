@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest';
+import { memoryState } from '../../../src/state/memory.ts';
+import { rig } from '../../support/rig.ts';
+import { virtualClock } from '../../support/virtual-clock.ts';
+import { executed, ips, server } from '../shop.ts';
+
+describe('engine: keys used before', () => {
+  const state = () => memoryState({ createdAt: virtualClock().now(), lineage: 'another' });
+
+  test('by a state that was lost: what is alive is adopted, not bought again', async () => {
+    const played = rig();
+    const spec = `${ips('web').replace('exclusive: true', 'exclusive: true, unmanaged: ignore')}`;
+    await played.apply(spec);
+    played.restart(state());
+
+    const report = await played.apply(spec);
+
+    expect(report.outcome).toBe('converged');
+    expect(played.emulator.billed()).toHaveLength(1);
+  });
+
+  test('by a state that was lost, and dead since: the next incarnation is made', async () => {
+    const played = rig();
+    const spec = ips('web');
+    await played.apply(spec);
+    const [address] = played.emulator.world.projects[0]?.ips ?? [];
+    played.emulator.mutate({ do: 'delete_ip', id: address?.id ?? 0 });
+    const fresh = state();
+    played.restart(fresh);
+
+    const report = await played.apply(spec);
+
+    expect(report.outcome).toBe('converged');
+    expect(played.emulator.billed()).toHaveLength(1);
+    expect(executed(played, 'ip')).toBe(2);
+    expect(await fresh.incarnation('ips.web' as never)).toBe(1);
+  });
+
+  test('by a state that was lost, with another body: blocked, and nothing is bought beside it', async () => {
+    const played = rig();
+    await played.apply(server().replace('exclusive: true', 'unmanaged: ignore'));
+    played.restart(state());
+
+    const report = await played.apply(
+      server().replace('exclusive: true', 'unmanaged: ignore').replace('cores: 1', 'cores: 2'),
+    );
+
+    expect(report.outcome).toBe('blocked');
+    expect(executed(played, 'server')).toBe(1);
+    expect(report.blocked[0]?.resolve).toContain('vdcsync resolve servers.web --adopt');
+  });
+});

@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../../src/cli/settings/profile.ts';
+import type { Transport } from '../../../src/core/transport.ts';
+import { faultRule } from '../../../src/emulator/faults.ts';
+import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
+import { memoryState } from '../../../src/state/memory.ts';
+import { type Rig, type RigOptions, rig } from '../../support/rig.ts';
+
+const text = readFileSync(new URL('../../../examples/profile.yaml', import.meta.url), 'utf8');
+const file = (cores: number) =>
+  `servers:\n  one: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, replace: allowed}\n`;
+const coresOf = ({ emulator }: Rig) => emulator.world.projects[0]?.servers.map(({ cores }) => cores);
+
+function profiled(more: RigOptions = {}): Rig {
+  return rig({
+    profile: loadProfile(text, 'profile.yaml'),
+    emulator: { profile: emulatorProfile(text) },
+    ...more,
+  });
+}
+
+/** A server of 1 core that an unanswered resize has made larger, and whose process ended at that. */
+async function resizedUnseen(larger = file(16)) {
+  const stop = new AbortController();
+  const stopping = (inner: Transport): Transport => ({
+    close: () => inner.close(),
+    send(request, options) {
+      if (request.url.endsWith('/resources')) stop.abort();
+      return inner.send(request, options);
+    },
+  });
+  const played = profiled({ wrap: stopping });
+  await played.apply(file(1));
+  played.emulator.setFaults([faultRule({ path: 'resize_server', nth: 1 }, { do: 'reset', effect: 'done' })]);
+  await played.apply(larger, { halt: stop.signal });
+  played.restart();
+  return played;
+}
+
+describe('engine: a resize that no read shows', () => {
+  test('goes back with the file, where nobody knows whether it was carried out', async () => {
+    const played = await resizedUnseen();
+    expect(coresOf(played)).toEqual([16]);
+
+    const report = await played.apply(file(1));
+
+    expect([report.outcome, coresOf(played)]).toEqual(['converged', [1]]);
+    expect((await played.plan(file(1))).operations).toEqual([]);
+  });
+
+  test('holds what is larger than before, and smaller than what it may have made of the disk', async () => {
+    const disk = (size: number) => file(1).replace('disk_gb: 20', `disk_gb: ${size}`);
+    const played = await resizedUnseen(disk(80));
+
+    const { blocked } = await played.apply(disk(40).replace('allowed', 'never'));
+
+    expect(blocked).toMatchObject([
+      { code: 'disk_would_shrink', reason: expect.stringContaining('80 GB holds beyond 40 GB') },
+    ]);
+  });
+
+  test('is gone on with, where the file still asks for it', async () => {
+    const played = await resizedUnseen();
+
+    expect([(await played.apply(file(16))).outcome, coresOf(played)]).toEqual(['converged', [16]]);
+    expect([(await played.apply(file(1))).outcome, coresOf(played)]).toEqual(['converged', [1]]);
+  });
+
+  test('is told, and never a reason to make the server anew, where the profile opens resizes no more', async () => {
+    const played = await resizedUnseen();
+    await played.apply(file(1), { approve: async ({ operations }) => operations.length === 0 });
+    const { store, emulator } = played;
+    const later = rig({ store, emulator: { world: emulator.snapshot() } });
+
+    const plan = await later.plan(file(1));
+
+    expect(plan.operations).toEqual([]);
+    expect(plan.warnings).toMatchObject([
+      { code: 'server_differs', message: expect.stringContaining('cores may be 16, not 1') },
+    ]);
+  });
+
+  test('is asked for anew by a state that was put back, and not answered by what was done before', async () => {
+    const played = profiled();
+    await played.apply(file(16));
+    const old = memoryState({ createdAt: played.clock.now(), lineage: 'test' });
+    await old.change(
+      (await played.store.bindings()).map((binding) => ({ type: 'bind', binding }) as const),
+      played.clock.now(),
+    );
+    await played.apply(file(1));
+    await played.apply(file(16));
+    played.restart(old);
+
+    const report = await played.apply(`settings: {unmanaged: ignore}\n${file(1)}`);
+
+    expect([report.outcome, coresOf(played)]).toEqual(['converged', [1]]);
+  });
+});

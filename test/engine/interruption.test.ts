@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { memoryState } from '../../src/state/memory.ts';
+import { rig } from '../support/rig.ts';
+import { virtualClock } from '../support/virtual-clock.ts';
+import { converges, executed, hour, shop } from './shop.ts';
+
+describe('engine: stop and halt', () => {
+  test.each([
+    'stop',
+    'halt',
+  ] as const)('%s at any time: the run ends, leaves nothing running, and the next one converges', async (signal) => {
+    for (let ms = 0; ms < 120_000; ms += 7_300) {
+      const played = rig();
+      played.emulator.setFaults([
+        faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset' }),
+        faultRule({ path: 'create_network', nth: 1, times: 3 }, { do: 'answer', status: 409, code: 'odd' }),
+        faultRule({ path: 'list_ips', nth: 3, times: 2 }, { do: 'answer', status: 503 }),
+      ]);
+      const controller = new AbortController();
+      let endedAt = Number.POSITIVE_INFINITY;
+      void played.clock.sleep(ms).then(() => controller.abort());
+
+      const report = await played.apply(shop, { [signal]: controller.signal }).catch((error: unknown) => {
+        expect(error).toBe(controller.signal.reason);
+        return undefined;
+      });
+
+      endedAt = played.clock.monotonic();
+      const sent = played.sent.length;
+      if (controller.signal.aborted) {
+        if (report !== undefined) expect(report.outcome).toBe('stopped');
+        const graceMs = signal === 'halt' ? 31_000 : 120_000;
+        expect(endedAt - ms, `${signal} at ${ms}`).toBeLessThan(graceMs);
+        expect(played.clock.sleeping, `${signal} at ${ms}: no work is left running`).toBe(0);
+        await played.clock.advance(hour);
+        expect(played.sent.length).toBe(sent);
+      }
+      played.restart();
+      await converges(played, shop);
+      expect(executed(played, 'server')).toBe(1);
+    }
+  });
+
+  test('a state that cannot be written ends the run with its error, and nothing goes on', async () => {
+    const inner = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
+    let full = false;
+    const store = new Proxy(inner, {
+      get(target, name) {
+        const member = target[name as keyof typeof inner] as (...given: unknown[]) => Promise<unknown>;
+        if (member === undefined) return undefined;
+        return async (...given: unknown[]) => {
+          if (full && name === 'updateIntent') throw new Error('the disk is full');
+          return member.apply(target, given);
+        };
+      },
+    });
+    const played = rig({ store });
+    void played.clock.sleep(1_500).then(() => {
+      full = true;
+    });
+
+    await expect(played.apply(shop)).rejects.toThrow('the disk is full');
+
+    expect(played.clock.sleeping).toBe(0);
+    full = false;
+    await converges(played, shop);
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { type Rig, rig } from '../support/rig.ts';
+
+const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
+
+describe('engine: a server that stands open', () => {
+  const server = `${head}servers:\n  web:\n    {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop, rules: []}}\n`;
+
+  test('is told where its firewall is refused, and how long it was, once it is put by another run', async () => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule(
+        { path: 'replace_firewall', nth: 1, times: 9 },
+        { do: 'answer', status: 403, code: 'insufficient_privileges' },
+      ),
+    ]);
+
+    const first = await played.apply(server);
+
+    expect(first.plan.warnings).toContainEqual(
+      expect.objectContaining({ key: 'servers.web', code: 'stands_open' }),
+    );
+    played.emulator.setFaults([]);
+    await played.clock.run(played.clock.sleep(600_000));
+    played.restart();
+    const second = await played.apply(server);
+    const firewall = second.results.find(({ key }) => key === 'servers.web.firewall');
+    expect(second.outcome).toBe('converged');
+    expect(firewall?.exposedMs).toBeGreaterThan(600_000);
+    expect(second.plan.warnings).toEqual([]);
+  });
+
+  test('is told of one that may be there, as nothing says whether its creation took place', async () => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done' }),
+    ]);
+    // Somebody else's comes as well, so that nothing says which is which.
+    void played.clock.sleep(1_000).then(() => played.emulator.mutate({ do: 'add_server', name: 'other' }));
+    const report = await played.apply(server);
+    expect(report.outcome).toBe('blocked');
+    expect(report.plan.warnings).toContainEqual(
+      expect.objectContaining({ code: 'stands_open', message: expect.stringMatching(/^it may be there, /) }),
+    );
+  });
+
+  test.each([
+    ['task_failed', '/tasks/'],
+    ['not_there', '/ips'],
+  ])('and of one that was answered as made, and that no read shows: %s', async (code, read) => {
+    const played: Rig = rig({
+      wrap: (inner) => ({
+        ...inner,
+        send(request, options) {
+          const isThere = played.emulator.world.projects[0]?.servers.length === 1;
+          if (isThere && request.url.includes(read))
+            played.emulator.mutate({ do: 'delete_server', id: 2001 });
+          return inner.send(request, options);
+        },
+      }),
+    });
+
+    const { blocked, plan } = await played.apply(server);
+
+    const reason = expect.stringContaining('address 203.0.113.10 came meanwhile, is free and is billed');
+    expect(blocked).toContainEqual(expect.objectContaining({ key: 'servers.web', code, reason }));
+    const open = plan.warnings.filter(({ code }) => code === 'stands_open');
+    expect(open.map(({ message }) => message)).toEqual([expect.stringMatching(/^it may be there, /)]);
+  });
+
+  test('is not looked for while a person thinks: the time at the question is no time of the run', async () => {
+    const played = rig();
+    const report = await played.apply(`${head}ips:\n  one: {}\n`, {
+      approve: async () => {
+        await played.clock.sleep(600_000);
+        return true;
+      },
+    });
+    expect(report.durationMs).toBeLessThan(600_000);
+  });
+
+  test('is told where the run was stopped between the two', async () => {
+    const played = rig();
+    const stop = new AbortController();
+    const run = played.apply(server, { stop: stop.signal });
+    void played.clock.sleep(1_000).then(() => stop.abort(new Error('stopped')));
+
+    const report = await run;
+
+    expect(report.outcome).toBe('stopped');
+    expect(report.plan.warnings).toContainEqual(expect.objectContaining({ code: 'stands_open' }));
+  });
+});

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import type { ApplyReport } from '../../../src/core/progress.ts';
+import { faultRule } from '../../../src/emulator/faults.ts';
+import { load, type Rig, rig } from '../../support/rig.ts';
+import { executed, gpu, ips, server } from '../shop.ts';
+
+describe('engine: a person decides', () => {
+  test('a live resource of one key cannot be adopted for another', async () => {
+    const played = rig();
+    await played.apply(ips('one'));
+    const [made] = played.emulator.world.projects[0]?.ips ?? [];
+
+    const said = played.clock.run(
+      played.engine.adopt(load(ips('one', 'two')), 'ips.two' as never, String(made?.id)),
+    );
+
+    await expect(said).rejects.toThrow('bound to ips.one already');
+  });
+
+  const blind = gpu.replace('[l40s-2, l40s-1]', 'l40s-1');
+
+  async function blocked(
+    effect: 'none' | 'done',
+  ): Promise<{ readonly played: Rig; readonly report: ApplyReport }> {
+    const played = rig();
+    played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect })]);
+    const report = await played.apply(blind);
+    expect(report.blocked).toMatchObject([{ key: 'servers.gpu', code: 'outcome_unknown' }]);
+    return { played, report };
+  }
+
+  const resolve = (played: Rig, resolution: Parameters<Rig['engine']['resolve']>[2]) =>
+    played.clock.run(played.engine.resolve(load(blind), 'servers.gpu' as never, resolution));
+
+  test('--adopt: bound, and bought once', async () => {
+    const { played } = await blocked('done');
+
+    await resolve(played, { type: 'adopt', id: '2001' });
+
+    expect((await played.apply(blind)).outcome).toBe('converged');
+    expect(executed(played, 'server')).toBe(1);
+  });
+
+  test('--adopt of what is not there is refused', async () => {
+    const { played } = await blocked('none');
+
+    await expect(resolve(played, { type: 'adopt', id: '2001' })).rejects.toThrow('no server 2001');
+  });
+
+  test.each(['absent', 'abandon'] as const)('--%s: the next run makes it under a new key', async (type) => {
+    const { played } = await blocked('none');
+
+    await resolve(played, { type });
+
+    expect((await played.apply(blind)).outcome).toBe('converged');
+    expect(new Set(played.writes().map(({ key }) => key)).size).toBe(2);
+    expect(executed(played, 'server')).toBe(1);
+  });
+
+  test('--absent of what reads do show is refused', async () => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck' }),
+    ]);
+    await played.apply(server());
+
+    const said = played.clock.run(
+      played.engine.resolve(load(server()), 'servers.web' as never, { type: 'absent' }),
+    );
+
+    await expect(said).rejects.toThrow('--adopt 2001');
+  });
+
+  test('adopt: binds what somebody else made, and the next run makes no other', async () => {
+    const played = rig();
+    const made = played.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };
+
+    await played.clock.run(played.engine.adopt(load(ips('web')), 'ips.web' as never, String(made.id)));
+
+    expect((await played.apply(ips('web'))).outcome).toBe('converged');
+    expect(played.writes()).toEqual([]);
+  });
+});

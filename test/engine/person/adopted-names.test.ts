@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../../src/cli/settings/profile.ts';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import { loadProfile as loadEmulatorProfile } from '../../../src/emulator/profile.ts';
+import { memoryState } from '../../../src/state/memory.ts';
+import { load, rig } from '../../support/rig.ts';
+
+const profile = 'operations: {list_servers: {}, take_server_image: {}}';
+const settings = 'settings: {prune: true, max_deletions: 9, unmanaged: ignore}\n';
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const url = 'url: "https://mirror.example.com/rescue.iso"';
+
+/** What one state makes under one name, and what another one calls it; `ID` is its id. */
+const kinds = {
+  network: {
+    made: 'networks: {backend: {cidr: 10.20.0.0/24}}\n',
+    key: 'networks.mine',
+    entry: 'networks: {mine: {cidr: 10.20.0.0/24}}\n',
+  },
+  ip: { made: 'ips: {web: {}}\n', key: 'ips.mine', entry: 'ips: {mine: {}}\n' },
+  iso: { made: `isos: {rescue: {${url}}}\n`, key: 'isos.mine', entry: `isos: {mine: {${url}}}\n` },
+  server: { made: `servers: {web: {${size}}}\n`, key: 'servers.mine', entry: `servers: {mine: {${size}}}\n` },
+  'server with an address': {
+    made: `servers: {web: {${size}, public_ipv4: {new: true}}}\n`,
+    key: 'servers.mine',
+    entry: `servers: {mine: {${size}, public_ipv4: {new: true}}}\n`,
+  },
+} as const;
+
+async function madeElsewhere(spec: string) {
+  const played = rig({
+    profile: loadProfile(profile, 'p'),
+    emulator: { profile: loadEmulatorProfile(profile) },
+  });
+  await played.apply(settings + spec);
+  const [binding] = await played.store.bindings();
+  const store = memoryState({ createdAt: played.clock.now(), lineage: 'other' });
+  played.restart(store);
+  return { played, store, id: binding?.id ?? '' };
+}
+
+describe.each(
+  Object.entries(kinds),
+)('engine: a %s that goes by another name in the project', (_kind, each) => {
+  test.each(['adopt', 'id:'])('is the same in each later run, and may go (%s)', async (how) => {
+    const { played, store, id } = await madeElsewhere(each.made);
+    const given = `id: ${id}, `;
+    const spec = settings + each.entry.replace('mine: {', `mine: {${how === 'id:' ? given : ''}`);
+    if (how === 'adopt') await played.clock.run(played.engine.adopt(load(spec), each.key as ResourceKey, id));
+
+    expect((await played.apply(spec)).blocked).toEqual([]);
+    expect(await played.plan(spec)).toMatchObject({ operations: [], blocked: [] });
+    const known = await played.clock.run(played.engine.adopt(load(spec), each.key as ResourceKey, id));
+    expect(known).toContain('as it is now');
+    expect(await played.plan(spec)).toMatchObject({ operations: [], blocked: [] });
+    const leaving = await played.apply(settings);
+
+    expect(leaving.blocked).toEqual([]);
+    expect(leaving.outcome).toBe('converged');
+    expect(await store.bindings()).toEqual([]);
+  });
+});
+
+describe('engine: a server image that goes by another name in the project', () => {
+  test('may be given its right name in the file, as nothing shows what it is called', async () => {
+    const played = rig();
+    const spec = (name: string) => `server_images: {golden: {id: img-7, name: ${name}}}\n`;
+    await played.apply(spec('believed'));
+
+    expect(await played.plan(spec('right'))).toMatchObject({ operations: [], blocked: [] });
+  });
+});

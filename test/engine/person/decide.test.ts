@@ -1,0 +1,318 @@
+import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../../src/cli/settings/profile.ts';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import type { Plan } from '../../../src/core/plan.ts';
+import { faultRule } from '../../../src/emulator/faults.ts';
+import { loadProfile as loadEmulatorProfile } from '../../../src/emulator/profile.ts';
+import type { Resolution } from '../../../src/engine/deps.ts';
+import { load, type Rig, rig } from '../../support/rig.ts';
+
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
+const web = (more = '') => `${head}${more}servers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
+const key = 'servers.web' as ResourceKey;
+
+const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
+const resolve = (played: Rig, spec: string, resolution: Resolution) =>
+  played.clock.run(played.engine.resolve(load(spec), key, resolution));
+
+/** Accepted, and its task never ends. */
+async function stuck(): Promise<Rig> {
+  const played = rig();
+  await played.apply(head);
+  played.emulator.setFaults([
+    faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck', leaves: 'everything' }),
+  ]);
+  await played.apply(web());
+  played.emulator.setFaults([]);
+  played.restart();
+  return played;
+}
+
+describe('engine/decide: resolve --absent', () => {
+  test('is refused while the reads show what was made, ready or not', async () => {
+    const played = rig();
+    const addresses = 'ips:\n  a: {}\n';
+    await played.apply(head + addresses);
+    played.emulator.setReadings({ pageSize: 1 });
+    await played.apply(web(addresses));
+
+    await expect(resolve(played, web(addresses), { type: 'absent' })).rejects.toThrow('Use --adopt 2001');
+
+    played.emulator.setReadings({ pageSize: null });
+    await played.clock.run(played.engine.resolve(load(web(addresses)), key, { type: 'adopt', id: '2001' }));
+    expect((await played.apply(web(addresses))).outcome).toBe('converged');
+    expect(project(played).servers).toHaveLength(1);
+  });
+
+  test.each([
+    'absent',
+    'abandon',
+  ] as const)('is refused as long as the write may still be on its way (%s)', async (type) => {
+    const played = rig();
+    await played.apply(head);
+    played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, { do: 'late', ms: 20_000 })]);
+    const halt = new AbortController();
+    void played.clock.sleep(5_000).then(() => halt.abort(new Error('interrupted')));
+    await played.apply(web(), { halt: halt.signal }).catch(() => undefined);
+    played.restart();
+
+    await expect(resolve(played, web(), { type })).rejects.toThrow('may still take effect');
+
+    await played.clock.advance(120_000);
+    expect((await played.apply(web())).outcome).toBe('converged');
+    expect(project(played).servers).toHaveLength(1);
+  });
+});
+
+describe('engine: a purchase in doubt, and its server deleted elsewhere', () => {
+  const spec = web().replace('exclusive: true, ', '');
+  const left = ({ blocked }: Plan) =>
+    /address ([\d., ]+) came meanwhile, is free/.exec(blocked[0]?.reason ?? '');
+
+  /** The answer was lost, so a person is asked; somebody deletes the server instead, and its address stays. */
+  async function deserted(): Promise<Rig> {
+    const played = rig();
+    await played.apply(`${spec.split('servers:')[0]}ips: {}\n`);
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done' }),
+    ]);
+    const { plan } = await played.apply(spec);
+    expect([plan.blocked[0]?.code, left(plan)]).toEqual(['outcome_unknown', null]);
+    played.emulator.mutate({ do: 'delete_server', id: 2001 });
+    return played;
+  }
+
+  test('is told with the address that stays free and billed, as is the word that ends it', async () => {
+    const played = await deserted();
+
+    const told = left(await played.plan(spec));
+    const said = await resolve(played, spec, { type: 'absent' });
+
+    expect(told?.[1]).toBe(project(played).ips[0]?.address);
+    expect(said).toContain(`address ${told?.[1]} came meanwhile`);
+  });
+
+  test('but not with one that a person has said is somebody else’s', async () => {
+    const played = await deserted();
+    const [address] = project(played).ips;
+
+    await played.clock.run(played.engine.ignore(load(spec), [address?.address ?? '']));
+
+    expect(left(await played.plan(spec))).toBeNull();
+  });
+});
+
+describe('engine/adopt-key', () => {
+  test('says where entry and server do not fit, and how to take it back', async () => {
+    const played = rig();
+    const spec = `${head}ips:\n  www: {}\nservers:\n  a: {${size}, public_ipv4: {ip: www}}\n  b: {${size}}\n`;
+    await played.apply(spec);
+    await played.store.change(
+      (await played.store.bindings()).map((each) => ({
+        type: 'release',
+        key: each.key,
+        gone: false,
+        reason: '',
+      })),
+      played.clock.now(),
+    );
+    played.restart();
+    const adopt = (name: string, id: string) =>
+      played.clock.run(played.engine.adopt(load(spec), name as ResourceKey, id));
+    const idOf = (name: string) => String(project(played).servers.find((each) => each.name === name)?.id);
+
+    await adopt('ips.www', '5001');
+    expect(await adopt('servers.a', idOf('b'))).toContain(
+      'says `public_ipv4: {ip: www}`, and it holds no address',
+    );
+    expect(await adopt('servers.a', idOf('a'))).not.toContain('But');
+    await adopt('servers.b', idOf('b'));
+    expect((await played.apply(spec)).outcome).toBe('converged');
+    expect(project(played).servers).toHaveLength(2);
+  });
+});
+
+describe('engine/decide: resolve --abandon', () => {
+  test('names what it leaves billed; that stands in the plans from then on, and nothing is bought beside it', async () => {
+    const played = await stuck();
+    const [address] = project(played).ips.map((each) => each.address);
+
+    const said = await resolve(played, web(), { type: 'abandon' });
+    const report = await played.apply(web());
+
+    expect(said).toContain(`server 2001 and address ${address}`);
+    expect(report.plan.warnings.map(({ message }) => message).join()).toContain(`server 2001 (${address})`);
+    expect(report.blocked).toMatchObject([
+      {
+        key: 'servers.web',
+        code: 'unmanaged_resources',
+        resolve: expect.stringContaining('adopt servers.web 2001'),
+      },
+    ]);
+    expect(project(played).servers).toHaveLength(1);
+  });
+
+  test('names what may be it, where several things came or nobody has said which is it', async () => {
+    const played = rig();
+    played.emulator.setFaults([faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset', effect: 'done' })]);
+    const file = 'ips:\n  web: {}\n';
+    const report = await played.apply(file);
+    played.emulator.setFaults([]);
+
+    const said = await played.clock.run(
+      played.engine.resolve(load(file), 'ips.web' as ResourceKey, { type: 'abandon' }),
+    );
+
+    const [address] = project(played).ips.map((each) => each.address);
+    expect(report.blocked[0]?.resolve).toContain(
+      `--adopt 5001 (if the client area shows that ${address} is it)`,
+    );
+    expect(said).toContain(`What it may have made (address ${address} came since) is nobody's`);
+  });
+});
+
+describe('engine/decide: what came since a lost answer', () => {
+  const shared = web().replace('exclusive: true, ', '');
+  const lose = (played: Rig, path: string) =>
+    played.emulator.setFaults([faultRule({ path, nth: 1 }, { do: 'reset', effect: 'done' })]);
+
+  test('is told with the address that a person knows it by, also in the command', async () => {
+    const played = rig();
+    lose(played, 'create_server');
+    const { blocked } = await played.apply(shared);
+    const [ip] = project(played).ips;
+    expect(blocked[0]?.reason).toContain(
+      `the answer was lost, and server 2001 (${ip?.address}) appeared since: it may be what was created`,
+    );
+    expect(blocked[0]?.resolve).toContain(
+      `--adopt 2001 (if the client area shows that ${ip?.address} is it)`,
+    );
+  });
+
+  test('is told with the name that the list shows', async () => {
+    const listing = 'operations: {list_servers: {method: GET, path: /servers}}';
+    const played = rig({
+      profile: loadProfile(listing, 'profile.yaml'),
+      emulator: { profile: loadEmulatorProfile(listing) },
+    });
+    lose(played, 'create_server');
+    const { blocked } = await played.apply(shared);
+    const [ip] = project(played).ips;
+    expect(blocked[0]?.reason).toContain(`server 2001 ("web", ${ip?.address}) appeared since`);
+  });
+
+  test('is told so of each of several servers', async () => {
+    const played = rig();
+    lose(played, 'create_server');
+    void played.clock
+      .sleep(20_000)
+      .then(() => played.emulator.mutate({ do: 'add_server', name: 'other', public: true }));
+    const { blocked } = await played.apply(shared);
+    const [one, two] = project(played).ips.map(({ address }) => address);
+    expect(blocked[0]?.reason).toContain(`2 servers have come since: 2001 (${one}), 2002 (${two})`);
+  });
+
+  test('is told once of a network, with name and cidr', async () => {
+    const played = rig();
+    lose(played, 'create_network');
+    const { blocked } = await played.apply('networks:\n  front: {cidr: 10.40.0.0/24}\n');
+    expect(blocked[0]?.reason).toMatch(
+      /^the answer was lost, and network \d+ \("front", 10\.40\.0\.0\/24\) appeared since: it may be what was created; `exclusive: true` under `settings`/,
+    );
+  });
+});
+
+describe('engine/decide: resolve --adopt', () => {
+  test('what was said to be somebody else’s is this file’s from then on', async () => {
+    const played = rig();
+    await played.apply(head);
+    const named = { do: 'add_server', name: 'web', public: true } as const;
+    const { id } = played.emulator.mutate(named) as { id: number };
+    await played.clock.run(played.engine.ignore(load(web()), [String(id)]));
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', times: 9 }, { do: 'reset', effect: 'none' }),
+    ]);
+    await played.apply(web());
+    const [intent] = await played.store.openIntents();
+    expect(intent?.key).toBe(key);
+
+    await resolve(played, web(), { type: 'adopt', id: String(id) });
+
+    expect(await played.store.note('vouched_for')).toMatchObject({ servers: [], addresses: [] });
+  });
+});
+
+const named = `settings: {prune: true}\nips:\n  web: {}\nservers:\n  web: {${size}, public_ipv4: {ip: web}}\n`;
+
+/** The answer to the first such write is lost; it had its effect. */
+async function lost(path: string, before?: string): Promise<Rig> {
+  const played = rig();
+  if (before !== undefined) await played.apply(before);
+  played.emulator.setFaults([faultRule({ path, nth: 1 }, { do: 'reset', effect: 'done', stored: false })]);
+  await played.apply(named);
+  played.emulator.setFaults([]);
+  played.restart();
+  return played;
+}
+
+describe('engine/decide: an address in doubt, and one that tells where its server is', () => {
+  test('what waits for an address that is in doubt says so, and does not have it released', async () => {
+    const plan = await (await lost('allocate_ip')).plan(named);
+
+    expect(plan.blocked).toMatchObject([
+      { key: 'ips.web', code: 'outcome_unknown' },
+      { key: 'servers.web', code: 'dependency_blocked', resolve: 'settle ips.web first' },
+    ]);
+  });
+
+  test('a server taken as absent by mistake is named, with the way to adopt it', async () => {
+    const played = await lost('create_server', named.slice(0, named.indexOf('servers:')));
+    await played.clock.advance(300_000);
+
+    const said = await resolve(played, named, { type: 'absent' });
+    expect(said).toContain('is attached to server 2001');
+    expect(said).toContain('vdcsync adopt servers.web 2001');
+    const { blocked } = await played.apply(named);
+    expect(blocked).toMatchObject([
+      { code: 'address_in_use', resolve: expect.stringContaining('vdcsync adopt servers.web 2001 (') },
+    ]);
+
+    await played.clock.run(played.engine.adopt(load(named), key, '2001'));
+    expect((await played.apply(named)).outcome).toBe('converged');
+    expect(project(played).servers).toHaveLength(1);
+  });
+});
+
+describe('engine/person: a key that the file has not', () => {
+  test('is answered by one that is near, or by some of its kind', async () => {
+    const { engine, clock } = rig();
+    const names = Array.from({ length: 12 }, (_, at) => `app-${at + 10}: {id: ${2001 + at}}`).join(', ');
+    const desired = load(`networks: {a: {cidr: 10.1.0.0/24}}\nservers: {${names}}\n`);
+    const adopt = (key: string) => clock.run(engine.adopt(desired, key as ResourceKey, '2012'));
+
+    await expect(adopt('servers.app10')).rejects.toThrow(
+      'The file has no servers.app10; did you mean `servers.app-10`?',
+    );
+    await expect(adopt('servers.other')).rejects.toThrow(
+      /^The file has no servers\.other\. It has servers\.app-10, (?:servers\.app-1\d, ){8}servers\.app-19 and 2 more\.$/,
+    );
+    await expect(adopt('ips.web')).rejects.toThrow('The file has no ips.web.');
+  });
+});
+
+describe('engine/person: an address', () => {
+  test('is adopted by its id, or by itself', async () => {
+    const { engine, clock, emulator, store } = rig();
+    const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };
+    const address = emulator.world.projects[0]?.ips[0]?.address ?? '';
+    const adopt = (named: string) =>
+      clock.run(engine.adopt(load('ips: {web: {}}\n'), 'ips.web' as ResourceKey, named));
+
+    await expect(adopt('203.0.113.250')).rejects.toThrow(
+      'it looks like 5001, or is an address of the project',
+    );
+    await adopt(address);
+    expect(await store.bindings()).toMatchObject([{ key: 'ips.web', id: String(id), identity: { address } }]);
+  });
+});

@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest';
+import type { Plan } from '../../../src/core/plan.ts';
+import type { Ip } from '../../../src/core/resources.ts';
+import { leftAlone } from '../../../src/engine/books/left-alone.ts';
+import { vouchedBy } from '../../../src/engine/books/strangers.ts';
+import { load, type Rig, rig } from '../../support/rig.ts';
+
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const web = `servers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
+const one = 'ips:\n  one: {}\n';
+
+const codes = ({ blocked }: Plan) => Object.fromEntries(blocked.map(({ key, code }) => [key, code]));
+const undo = (played: Rig, spec: string, ...names: string[]) =>
+  played.clock.run(played.engine.unignore(load(spec), names));
+const ignore = (played: Rig, ...names: string[]) => played.clock.run(played.engine.ignore(load(''), names));
+
+async function told(played: Rig) {
+  const ips = played.emulator.world.projects[0]?.ips.map(({ id, address, serverId }) => ({
+    ...{ id, address, server_id: serverId },
+  }));
+  const [vouched, bindings] = [await vouchedBy(played.store), await played.store.bindings()];
+  return leftAlone(vouched, { bindings, ips: ips as unknown as Ip[] });
+}
+
+/** A project of which this state knew nothing but itself, and a server and an address that came later. */
+async function withOthers() {
+  const played = rig();
+  await played.apply('');
+  played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+  played.emulator.mutate({ do: 'add_ip' });
+  const [held = '', free = ''] = played.emulator.world.projects[0]?.ips.map(({ address }) => address) ?? [];
+  return { played, held, free };
+}
+
+describe("engine: what was said to be somebody else's", () => {
+  test('is told, and is a stranger again once that is taken back', async () => {
+    const { played, held, free } = await withOthers();
+    await ignore(played, '2001', free);
+    expect(await told(played)).toEqual([
+      { kind: 'server', id: '2001', addresses: [held] },
+      { kind: 'ip', id: '5002', addresses: [free] },
+    ]);
+    expect(codes(await played.plan(web + one))).toEqual({});
+
+    const said = await undo(played, web + one, '2001');
+
+    expect(said).toContain(`server 2001 (${held})`);
+    expect(codes(await played.plan(web + one))).toEqual({
+      'ips.one': 'unmanaged_resources',
+      'servers.web': 'unmanaged_resources',
+    });
+    expect(await told(played)).toMatchObject([{ kind: 'ip', addresses: [free] }]);
+    await undo(played, web + one, free);
+    expect(await told(played)).toEqual([]);
+    expect((await played.plan(one)).blocked[0]?.reason).toContain(free);
+
+    await ignore(played, '2001', free);
+    expect((await played.apply(web + one)).outcome).toBe('converged');
+  });
+
+  test('an entry that is not managed goes on saying so, and `unmanaged: ignore` does of everything', async () => {
+    const { played, held } = await withOthers();
+    const theirs = 'servers:\n  theirs: {id: 2001, managed: false}\n';
+    await ignore(played, '2001');
+
+    await expect(undo(played, theirs, '2001')).rejects.toThrow('servers.theirs');
+    await expect(undo(played, 'settings: {unmanaged: ignore}\n', '2001')).rejects.toThrow(
+      'unmanaged: ignore',
+    );
+    await expect(undo(played, '', held)).rejects.toThrow('vdcsync ignore --undo 2001');
+    await expect(undo(played, '', '2002')).rejects.toThrow('server 2002');
+    await expect(undo(played, '', '203.0.113.250')).rejects.toThrow('address 203.0.113.250');
+    expect(await told(played)).toMatchObject([{ id: '2001' }]);
+  });
+
+  test('one that is gone can be taken back, and an address that is idle is told as that alone', async () => {
+    const { played, held } = await withOthers();
+    await ignore(played, '2001');
+    played.emulator.mutate({ do: 'delete_server', id: 2001 });
+    expect(await told(played)).toMatchObject([{ id: '2001', addresses: [] }, { addresses: [held] }]);
+
+    await undo(played, '', '2001');
+
+    expect(await told(played)).toMatchObject([{ addresses: [held] }]);
+    await played.apply(`${one.replace('{}', '{id: 5001}')}`);
+    expect(await told(played)).toEqual([]);
+  });
+});

@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { rig } from '../support/rig.ts';
+
+const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
+
+const server = (more: string) =>
+  `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, ${more}}\n`;
+
+describe('engine: a refusal that the file answers', () => {
+  test('stays in the history, with what the API said', async () => {
+    const played = rig();
+    const spec = (rule: string) =>
+      server(`firewall: {enabled: true, policy_in: drop, rules: [{direction: in, action: accept${rule}}]}`);
+    await played.apply(spec(', source: 198.51.100.7'));
+    expect((await played.apply(spec(''))).outcome).toBe('converged');
+
+    const details = (await played.store.intents({ limit: 100 })).map(({ detail = '' }) => detail);
+    expect(details).toContainEqual(
+      expect.stringMatching(/^the file has changed; before that: 422 invalid_request .*source/),
+    );
+  });
+});
+
+describe('engine: one run', () => {
+  test('takes one backup of a server, however soon the next one is due', async () => {
+    const played = rig();
+
+    await played.apply(server('backup: {max_age: 1m}'));
+
+    expect(played.writes().filter(({ path }) => path.endsWith('/backups'))).toHaveLength(1);
+  });
+
+  test("tries a failed download once more, and tells the API's own reason", async () => {
+    const played = rig();
+    const spec = `${head}isos:\n  bad: {url: "https://nowhere.invalid/fail.iso"}\n`;
+    await played.apply(spec);
+    const before = played.writes().length;
+
+    const report = await played.apply(spec);
+
+    expect(
+      played
+        .writes()
+        .slice(before)
+        .map(({ method }) => method),
+    ).toEqual(['DELETE', 'POST']);
+    expect(report.outcome).toBe('blocked');
+    expect(report.blocked).toMatchObject([
+      { key: 'isos.bad', code: 'tainted', reason: 'the host name cannot be resolved' },
+    ]);
+  });
+
+  test('tells at its end what it leaves billed', async () => {
+    const played = rig();
+    await played.apply(server('keep_ip: true, backup: {max_age: 24h}'));
+
+    const report = await played.apply(head);
+
+    const left = report.plan.cost.left_billed.join('\n');
+    expect(report.outcome).toBe('converged');
+    expect(left).toContain('stays billed: keep_ip');
+    expect(left).toContain('1 backup of servers.web');
+  });
+
+  test.each([402, 403, 422])('tells the request id of a %i, and keeps it', async (status) => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule({ path: 'allocate_ip', nth: 1, times: 9 }, { do: 'answer', status, code: 'odd' }),
+    ]);
+
+    const { results } = await played.apply(`${head}ips:\n  one: {}\n`);
+
+    const [kept] = await played.store.intents({ limit: 1 });
+    expect(results[0]?.requestId).toMatch(/^req_/);
+    expect(kept?.requestId).toBe(results[0]?.requestId);
+  });
+});

@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { type Rig, rig } from '../support/rig.ts';
+import { converges, shop } from './shop.ts';
+
+describe('engine: the token', () => {
+  test("exchanged for another project's at any request: nothing is written there, and the run ends", async () => {
+    const projects = [
+      { id: 4711, name: 'shop' },
+      { id: 4712, name: 'other' },
+    ];
+    const count = rig({ emulator: { projects } });
+    await count.apply(shop);
+    for (let at = 2; at <= count.sent.length; at++) {
+      let asked = 0;
+      let swapped = true;
+      const played: Rig = rig({
+        emulator: { projects },
+        token: () => played.emulator.tokens(swapped && played.sent.length >= at ? 4712 : 4711).readWrite,
+      });
+      asked = played.sent.length;
+      await played.apply(shop).catch((error: Error) => expect(error.name).toBe('FenceError'));
+
+      const foreign = played.emulator.requests.filter(
+        ({ project, method }) => project === 4712 && method !== 'GET',
+      );
+      expect({ at, foreign }).toEqual({ at, foreign: [] });
+      expect(played.sent.length).toBeGreaterThan(asked);
+      swapped = false;
+      played.restart();
+      await converges(played, shop);
+    }
+  });
+
+  test('revoked in mid-run: nothing more is sent, and the next run goes on', async () => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule({ path: 'create_network', nth: 1 }, { do: 'answer', status: 401, code: 'unauthorized' }),
+    ]);
+
+    const report = await played.apply(shop);
+
+    expect(report.outcome).toBe('blocked');
+    const left = report.results.filter(({ outcome }) => outcome !== 'done');
+    expect(new Set(left.map(({ code }) => code))).toEqual(new Set(['unauthorized']));
+    expect(played.writes().at(-1)?.path).toBe('/networks');
+    await converges(played, shop);
+  });
+});
