@@ -48,13 +48,17 @@ export function letGoBefore(
   const name = strangers.vouched?.letGo?.[key];
   const isNew = diff.verdict.verdict === 'create' && binding === undefined;
   if (!isNew || name === undefined || world.settings.unmanaged === 'ignore') return undefined;
-  const [id = '', address] = name.split(' ');
+  const [id = '', address] = kind === 'server_image' ? [name] : name.split(' ');
+  const another =
+    kind === 'server_image'
+      ? 'name a new entry under `server_images` (to have another one taken)'
+      : `vdcsync ignore ${address ?? id} (to have another one made)`;
   if (kind === 'ip' && world.ip(id)?.address !== address) return undefined;
   return {
     verb: 'create',
     code: 'let_go_before',
     reason: `${key} stood for ${nounOf(kind)} ${address ?? id} before it was not managed any more, and that stays billed: this would be another one beside it`,
-    resolve: `vdcsync adopt ${key} ${id} (to have it managed again) | vdcsync ignore ${address ?? id} (to have another one made)`,
+    resolve: `vdcsync adopt ${key} ${id} (to have it managed again) | ${another}`,
   };
 }
 

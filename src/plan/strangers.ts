@@ -38,7 +38,7 @@ export interface Vouched {
   readonly addresses: readonly string[];
   /** Of `addresses`, those that a person has said are somebody else's: what they cost is told no more. */
   readonly ignored?: readonly string[];
-  /** What keys stood for until the file said that it is not managed, by server id or address name. */
+  /** What keys stood for until the file said that it is not managed, by id or address name. */
   readonly letGo?: Readonly<Record<ResourceKey, string>>;
   /** Whoever is not vouched for came later: the project was seen without other strangers, or the file ignored them. */
   readonly settled?: boolean;

@@ -77,6 +77,39 @@ describe('reconcilers/server-image', () => {
     expect(countOf(world.emulator, 'take_server_image')).toBe(1);
   });
 
+  test('is not taken again by the file of before, once it was not managed: a person says which it is to be', async () => {
+    const world = profiled();
+    await world.apply(file());
+    await world.apply(file('{id: img-1, managed: false}'));
+    await world.apply(servers);
+
+    const report = await world.apply(file());
+
+    expect(codesOf(report)).toEqual({ 'server_images.golden': 'let_go_before' });
+    expect(countOf(world.emulator, 'take_server_image')).toBe(1);
+    expect(report.blocked[0]?.resolve).toBe(
+      'vdcsync adopt server_images.golden img-1 (to have it managed again) | name a new entry under `server_images` (to have another one taken)',
+    );
+    expect((await world.apply(file().replace('golden', 'silver'))).outcome).toBe('converged');
+    expect(countOf(world.emulator, 'take_server_image')).toBe(2);
+  });
+
+  test('is managed again once it is adopted, and what a person then lets go of is no hindrance', async () => {
+    const world = profiled();
+    const golden = 'server_images.golden' as ResourceKey;
+    await world.apply(file());
+    await world.apply(file('{id: img-1, managed: false}'));
+
+    await world.clock.run(world.engine.adopt(load(file()), golden, 'img-1'));
+
+    expect((await world.apply(file())).outcome).toBe('converged');
+    expect(countOf(world.emulator, 'take_server_image')).toBe(1);
+    await world.apply(servers);
+    await world.clock.run(world.engine.forget(load(servers), golden));
+    expect((await world.apply(file())).outcome).toBe('converged');
+    expect(countOf(world.emulator, 'take_server_image')).toBe(2);
+  });
+
   test('edited while it is being taken, it is what was asked for, and another one is refused', async () => {
     const killed = new AbortController();
     const world = profiled({}, (inner) => ({

@@ -122,7 +122,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
   key_too_old: ['a write is unsettled, and its key too old to be sent again', '`vdcsync resolve`'],
   let_go_before: [
     'the entry was not managed for a while, and what it stood for before is still there: this would be another one',
-    '`vdcsync adopt` it to have it managed again, or `vdcsync ignore` it to have another one made',
+    '`vdcsync adopt` it to have it managed again, or `vdcsync ignore` it to have another one made; another image takes a new entry',
   ],
   left_out: ['`--target` or `--exclude` leaves operations out', 'nothing: the next plan shows them'],
   max_deletions: [

@@ -1,5 +1,5 @@
 import type { Json } from '../../core/json.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import type { Ip, ServerId } from '../../core/resources.ts';
 import type { Binding, StateStore } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
@@ -97,12 +97,9 @@ async function rememberLetGo({ deps, world, bindings }: Run, { releases }: Plann
     const { desired, parent } = world.subjects.get(key) ?? {};
     const { kind, id } = bindings.get(key) ?? {};
     if (gone || desired === undefined || parent !== undefined || id === undefined) return [];
+    if (kind === 'server' || kind === 'server_image') return [[key, id] as const];
     const live = kind === 'ip' ? world.ip(id) : undefined;
-    return kind === 'server'
-      ? [[key, id] as const]
-      : live === undefined
-        ? []
-        : [[key, nameOf(live)] as const];
+    return live === undefined ? [] : [[key, nameOf(live)] as const];
   });
   if (marks.length === 0) return;
   const before = (await vouchedBy(deps.store)) ?? nobody;
@@ -167,8 +164,11 @@ export async function allowAnother(
   const before = await vouchedBy(store);
   if (before?.letGo === undefined) return;
   const names = new Set([...servers.map(String), ...addresses.map(nameOf)]);
-  const letGo = Object.fromEntries(Object.entries(before.letGo).filter(([, name]) => !names.has(name)));
-  await putVouched(store, { ...before, letGo });
+  await putVouched(store, { ...before, letGo: marksBut(before, names) });
+}
+
+function marksBut({ letGo = {} }: Vouched, names: ReadonlySet<string>): NonNullable<Vouched['letGo']> {
+  return Object.fromEntries(Object.entries(letGo).filter(([, name]) => !names.has(name)));
 }
 
 /** What a key stands for from now on is this file's, whatever was said of it before. */
@@ -177,6 +177,8 @@ export async function takeBack(
   { kind, id }: Pick<Binding, 'kind' | 'id'>,
 ): Promise<void> {
   const before = await vouchedBy(deps.store);
+  if (before?.letGo !== undefined && kind === 'server_image')
+    await putVouched(deps.store, { ...before, letGo: marksBut(before, new Set([id])) });
   if (before === undefined || (kind !== 'server' && kind !== 'ip')) return;
   const isTheirs = kind === 'server' && before.servers.includes(Number(id));
   // An address that was spoken of by itself is not its server's to take back.
@@ -201,7 +203,10 @@ export function putVouched(
 ): Promise<void> {
   const left = ignored.filter((name) => vouched.addresses.includes(name));
   const known = new Set([...vouched.servers.map(String), ...vouched.addresses]);
-  const marks = Object.entries(letGo).filter(([, name]) => known.has(name));
+  // Of images no read tells, so none is vouched for.
+  const marks = Object.entries(letGo).filter(
+    ([key, name]) => known.has(name) || parseKey(key)?.kind === 'server_image',
+  );
   const note = {
     ...vouched,
     ...(left.length === 0 ? {} : { ignored: left }),
