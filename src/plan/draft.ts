@@ -1,5 +1,5 @@
 import type { DesiredResource } from '../core/desired.ts';
-import type { KindName, ResourceKey } from '../core/keys.ts';
+import { type KindName, nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Change, Operation, Spend, Traffic, Verb } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
@@ -68,7 +68,7 @@ function givenUp(drafts: readonly Draft[], world: World): ReadonlyMap<ResourceKe
 
 function leftTo({ key: owner, managed }: DesiredResource, draft: Draft): Draft {
   const { key, kind, binding } = draft.subject;
-  const noun = kind.replaceAll('_', ' ');
+  const noun = nounOf(kind);
   const says = managed ? '' : ', and says that it is not managed';
   const reason = `${key} is let go of: ${owner} names it${says}`;
   const address = kind === 'ip' ? binding?.identity.address : undefined;

@@ -147,7 +147,7 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
   return {
     verb: 'adopt',
     code: 'bound_already',
-    reason: `${kind.replaceAll('_', ' ')} ${verdict.target} is bound to ${owner.key}, which is in the file as well`,
+    reason: `${nounOf(kind)} ${verdict.target} is bound to ${owner.key}, which is in the file as well`,
     resolve: [
       `remove ${key}, or its \`id: ${verdict.target}\``,
       `remove ${owner.key} and write \`moved: {from: ${owner.key}}\` in ${key}`,

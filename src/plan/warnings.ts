@@ -1,4 +1,4 @@
-import { childKey, isInside, type ResourceKey } from '../core/keys.ts';
+import { childKey, isInside, nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
@@ -42,7 +42,7 @@ export function noLongerDeclared({ subject, kind, diff }: Draft, world: World): 
   if (whole !== key && world.subjects.has(whole)) return [];
   const id = binding.id === binding.parentId ? '' : ` ${binding.id}`;
   const older = kind.name === 'backup' ? olderThan(subject, world) : '';
-  const what = `${kind.name.replaceAll('_', ' ')}${id}${older}`;
+  const what = `${nounOf(kind.name)}${id}${older}`;
   const billed = kind.billed ? ', billed' : '';
   const message = `the entry of ${parent} does not name it any more: ${what} stays as it is${billed}, and is neither compared nor changed; put it back, or let go of it: vdcsync forget ${key}`;
   return [{ code: 'no_longer_declared', key, message }];

@@ -1,7 +1,7 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { flowYaml } from '../../core/flow-yaml.ts';
-import { type KindName, parseKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
+import { type KindName, nounOf, parseKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
@@ -43,7 +43,7 @@ export async function adoptKey(
   const world = await supposing(run, subject, id);
   const live = world.observed.get(key);
   if (!isSeen(live, id)) {
-    throw new ConfigError(`The project has no ${subject.kind.replaceAll('_', ' ')} ${id}.`);
+    throw new ConfigError(`The project has no ${nounOf(subject.kind)} ${id}.`);
   }
   await deps.store.claimProject(desired.projectId);
   await run.keepMoves();
@@ -185,7 +185,7 @@ function heldBy({ boundIn, world }: Run, live: Binding, owner: Binding): StateCh
 /** Where nothing tells whether there is anything of that id. */
 export function unverified(run: Run, { kind }: Pick<Subject, 'kind'>): string {
   if (!run.kindOf(kind).unread) return '';
-  return ` That is believed: no documented read shows ${kind.replaceAll('_', ' ')}s, so nothing verifies the id.`;
+  return ` That is believed: no documented read shows ${nounOf(kind)}s, so nothing verifies the id.`;
 }
 
 /** What the entry says of it, and no read shows. */

@@ -104,7 +104,7 @@ async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<s
     // What a server of this file came with is that server's.
     addresses: address === undefined || isOurs(address.server_id) ? [] : [address],
   });
-  return `${key}: taken as gone; ${kind.replaceAll('_', ' ')} ${id} is somebody else's, and left alone.`;
+  return `${key}: taken as gone; ${nounOf(kind)} ${id} is somebody else's, and left alone.`;
 }
 
 async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<string> {
@@ -120,9 +120,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<strin
   const { facts: _told, ...asked } = intent;
   const found = await run.kindOf(intent.kind).evidence({ ...asked, resourceId: id }, read, () => new Set());
   if (found.verdict === 'not_done' || found.verdict === 'unclear' || found.id !== id) {
-    throw new ConfigError(
-      `The project has no ${intent.kind.replaceAll('_', ' ')} ${id} that fits ${intent.key}.`,
-    );
+    throw new ConfigError(`The project has no ${nounOf(intent.kind)} ${id} that fits ${intent.key}.`);
   }
   const facts = found.verdict === 'done' ? found.facts : undefined;
   const bound = boundBy(run, intent, id, facts);

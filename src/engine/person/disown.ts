@@ -13,6 +13,7 @@ import { letGo } from '../intents/release.ts';
 import { openRun } from '../look.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
+import { namedOf } from './named.ts';
 
 /**
  * Says of servers (by id) and addresses (as text) that they are somebody else's; of a server
@@ -26,24 +27,22 @@ export async function ignoreStrangers(
 ): Promise<string> {
   const run = await openRun(deps, gate, desired);
   const { world } = run;
-  const ids = names.filter((name) => !name.includes('.')).map((name) => Number(name) as ServerId);
+  const named = namedOf(names);
   const left = new Set((await leftBackups(deps.store)).map(({ server }) => server));
   const servers: ServerId[] = [];
-  for (const id of ids) {
+  for (const id of named.servers) {
     const there = await isServer(run, id);
     if (!there && left.has(String(id))) continue;
     refuseOurs(run, 'server', `server ${id}`, there, String(id));
     servers.push(id);
   }
-  const addresses = names
-    .filter((name) => name.includes('.'))
-    .flatMap((name) => {
-      const live = world.ips.find(({ address }) => address === name);
-      refuseOurs(run, 'ip', `address ${name}`, live !== undefined, String(live?.id));
-      return live ?? [];
-    });
+  const addresses = named.addresses.flatMap((name) => {
+    const live = world.ips.find(({ address }) => address === name);
+    refuseOurs(run, 'ip', `address ${name}`, live !== undefined, String(live?.id));
+    return live ?? [];
+  });
   await deps.store.claimProject(desired.projectId);
-  const forgotten = await forgetBackups(deps.store, ids.map(String));
+  const forgotten = await forgetBackups(deps.store, named.servers.map(String));
   const told = forgotten.map(
     ({ server, backups }) => `The backups of server ${server} are told of no more: ${backups.join(', ')}.`,
   );

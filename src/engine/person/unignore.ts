@@ -6,6 +6,7 @@ import type { EngineDeps } from '../deps.ts';
 import { openRun } from '../look.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
+import { namedOf } from './named.ts';
 
 /** Takes back that servers (by id) and addresses (as text) are somebody else's: they are asked about again. */
 export async function unignore(
@@ -21,8 +22,9 @@ export async function unignore(
       "`unmanaged: ignore` under `settings` says of whatever is there that it is somebody else's: take that out first.",
     );
   const vouched = (await vouchedBy(deps.store)) ?? nobody;
-  const addresses = new Set(names.filter((name) => name.includes('.')));
-  const servers = new Set(names.filter((name) => !name.includes('.')).map(Number));
+  const asked = namedOf(names);
+  const addresses = new Set(asked.addresses);
+  const servers = new Set<number>(asked.servers);
   for (const id of servers) refuseServer(run, vouched, id);
   for (const address of addresses) refuseAddress(run, vouched, address, servers);
   const held = world.ips.filter(({ server_id }) => server_id !== null && servers.has(server_id));
