@@ -1,8 +1,9 @@
 import type { Mutation } from '../emulator/mutations.ts';
 import type { Project } from '../emulator/world.ts';
 import type { Controller, Running } from './controller.ts';
-import type { Stage, TokenName } from './stage.ts';
+import type { Stage } from './stage.ts';
 import type { Happening, Incident } from './story.ts';
+import type { TokenName } from './tokens.ts';
 
 /** What the incidents ask of the scenario beside what they do at once. */
 export interface Wishes {

@@ -10,7 +10,7 @@ import { type Coverage, createCoverage } from './coverage.ts';
 import { exchangeState, plantIncidents, type Wishes } from './happenings.ts';
 import { operate } from './operator.ts';
 import { checkAtRest, checkFixedPoint, checkJournal } from './rest.ts';
-import { createStage, type Stage, type Violation } from './stage.ts';
+import { Stage, type Violation } from './stage.ts';
 import type { SpecModel, Story } from './story.ts';
 
 /** How one story went. */
@@ -42,7 +42,7 @@ const minute = 60_000;
  * quiet, with a person who does what the messages say, until nothing is left to do.
  */
 export async function play(story: Story, coverage: Coverage = createCoverage()): Promise<Outcome> {
-  const stage = createStage(story, coverage);
+  const stage = new Stage(story, coverage);
   coverage.readings(story.readings);
   const wishes: Wishes = { spec: 0, second: undefined, tokenRuns: 0, left: new Set(story.incidents) };
   plantIncidents(stage, wishes);

@@ -1,0 +1,132 @@
+import { readOnlyMemory } from '../api/budget.ts';
+import { createClient } from '../api/client.ts';
+import type { Desired } from '../core/desired.ts';
+import type { ApiProfile } from '../core/profile.ts';
+import type { ProgressEvent } from '../core/progress.ts';
+import type { Transport } from '../core/transport.ts';
+import { createEngine, type Engine } from '../engine/engine.ts';
+import { kinds } from '../reconcilers/registry.ts';
+import type { Chance } from './chance.ts';
+import type { Controller, Running } from './controller.ts';
+import { type Coverage, watchedWrites } from './coverage.ts';
+import { type Mirror, mirrorOf, noted, type StateWatch, watchedStore } from './durable.ts';
+import { createMortal } from './mortal.ts';
+import { told, traced } from './told.ts';
+import type { Trace } from './trace.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+
+/** The client's own; evidence waits for it. */
+const timeoutMs = 30_000;
+
+/** A new process on a machine, and those who watch it. */
+export interface Starting {
+  readonly controller: Controller;
+  readonly desired: Desired;
+  readonly dry: boolean;
+  readonly clock: VirtualClock;
+  readonly trace: Trace;
+  readonly coverage: Coverage;
+  /** By the rules. */
+  watch(running: Running): StateWatch;
+  /** Told of each boundary; may kill the process. */
+  crosses(running: Running, boundaries: readonly string[]): void;
+  /** What is on disk as it starts. */
+  found(mirror: Mirror): void;
+}
+
+/** The same state, and nothing else of its predecessor's. */
+export async function startProcess(starting: Starting): Promise<Running> {
+  const { controller, desired, dry, clock, trace, coverage } = starting;
+  controller.runs += 1;
+  controller.done.clear();
+  const machine = clock.machine();
+  machine.jump(controller.skewMs);
+  const inner = await controller.box.open(machine.now());
+  const mirror = await mirrorOf(inner);
+  starting.found(mirror);
+  const name = `${controller.name}${controller.runs}${dry ? 'd' : ''}`;
+  const process: Running = {
+    name,
+    controller,
+    machine,
+    mirror,
+    desired,
+    dry,
+    mostDeletions: desired.settings.max_deletions,
+    deleted: new Set(),
+    holds: { everything: false, spendingUntil: 0, names: new Set() },
+    answered: new Set(),
+    endedTasks: new Map(),
+    told5xx: new Set(),
+    repolls: 0,
+    byPerson: false,
+    stop: new AbortController(),
+    halt: new AbortController(),
+    mortal: createMortal(name, machine, (_mortal, boundaries) => starting.crosses(process, boundaries)),
+    get store() {
+      return store;
+    },
+  };
+  const watch = traced(starting.watch(process), trace, name, coverage);
+  const store = watchedStore(inner, {
+    mortal: process.mortal,
+    mirror,
+    watch: noted(watch, controller.done, mirror.bindings),
+    disk: controller.disk,
+  });
+  return process;
+}
+
+export interface EngineOptions {
+  readonly transport: Transport;
+  readonly random: Chance;
+  readonly coverage: Coverage;
+  readonly trace: Trace;
+  readonly profile: ApiProfile;
+  readonly onEvent: (event: ProgressEvent) => void;
+}
+
+/** What the process runs: the real client and engine. */
+export function engineOf(
+  process: Running,
+  { transport, random, coverage, trace, profile, onEvent }: EngineOptions,
+): Engine {
+  const { mortal, store, controller, dry } = process;
+  const client = createClient({
+    baseUrl: 'http://127.0.0.1/v1',
+    token: () => controller.token(),
+    transport,
+    clock: mortal.clock,
+    random,
+    profile,
+    uses: dry ? readOnlyMemory(store) : store,
+    logger: {
+      debug: () => {},
+      warn: (fields, message) => trace.add(process.name, `log ${message} ${JSON.stringify(fields)}`),
+    },
+    timeoutMs,
+  });
+  return createEngine({
+    reads: client.reads,
+    writes: watchedWrites(client.writes, process, coverage),
+    tasks: {
+      async wait(task, signal) {
+        const end = await client.tasks.wait(task, signal);
+        coverage.task(task.sort, end.end);
+        return end;
+      },
+    },
+    counts: () => ({ ...client.counters, throttled: client.counters.limited }),
+    store,
+    clock: mortal.clock,
+    random,
+    kinds,
+    profile,
+    requestTimeoutMs: client.timeoutMs,
+    onEvent: (event) => {
+      onEvent(event);
+      const line = told(event);
+      if (line !== undefined) trace.add(process.name, line);
+    },
+  });
+}

@@ -1,0 +1,72 @@
+import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
+import type { Running } from './controller.ts';
+import { boundariesOf, describe, isConclusive, isEndedTask } from './exchanges.ts';
+import type { Rules } from './rules/rules.ts';
+import { type Handled, isWrite, keyOf } from './rules/witness.ts';
+import type { Trace } from './trace.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+
+export interface Watching {
+  readonly rules: Rules;
+  readonly trace: Trace;
+  readonly clock: VirtualClock;
+  /** A rule was broken: nothing is sent any more. */
+  readonly isOver: () => boolean;
+}
+
+/** What a process sends: crossed as a boundary, judged by the rules before and after, writes told in the trace. */
+export function watchedTransport(
+  process: Running,
+  inner: Transport,
+  { rules, trace, clock, isOver }: Watching,
+): Transport {
+  return {
+    send: (request, options) =>
+      process.mortal.cross(boundariesOf(request), async () => {
+        rules.arrives(process, request);
+        if (isOver()) throw new Error('the scenario is over');
+        const sentAt = clock.monotonic();
+        let response: HttpResponse | undefined;
+        let refused = false;
+        try {
+          response = await inner.send(request, options);
+          return response;
+        } catch (error) {
+          refused = error instanceof TransportError && error.effect === 'none';
+          throw error;
+        } finally {
+          if (response !== undefined) process.answered.add(keyOf(request));
+          const isLate = clock.monotonic() > sentAt;
+          rules.handled(process, request, { refused, ...shownBy(request, response, isLate) });
+          if (isWrite(request)) trace.add(process.name, `${describe(request)} → ${told(response)}`);
+        }
+      }),
+    close: () => inner.close(),
+  };
+}
+
+/** `isLate`: time has passed since it was sent, so that a wait that it asks for is not known to the moment. */
+function shownBy(
+  request: HttpRequest,
+  response: HttpResponse | undefined,
+  isLate: boolean,
+): Omit<Handled, 'refused'> {
+  const retryAfter = response?.status === 429 ? response.headers['retry-after'] : undefined;
+  const isFresh = !isReplayed(response);
+  return {
+    requestId: response?.headers['x-request-id'],
+    taskEnded: request.url.includes('/tasks/') && isEndedTask(response),
+    ...(response === undefined || !isFresh || !isConclusive(response) ? {} : { status: response.status }),
+    ...(retryAfter === undefined || !isFresh || isLate ? {} : { retryAfterMs: Number(retryAfter) * 1000 }),
+  };
+}
+
+function told(response: HttpResponse | undefined): string {
+  return response === undefined
+    ? 'no answer'
+    : `${response.status}${isReplayed(response) ? ' replayed' : ''}`;
+}
+
+function isReplayed(response: HttpResponse | undefined): boolean {
+  return response?.headers['idempotency-replayed'] !== undefined;
+}
