@@ -1,4 +1,9 @@
+import type { HttpResponse } from '../core/transport.ts';
+import type { Call } from './call.ts';
 import type { World } from './world.ts';
+
+/** Requests kept in the log. */
+const MOST_LOGGED = 10_000;
 
 /** One request as the log keeps it. Secrets are not in it: a token is named, not shown. */
 export interface LoggedRequest {
@@ -17,6 +22,28 @@ export interface LoggedRequest {
   readonly fault: string | null;
   /** `late`: had its effect after the client was gone. */
   readonly delivery: 'answer' | 'truncated' | 'reset' | 'refused' | 'late';
+}
+
+/** The last requests, oldest first. */
+export class RequestLog {
+  readonly requests: LoggedRequest[] = [];
+
+  /** `response`: what the service answered, whatever reached the client. */
+  add(call: Call, atMs: number, response: HttpResponse | null, delivery: LoggedRequest['delivery']): void {
+    this.requests.push({
+      atMs,
+      requestId: call.requestId,
+      method: call.method,
+      url: call.request.url,
+      operation: call.operation,
+      ...call.trace,
+      body: call.request.body ?? null,
+      status: response?.status ?? null,
+      fault: call.fault?.do ?? null,
+      delivery,
+    });
+    if (this.requests.length > MOST_LOGGED) this.requests.shift();
+  }
 }
 
 /** Something that costs money now. `@source API §1` */

@@ -43,7 +43,11 @@ export function allRoutes(profile: Profile): Route[] {
 }
 
 /** Reads the request line and draws the request's id and fault. */
-export function openCall(request: HttpRequest, world: World, settings: Settings): Call {
+export function openCall(
+  request: HttpRequest,
+  world: World,
+  settings: Pick<Settings, 'routes' | 'faults'>,
+): Call {
   const url = new URL(request.url, 'http://emulator');
   const method = request.method.toUpperCase();
   const path = url.pathname.startsWith('/v1/') ? url.pathname.slice(3) : null;

@@ -39,3 +39,12 @@ export function emulatorClock(clock: Clock, speed: number, world: () => World): 
     realSeconds: (ms) => Math.max(1, Math.ceil(ms / speed / 1000)),
   };
 }
+
+/** With another speed or after a restart, the clock goes on from here and not from where a new start would put it. */
+export function reanchor(world: World, clock: Clock, speed: number): void {
+  const saved = world.clock;
+  const callerMs = clock.now();
+  const ranFor = Math.max(0, callerMs - saved.callerMs);
+  const emulatorMs = saved.emulatorMs + Math.floor(ranFor * (saved.speed ?? speed));
+  world.clock = { callerMs, emulatorMs, speed };
+}

@@ -1,0 +1,154 @@
+import type { Clock } from '../core/clock.ts';
+import type { HttpRequest, HttpResponse } from '../core/transport.ts';
+import type { Call, Settings } from './call.ts';
+import { DEFAULT_DURATIONS } from './context.ts';
+import type { FaultRule } from './faults.ts';
+import { HeldKeys } from './held-keys.ts';
+import { History } from './history.ts';
+import { RequestLog } from './inspection.ts';
+import type { Limits } from './limits.ts';
+import type { EmulatorOptions } from './options.ts';
+import { allRoutes, attempt, openCall } from './pipeline.ts';
+import { DEFAULT_PROFILE, type Profile } from './profile.ts';
+import { defaultReadings, EmulatorInputError, parseReadings, type Readings } from './readings.ts';
+import type { Route } from './router.ts';
+import { advance } from './schedule.ts';
+import { createWorld, DEFAULT_PROJECTS } from './seed.ts';
+import { type EmulatorClock, emulatorClock, reanchor } from './time.ts';
+import type { Durations, World } from './world.ts';
+
+/** The service that is played: its world, and how it is to behave. Time passes in it when it is looked at. */
+export class Service implements Settings {
+  readonly profile: Profile;
+  readonly routes: readonly Route[];
+  readonly limits: Limits;
+  readonly durations: Durations;
+  readonly clock: EmulatorClock;
+  readonly log = new RequestLog();
+  readonly #caller: Clock;
+  readonly #speed: number;
+  readonly #history = new History();
+  readonly #held = new HeldKeys();
+  #world: World;
+  #readings: Readings;
+  #faults: readonly FaultRule[];
+
+  /** Throws `EmulatorInputError` for options that cannot be used. */
+  constructor(options: EmulatorOptions) {
+    const { clock, speed = 1, profile = DEFAULT_PROFILE, world, faults = [] } = options;
+    if (!(speed > 0 && Number.isFinite(speed)))
+      throw new EmulatorInputError('speed: must be a number over 0');
+    this.profile = profile;
+    this.routes = allRoutes(profile);
+    this.limits = profile.limits;
+    this.durations = { ...DEFAULT_DURATIONS, ...options.durations };
+    this.clock = emulatorClock(clock, speed, () => this.#world);
+    this.#caller = clock;
+    this.#speed = speed;
+    this.#world = world === undefined ? newWorld(options) : structuredClone(world);
+    this.#readings = { ...defaultReadings, ...parseReadings(options.readings) };
+    this.#faults = faults;
+    reanchor(this.#world, clock, speed);
+    this.remember(this.settle());
+  }
+
+  /** As it was when last looked at. */
+  get world(): World {
+    return this.#world;
+  }
+
+  get readings(): Readings {
+    return this.#readings;
+  }
+
+  set readings(readings: Readings) {
+    this.#readings = readings;
+    this.remember(this.settle());
+  }
+
+  get faults(): readonly FaultRule[] {
+    return this.#faults;
+  }
+
+  set faults(faults: readonly FaultRule[]) {
+    this.#faults = faults;
+    this.#world.faultHits = {};
+    this.remember(this.settle());
+  }
+
+  restore(saved: World): void {
+    this.#world = structuredClone(saved);
+    this.#held.clear();
+    this.#history.clear();
+    reanchor(this.#world, this.#caller, this.#speed);
+    this.remember(this.settle());
+  }
+
+  /** Lets everything due happen, late requests in their turn. Gives the present moment. */
+  settle(): number {
+    const nowMs = this.clock.now();
+    for (;;) {
+      const next = this.#world.late.toSorted((one, other) => one.atMs - other.atMs)[0];
+      if (next === undefined || next.atMs > nowMs) break;
+      this.#world.late = this.#world.late.filter((one) => one !== next);
+      advance(this.#world, next.atMs);
+      this.#runLate(next);
+    }
+    advance(this.#world, nowMs);
+    return nowMs;
+  }
+
+  #runLate(late: World['late'][number]): void {
+    const { method, url, headers, body, atMs } = late;
+    const request: HttpRequest = { method, url, headers, ...(body === null ? {} : { body }) };
+    const call: Call = {
+      ...openCall(request, this.#world, { routes: this.routes, faults: [] }),
+      late: true,
+      charged: true,
+    };
+    const result = attempt(call, this.#world, atMs, this);
+    if ('waitUntilMs' in result) this.#world.late.push({ ...late, atMs: result.waitUntilMs });
+    else this.log.add(call, atMs, result.response, 'late');
+    this.remember(atMs);
+  }
+
+  /** Copies for stale reads are made only where somebody may ask for them. */
+  remember(nowMs: number): void {
+    if (this.#readings.staleReadsMs > 0 || this.#faults.some((rule) => rule.then.do === 'stale'))
+      this.#history.record(this.#world, nowMs);
+  }
+
+  worldForRead(call: Call, nowMs: number): World {
+    const agoMs = call.fault?.do === 'stale' ? call.fault.ms : this.#readings.staleReadsMs;
+    return agoMs === 0 ? this.#world : (this.#history.at(nowMs - agoMs) ?? this.#world);
+  }
+
+  keyBusyUntil(projectId: number, key: string, call: Call): number | null {
+    const heldUntil = this.#held.busyUntil(projectId, key, call);
+    if (heldUntil !== undefined) return heldUntil;
+    if (call.late) return null;
+    const late = this.#world.late.find(
+      (one) => one.projectId === projectId && one.headers['idempotency-key'] === key,
+    );
+    return late?.atMs ?? null;
+  }
+
+  holdKey(projectId: number, key: string, call: Call, untilMs: number): void {
+    this.#held.hold(projectId, key, call, untilMs);
+  }
+
+  releaseKeys(call: Call): void {
+    this.#held.release(call);
+  }
+
+  /** `@assumption A35` */
+  dated(response: HttpResponse, nowMs: number): HttpResponse {
+    if (!this.#readings.dateHeader) return response;
+    return { ...response, headers: { ...response.headers, date: new Date(nowMs).toUTCString() } };
+  }
+}
+
+function newWorld({ clock, random, seed, projects }: EmulatorOptions): World {
+  const drawn = seed ?? Math.floor((random?.next() ?? 0) * 0x1_0000_0000);
+  return createWorld(String(drawn), projects ?? DEFAULT_PROJECTS, clock.now());
+}
