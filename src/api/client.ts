@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
 import type { ReadPort, TaskWatch, WritePort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
+import type { RequestCounts } from '../core/progress.ts';
 import type { Random } from '../core/random.ts';
 import type { Transport } from '../core/transport.ts';
 import type { Answer } from './answer.ts';
@@ -48,13 +49,14 @@ export interface Client {
   probe(path: string): Promise<Answer>;
   /** What writes have shown of the token as it is now, those of earlier processes included. */
   tokenLevel(): Promise<TokenLevel>;
-  readonly counters: Readonly<Counters>;
+  /** Since the client was made. */
+  counts(): RequestCounts;
   /** How long one exchange can last, in ms of the client's clock: a lost answer is not known before. */
-  readonly timeoutMs: number;
+  readonly requestTimeoutMs: number;
 }
 
 /** One exchange, where nothing else is asked for. */
-export const defaultTimeoutMs = 30_000;
+const defaultTimeoutMs = 30_000;
 
 /**
  * The client for one token of one API: everything behind its ports shares the token's
@@ -91,9 +93,13 @@ export function createClient(options: ClientOptions): Client {
     tokenLevel: () => levels.known(pipeline.token()),
     tasks: createTaskWatch({ reads: createReads(readsOptions, 'poll'), clock, memory: options.uses, logger }),
     probe: (path) => pipeline.exchange({ method: 'GET', path, bucket: 'reads', priority: 'operation' }),
-    counters,
-    timeoutMs: realTimeoutMs * profile.timeScale,
+    counts: () => countsOf(counters),
+    requestTimeoutMs: realTimeoutMs * profile.timeScale,
   };
+}
+
+function countsOf({ reads, writes, polls, limited }: Counters): RequestCounts {
+  return { reads: reads + polls, writes, polls, throttled: limited };
 }
 
 /** Time-outs shrink with a faster API, but the machine and the network do not get faster with it. */

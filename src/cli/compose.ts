@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Answer } from '../api/answer.ts';
 import { type BudgetWait, readOnlyMemory, type UseMemory } from '../api/budget.ts';
-import { createClient, defaultTimeoutMs, parseBaseUrl } from '../api/client.ts';
+import { createClient, parseBaseUrl } from '../api/client.ts';
 import { type ApiLogger, silent } from '../api/logging.ts';
 import type { TokenLevel } from '../api/token-level.ts';
 import { type Clock, scaledClock } from '../core/clock.ts';
@@ -148,22 +148,9 @@ async function assemble(
       : {}),
     version,
   });
-  const counts = (): RequestCounts => {
-    const { reads, writes, polls, limited } = client.counters;
-    return { reads: reads + polls, writes, polls, throttled: limited };
-  };
   const engine = createEngine({
-    reads: client.reads,
-    writes: client.writes,
-    tasks: client.tasks,
-    counts,
-    store,
-    clock,
-    random: systemRandom,
-    kinds,
-    profile,
-    // The client's own floor is two seconds of real time.
-    requestTimeoutMs: Math.max(defaultTimeoutMs, 2_000 * profile.timeScale),
+    ...client,
+    ...{ store, clock, random: systemRandom, kinds, profile },
     ...(options.onEvent === undefined ? {} : { onEvent: options.onEvent }),
   });
   return {
@@ -177,7 +164,7 @@ async function assemble(
     readsAs: client.reads,
     profile,
     tokenMark: () => createHash('sha256').update(token()).digest('hex').slice(0, 16),
-    counts,
+    counts: client.counts,
     close: async () => {
       await transport.close();
       await store.close();

@@ -107,7 +107,7 @@ export function engineOf(
     timeoutMs,
   });
   return createEngine({
-    reads: client.reads,
+    ...client,
     writes: watchedWrites(client.writes, process, coverage),
     tasks: {
       async wait(task, signal) {
@@ -116,13 +116,11 @@ export function engineOf(
         return end;
       },
     },
-    counts: () => ({ ...client.counters, throttled: client.counters.limited }),
     store,
     clock: mortal.clock,
     random,
     kinds,
     profile,
-    requestTimeoutMs: client.timeoutMs,
     onEvent: (event) => {
       onEvent(event);
       const line = told(event);

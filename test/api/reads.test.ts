@@ -236,7 +236,7 @@ describe('src/api/reads', () => {
       ]),
     );
     expect(sent.slice(1).map(({ at }) => at)).toEqual([10_000, 10_000]);
-    expect(client.counters).toEqual({ reads: 2, writes: 0, polls: 1, limited: 1 });
+    expect(client.counts()).toEqual({ reads: 3, writes: 0, polls: 1, throttled: 1 });
   });
 
   test('time-outs shrink with a faster API, but not below what a network needs', async () => {
@@ -244,7 +244,7 @@ describe('src/api/reads', () => {
     for (const timeScale of [1, 10, 100]) {
       const { client, clock } = rig(
         (_request, _index, { timeoutMs }) => {
-          timeouts.push(timeoutMs, client.timeoutMs);
+          timeouts.push(timeoutMs, client.requestTimeoutMs);
           return ok(aProject);
         },
         { profile: { timeScale } },

@@ -296,7 +296,7 @@ describe('src/api/writes', () => {
     expect(sent.filter(({ at }) => at === 0)).toHaveLength(20);
     expect(sent.filter(({ at }) => at <= 60_000)).toHaveLength(20);
     expect(sent.filter(({ at }) => at <= 120_000)).toHaveLength(40);
-    expect(client.counters.writes).toBe(41);
+    expect(client.counts().writes).toBe(41);
   });
 });
 

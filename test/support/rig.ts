@@ -1,4 +1,4 @@
-import { createClient, defaultTimeoutMs } from '../../src/api/client.ts';
+import { createClient } from '../../src/api/client.ts';
 import type { Desired } from '../../src/core/desired.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import type { ApiProfile } from '../../src/core/profile.ts';
@@ -108,18 +108,9 @@ export function rig(options: RigOptions = {}): Rig {
   }
 
   function engineOn(state: StateStore): Engine {
-    const client = clientOn(state);
     return createEngine({
-      reads: client.reads,
-      writes: client.writes,
-      tasks: client.tasks,
-      counts: () => ({ ...client.counters, throttled: client.counters.limited }),
-      store: state,
-      clock,
-      random,
-      kinds,
-      profile,
-      requestTimeoutMs: defaultTimeoutMs,
+      ...clientOn(state),
+      ...{ store: state, clock, random, kinds, profile },
       onEvent: (event) => {
         events.push(event);
         options.onEvent?.(event);

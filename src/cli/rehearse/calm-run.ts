@@ -1,4 +1,4 @@
-import { createClient, defaultTimeoutMs } from '../../api/client.ts';
+import { createClient } from '../../api/client.ts';
 import type { OperationId, Plan } from '../../core/plan.ts';
 import type { ApiProfile } from '../../core/profile.ts';
 import type { ApplyReport, ProgressEvent, RequestCounts } from '../../core/progress.ts';
@@ -58,30 +58,16 @@ export async function calmRun(
     profile: calm,
     uses: store,
   });
-  const counts = (): RequestCounts => {
-    const { reads, writes, polls, limited } = client.counters;
-    return { reads: reads + polls, writes, polls, throttled: limited };
-  };
   const events: ProgressEvent[] = [];
   const engine = createEngine({
-    ...{
-      reads: client.reads,
-      writes: client.writes,
-      tasks: client.tasks,
-      counts,
-      store,
-      clock,
-      random,
-      kinds,
-    },
-    profile: calm,
-    requestTimeoutMs: defaultTimeoutMs,
+    ...client,
+    ...{ store, clock, random, kinds, profile: calm },
     onEvent: (event) => events.push(event),
   });
   const desired = loadSpec([{ file: 'the rehearsed file', text: specText(model, projectId) }], {});
   const start = clock.now();
   const report = await clock.run(engine.apply(desired, { approve: async () => true }));
-  const requests = counts();
+  const requests = client.counts();
   const durationMs = clock.now() - start;
   const after = await clock.run(engine.plan(desired));
   const first = events.find((event) => event.type === 'planned');
