@@ -14,12 +14,11 @@ import {
   diffLeaving,
   diffLive,
   neededToCreate,
-  unchecked,
-  unseen,
 } from './server/diff.ts';
 import { checkSizing, type ServerEntry, type ServerObserved, serverSchema } from './server/entry.ts';
 import { evidenceOfCreation, evidenceOfDeletion, evidenceOfResize } from './server/evidence.ts';
 import { rebound, resizeRequest, withDoubt } from './server/resize.ts';
+import { unchecked, unseen } from './server/warnings.ts';
 
 export const server: ResourceKind<ServerEntry, ServerObserved> = {
   name: 'server',
@@ -64,7 +63,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     if (shared !== undefined) return shared;
     if (desired === undefined) return live === undefined ? unchanged : diffLeaving(subject, live, world);
     if (live === undefined) return diffCreate(subject, desired.value, world);
-    return sureOfIdentity(subject, live, world, diffLive(subject, desired.value, live, world));
+    return sureOfIdentity(subject, live, world, diffLive({ subject, entry: desired.value, live, world }));
   },
 
   unseen,

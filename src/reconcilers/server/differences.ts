@@ -1,0 +1,97 @@
+import equal from 'fast-deep-equal';
+import { topLevelKey } from '../../core/keys.ts';
+import type { Subject, World } from '../../core/kind.ts';
+import type { Change } from '../../core/plan.ts';
+import { member, renaming } from '../existence.ts';
+import { addressOf } from './address.ts';
+import { diffFields } from './body.ts';
+import type { ServerEntry, ServerObserved } from './entry.ts';
+import { canResize, diffDoubted, diffShown, isSize } from './resize.ts';
+
+/** A server that is there, and what the file says of it. */
+export interface Existing {
+  readonly subject: Subject<ServerEntry>;
+  readonly entry: ServerEntry;
+  readonly live: ServerObserved;
+  readonly world: World;
+}
+
+/** How it differs from what the file says. */
+export interface Differences {
+  /** By an edit of the file. */
+  readonly asked: readonly Change[];
+  /** A name that is only the key's: what a new one is called, and nothing to make one for. */
+  readonly along: readonly Change[];
+  /** Sizes that the API shows otherwise, without an edit. */
+  readonly moved: readonly Change[];
+  /** Sizes of a resize that was given up, and cannot be asked for any more. */
+  readonly doubted: readonly Change[];
+  readonly address: readonly Change[];
+  /** How the catalogue has changed under what was applied. */
+  readonly notes: readonly string[];
+  /** Sizes are changed in place. */
+  readonly resizable: boolean;
+}
+
+export function differencesOf(existing: Existing): Differences {
+  const { subject, entry, live, world } = existing;
+  const resizable = canResize(entry, world);
+  const harmless = (path: string) =>
+    member(live.shown, path) !== undefined || (resizable && isSize({ path }));
+  const { changes, notes } = diffFields(entry, subject.binding?.applied ?? null, world, harmless);
+  const { asked: renamed, along } = diffName(subject);
+  const doubted = without(diffDoubted(entry, subject), changes);
+  const edited = [...changes, ...(resizable ? doubted : [])];
+  const asked = [...renamed, ...edited.flatMap((change) => asShown(change, live))];
+  return {
+    asked,
+    along,
+    moved: without(diffShown(entry, live.shown), asked),
+    doubted: resizable ? [] : doubted.flatMap((change) => asShown(change, live)),
+    address: diffAddress(existing),
+    notes,
+    resizable,
+  };
+}
+
+function without(changes: readonly Change[], others: readonly Change[]): readonly Change[] {
+  return changes.filter(({ path }) => !others.some((other) => other.path === path));
+}
+
+/** What is shown goes before what was last applied. */
+function asShown(change: Change, { shown }: ServerObserved): Change[] {
+  const from = member(shown, change.path);
+  if (from === undefined) return [change];
+  return equal(from, change.to) ? [] : [{ ...change, from }];
+}
+
+/** What somebody else made may be called anything: its entry's name is only what it goes by here. */
+function diffName(subject: Existing['subject']) {
+  const sent = member(member(subject.binding?.applied, 'body'), 'name');
+  return typeof sent === 'string' ? renaming(subject, sent) : { asked: [], along: [] };
+}
+
+/**
+ * What an address is called matters, not the word it was asked for with: `{new: true}` and
+ * `{reuse: true}` both mean some address, and a server that holds the named one has it. Of what
+ * somebody else made, what it holds tells, and not what its entry said before.
+ */
+function diffAddress(existing: Existing): Change[] {
+  const { subject, entry, live } = existing;
+  const applied = subject.binding?.applied ?? null;
+  const before = member(applied, 'entry') as ServerEntry | null | undefined;
+  if (before === undefined || before === null) return [];
+  const [from, to] = [addressOf(before), addressOf(entry)];
+  const some = (address: string | undefined) => address === 'new' || address === 'reuse';
+  if (from === to || (some(from) && some(to)) || holdsNamed(existing)) return [];
+  const holds = live.addresses.length > 0;
+  if (member(applied, 'body') == null && (some(to) ? holds : to === undefined && !holds)) return [];
+  return [{ path: 'public_ipv4', from: from ?? null, to: to ?? null }];
+}
+
+/** The address that its entry names. */
+export function holdsNamed({ entry: { public_ipv4: wanted }, live, world }: Existing): boolean {
+  if (wanted === undefined || !('ip' in wanted)) return false;
+  const id = world.idOf(topLevelKey('ips', wanted.ip));
+  return live.addresses.some((each) => String(each.id) === id);
+}

@@ -1,0 +1,136 @@
+import equal from 'fast-deep-equal';
+import type { Subject } from '../../core/kind.ts';
+import type { Change, Warning } from '../../core/plan.ts';
+import { member } from '../existence.ts';
+import { ownAddress } from '../own-address.ts';
+import { knownOf, madeOf } from './body.ts';
+import { type Differences, type Existing, holdsNamed } from './differences.ts';
+import type { ServerEntry, ServerObserved } from './entry.ts';
+
+/** What a person should know of a server that is there, whatever is done about it. */
+export function liveWarnings(existing: Existing, differences: Differences): Warning[] {
+  const { key } = existing.subject;
+  const { notes, moved, doubted, resizable } = differences;
+  return [
+    ...surplusCards(existing),
+    ...misattached(existing),
+    ...unasked(existing),
+    ...notes.map((message) => ({ code: 'catalogue_changed', key, message })),
+    ...shownOtherwise(existing, resizable ? [] : moved),
+    ...doubted.map(mayBe(existing.subject)),
+  ];
+}
+
+/** A resize that the profile opened then, and does not open any more. */
+function mayBe({ key }: Subject): (change: Change) => Warning {
+  return ({ path, from, to }) => {
+    const message = `${path} may be ${from}, not ${to}: nobody knows whether a resize that was given up was carried out; look in the client area`;
+    return { code: 'server_differs', key, message };
+  };
+}
+
+/** What the API shows of it, and neither the file nor the profile can change. */
+function shownOtherwise(
+  { subject: { key, binding, desired }, entry, live: { shown } }: Existing,
+  moved: readonly Change[],
+): Warning[] {
+  const warn = (message: string): Warning => ({ code: 'server_differs', key, message });
+  const sent = member(member(binding?.applied, 'body'), 'name');
+  const name = desired?.named === false ? sent : entry.name.trim();
+  const renamed = sent !== undefined && shown !== undefined && shown.name.trim() !== name;
+  return [
+    ...(renamed
+      ? [warn(`it is named "${shown.name}" in the project; giving it another name is not documented`)]
+      : []),
+    ...moved.map(({ path, from, to }) =>
+      warn(
+        `${path} is ${from}, not ${to}; a resize is not documented, and may be enabled in the API profile`,
+      ),
+    ),
+  ];
+}
+
+/**
+ * No documented read shows what a server was made of: of one that was adopted, the file is believed,
+ * but for what the profile's reads do show. @assumption A48
+ */
+export function unseen(
+  { desired, binding }: Subject<ServerEntry>,
+  live: ServerObserved | undefined,
+): ReturnType<typeof madeOf> {
+  const ours = member(binding?.applied, 'body') != null;
+  if (desired === undefined || ours) return [];
+  return madeOf(desired.value).filter((field) => member(live?.shown, field) === undefined);
+}
+
+/** Told when it is adopted. */
+export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): Warning[] {
+  const known = knownOf(subject.binding?.applied ?? null);
+  const fields = unseen(subject, live).filter((field) => !known.includes(field));
+  if (fields.length === 0) return [];
+  const what = fields.join(', ');
+  const edits =
+    subject.binding === undefined ? '' : `. Until that was said, no edit of ${what} makes it anew`;
+  const hint = live.shown === undefined ? '. read_server in the API profile may show sizes' : '';
+  const message = `nothing shows whether server ${live.id}, which this state did not make, has ${what} as the file says. If the client area shows that it has: vdcsync adopt ${subject.key} ${live.id}; else correct the entry, which may leave these out where it has an \`id:\`${edits}${hint}`;
+  return [{ code: 'server_unchecked', key: subject.key, message }];
+}
+
+/** Where the file says something else of it than it did, and nobody has vouched for that by adopting it since. */
+export function corrected({ subject, entry, live }: Existing): Warning[] {
+  const applied = subject.binding?.applied ?? null;
+  const known = knownOf(applied);
+  const isNew = (field: ReturnType<typeof madeOf>[number]) =>
+    !known.includes(field) && !equal(member(member(applied, 'entry'), field), entry[field]);
+  return unseen(subject, live).some(isNew) ? unchecked(subject, live) : [];
+}
+
+/** An address that came with the server though nothing asked for it is billed, so it is told. @assumption A22 */
+function unasked({ subject, live, world }: Existing): Warning[] {
+  const own = ownAddress(subject, world);
+  return live.addresses
+    .filter((each) => world.isNobodys(each) && each.id !== own?.id)
+    .map(({ id, address }) => ({
+      code: 'address_not_as_declared',
+      key: subject.key,
+      message: `the server holds ${address}, which nothing in the file stands for; it is billed, also once the server has gone, unless an entry under \`ips\` takes it over by \`id: ${id}\``,
+    }));
+}
+
+/**
+ * Removing a card is undocumented, so one too many can only be told; even then only what this
+ * file added is removed. A file that names no networks minds no card. @assumption A15
+ */
+function surplusCards({ subject, live, world }: Existing): Warning[] {
+  const cards = world.childrenOf(subject.key).filter(({ kind }) => kind === 'network_interface');
+  if (!cards.some(({ desired }) => desired !== undefined)) return [];
+  const wanted = new Set(
+    cards.flatMap(({ desired }) =>
+      desired === undefined ? [] : world.idOf((desired.value as { readonly network: never }).network),
+    ),
+  );
+  // One that left the entry is told under its own key.
+  const added = new Set(cards.flatMap(({ desired, binding }) => (desired ? [] : (binding?.id ?? []))));
+  const why =
+    world.profile.operations.remove_network_interface === undefined
+      ? 'removing a card is not documented'
+      : "nothing says that it is this file's: name its network in the file, apply, and take it out again";
+  return (live.cards ?? [])
+    .filter((card) => !card.public && card.network_id !== null && !wanted.has(String(card.network_id)))
+    .filter(({ id }) => !added.has(id))
+    .map((card) => ({
+      code: 'surplus_network_interface',
+      key: subject.key,
+      message: `card ${card.id} is in network ${card.network_id}, which the file does not name; ${why}`,
+    }));
+}
+
+/** A server that should hold an address of the file, and does not. */
+function misattached(existing: Existing): Warning[] {
+  const { subject, entry, live } = existing;
+  const wanted = entry.public_ipv4;
+  if (wanted === undefined || !('ip' in wanted) || holdsNamed(existing)) return [];
+  const held = live.addresses.map(({ address }) => address).join(', ');
+  const message = `the server holds ${held === '' ? 'no address' : held} instead of ips.${wanted.ip}; attaching an address to a server that exists is not documented`;
+  return [{ code: 'address_not_as_declared', key: subject.key, message }];
+}
