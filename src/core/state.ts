@@ -46,6 +46,31 @@ export type IntentPhase = 'sending' | 'waiting' | 'unknown' | 'accepted' | 'bloc
  */
 export type IntentOutcome = 'done' | 'refused' | 'absent' | 'failed' | 'abandoned' | 'void';
 
+/**
+ * Why an intent's effect is unknown; it decides what follows *absent*.
+ *
+ * | | then |
+ * | --- | --- |
+ * | `lost` | the same key again |
+ * | `conflict` | the same key again: a 409 on a resend, which may be our own success |
+ * | `unreadable` | the same key again, and never a new one: it did take effect |
+ * | `refused` | a new key: the refusal of a resend is stored under this one |
+ * | `server_error` | a new key: the same would be carried out again |
+ * | `gateway_error` | a new key, after the origin had 15 minutes |
+ * | `not_found` | nothing: the API knows nothing to delete, and its reads show it |
+ */
+export type WhyUnknown =
+  | 'lost'
+  | 'conflict'
+  | 'unreadable'
+  | 'refused'
+  | 'server_error'
+  | 'gateway_error'
+  | 'not_found';
+
+/** What only evidence can explain: of an accepted write, that it has `no_task` to tell its end, or one that failed. */
+export type Why = WhyUnknown | 'no_task' | 'task_failed';
+
 /** The durable record of a write, made before its first byte is sent. */
 export interface Intent {
   readonly id: string;
@@ -73,8 +98,7 @@ export interface Intent {
   readonly phase: IntentPhase;
   /** Stays until a 2xx on this key or evidence clears it. */
   readonly ambiguous: boolean;
-  /** What only evidence can explain: a lost answer, a server error, a task that failed. */
-  readonly why?: string;
+  readonly why?: Why;
   readonly sends: number;
   /** An answer may have belonged to an earlier use of this key, and no 2xx has come since. @assumption A4 */
   readonly doubted?: true;

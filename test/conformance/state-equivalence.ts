@@ -31,7 +31,7 @@ const patch = fc.record(
   {
     phase: fc.constantFrom('sending', 'waiting', 'unknown', 'accepted', 'blocked'),
     ambiguous: fc.boolean(),
-    why: fc.string(),
+    why: fc.constantFrom('lost', 'server_error', 'task_failed'),
     sends: fc.nat(5),
     notSeenAt: time,
     facts: json,

@@ -7,7 +7,12 @@ import { backend, later, sampleBinding, sampleIntent, web, webFirewall } from '.
 export function intents(harness: StateHarness): void {
   test('an intent comes back as it was given', async () => {
     const store = await harness.create();
-    const intent = sampleIntent('a', web, { parentId: '9', why: '503', facts: { id: 3 }, notSeenAt: 5 });
+    const intent = sampleIntent('a', web, {
+      parentId: '9',
+      why: 'server_error',
+      facts: { id: 3 },
+      notSeenAt: 5,
+    });
     await store.beginIntent(intent);
     expect(await store.openIntents()).toEqual([intent]);
     expect(await store.intents({ limit: 1 })).toEqual([intent]);
@@ -55,7 +60,7 @@ export function intents(harness: StateHarness): void {
 
   test('an update changes the fields it names and clears those it says no longer hold', async () => {
     const store = await harness.create();
-    const begun = sampleIntent('a', web, { why: '503', notSeenAt: 5 });
+    const begun = sampleIntent('a', web, { why: 'server_error', notSeenAt: 5 });
     await store.beginIntent(begun);
     const blocked = { code: 'ambiguous', reason: 'two candidates', candidates: ['1', '2'] };
     await store.updateIntent('a', { phase: 'blocked', blocked, clear: ['notSeenAt'] }, later);

@@ -2,7 +2,7 @@ import { nounOf } from '../../core/keys.ts';
 import type { Evidence } from '../../core/kind.ts';
 import { fitsPath } from '../../core/path-id.ts';
 import type { TaskId } from '../../core/resources.ts';
-import type { Intent, StateChange } from '../../core/state.ts';
+import type { Intent, StateChange, Why } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs, staleMs } from '../staleness.ts';
 import { mayHaveBought } from './doubt.ts';
@@ -18,7 +18,7 @@ import {
   settled,
   tainted,
 } from './endings.ts';
-import { doubtedKey, type Why } from './outcome.ts';
+import { doubtedKey } from './outcome.ts';
 
 const minute = 60_000;
 /** A key is not sent again from this age on: the API forgets it at 24 h. @source API §8 @assumption A3 */
@@ -111,12 +111,11 @@ function offer(
 
 /** The same key once more, or a new one, or a person: as the outcome table says. */
 async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
-  const { kind, verb, detail = 'a server error' } = intent;
+  const { kind, verb, why = 'lost', detail = 'a server error' } = intent;
   if (!keyIsFresh(run, intent)) {
     const reason = 'nothing of it is to be seen, and its key is too old to be sent again';
     return block(run, intent, 'key_too_old', reason);
   }
-  const why = (intent.why ?? 'lost') as Why;
   if (mayHaveBought(run, intent) && takesNewKey.has(why))
     return block(run, intent, 'outcome_unknown', `${detail}; ${doubtedKey}`);
   switch (why) {
@@ -148,6 +147,9 @@ async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
         return block(run, intent, 'server_error', `${detail}; a new key needs a person's word`);
       return closeAndRetry(run, intent, { ...unseen, code: 'server_error', detail });
     }
+    case 'no_task':
+    case 'task_failed':
+      throw new Error(`${intent.id} was accepted`);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Conclusive, WriteResult } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
-import type { Intent } from '../../core/state.ts';
+import type { Intent, WhyUnknown } from '../../core/state.ts';
 
 /** Which writes a refusal speaks for beside its own. */
 export type HoldScope =
@@ -40,33 +40,11 @@ export type Disposition =
   | {
       readonly do: 'look';
       readonly afterMs: number;
-      readonly why: Why;
+      readonly why: WhyUnknown;
       readonly reason: string;
       /** As where it waits. */
       readonly doubted?: true;
     };
-
-/**
- * Why an intent's effect is unknown; it decides what follows *absent*.
- *
- * | | then |
- * | --- | --- |
- * | `lost` | the same key again |
- * | `conflict` | the same key again: a 409 on a resend, which may be our own success |
- * | `unreadable` | the same key again, and never a new one: it did take effect |
- * | `refused` | a new key: the refusal of a resend is stored under this one |
- * | `server_error` | a new key: the same would be carried out again |
- * | `gateway_error` | a new key, after the origin had 15 minutes |
- * | `not_found` | nothing: the API knows nothing to delete, and its reads show it |
- */
-export type Why =
-  | 'lost'
-  | 'conflict'
-  | 'unreadable'
-  | 'refused'
-  | 'server_error'
-  | 'gateway_error'
-  | 'not_found';
 
 /** What waits are reckoned from. */
 export interface Pace {
