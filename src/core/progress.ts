@@ -19,6 +19,8 @@ export type ProgressEvent =
       readonly detail: string;
       readonly untilMs?: number;
       readonly deadlineMs?: number;
+      /** Of the refusal that is waited out. */
+      readonly code?: string;
     }
   | { readonly type: 'ended'; readonly at: number; readonly result: OperationResult }
   | { readonly type: 'warning'; readonly at: number; readonly warning: Warning };

@@ -65,12 +65,12 @@ export interface Run extends RunParts, RunState, RunView, RunHolds {
   fence(): Promise<string>;
   /** Ends the run: nothing of it goes on after this. */
   giveUp(cause: unknown): void;
-  /** Wall ms: when the step goes on, and when it is given up. */
+  /** Wall ms: when the step goes on, and when it is given up; `code`: of the refusal that is waited out. */
   tell(
     of: Pick<Operation, 'key' | 'verb'>,
     step: Step,
     detail: string,
-    wait?: { readonly untilMs: number; readonly deadlineMs?: number },
+    wait?: { readonly untilMs: number; readonly deadlineMs?: number; readonly code?: string },
   ): void;
 }
 

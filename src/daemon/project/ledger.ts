@@ -69,7 +69,7 @@ export class Ledger {
   follow(event: ProgressEvent, digest: string | undefined): void {
     const { project, onNotice } = this.#options;
     if (event.type === 'planned') this.#planned(event.plan, digest, event.at);
-    if (event.type === 'progress' && event.step === 'waiting' && event.detail.includes('no_gpu_capacity')) {
+    if (event.type === 'progress' && event.code === 'no_gpu_capacity') {
       this.#scarce.add(event.key);
     }
     if (event.type === 'ended' && event.result.outcome === 'done') this.#strike(event.result);

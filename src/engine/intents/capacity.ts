@@ -1,8 +1,9 @@
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
+import { wantedCapacity } from './closing-words.ts';
 import { unbrokenRow } from './earlier-attempts.ts';
-import { block, close, goOn, type Progress, packageOf, saidBefore } from './endings.ts';
-import { backoff } from './outcome.ts';
+import { block, close, goOn, type Progress, packageOf } from './endings.ts';
+import { backoff, noCapacity } from './outcome.ts';
 
 /** How long a want of capacity is waited out, before a person hears of it. */
 const deadlineMs = 24 * 3_600_000;
@@ -25,18 +26,14 @@ export async function nextPreference(run: Run, intent: Intent, reason: string): 
   const now = run.deps.clock.now();
   const row = [intent, ...(await unbrokenRow(run, intent, wantedCapacity))];
   const deadline = Math.min(...row.map(({ createdAt }) => createdAt)) + deadlineMs;
-  if (now > deadline) return block(run, intent, 'no_gpu_capacity', reason);
+  if (now > deadline) return block(run, intent, noCapacity, reason);
   const refusals = row.reduce((sum, { sends }) => sum + sends, 0);
   const rounds = Math.ceil(refusals / wanted.length) - 1;
   const { first, most } = pauseMs;
   const afterMs = backoff(first, most, rounds, run.deps.random.next());
   const asked = `gpu_package ${wanted.length > 1 ? wanted.join(', ') : sent}`;
-  run.tell(intent, 'waiting', `${asked}: ${reason}`, { untilMs: now + afterMs, deadlineMs: deadline });
+  const wait = { untilMs: now + afterMs, deadlineMs: deadline, code: noCapacity };
+  run.tell(intent, 'waiting', `${asked}: ${reason}`, wait);
   if (wanted.length > 1) return close(run, intent, 'refused', reason, { retryAfterMs: afterMs });
   return goOn(run, intent, { phase: 'waiting', dueAt: now + afterMs, detail: reason }, afterMs);
-}
-
-/** Also where the key grew too old for it. */
-function wantedCapacity({ outcome, detail = '' }: Intent): boolean {
-  return outcome === 'refused' && detail.includes('no_gpu_capacity') && !detail.includes(saidBefore);
 }

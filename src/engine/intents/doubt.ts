@@ -1,6 +1,7 @@
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { after, block, close, type Progress } from './endings.ts';
+import { after } from './closing-words.ts';
+import { block, close, type Progress } from './endings.ts';
 import { doubtedKey } from './outcome.ts';
 
 /** Its key may have been used before, for another body, by a state that this one does not know. @assumption A4 */

@@ -3,6 +3,7 @@ import type { Evidence } from '../../core/kind.ts';
 import type { Intent, IntentOutcome, IntentPatch, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { boundBy } from './bound-by.ts';
+import { after } from './closing-words.ts';
 import { released } from './release.ts';
 import { takeOver } from './reused-id.ts';
 
@@ -77,15 +78,6 @@ export function closeOutdated(
 ): Promise<Progress> {
   return close(run, intent, 'refused', after('the file has changed', intent), more);
 }
-
-/** Why a write is asked for no more; what the API said of it last stays in the history. */
-export function after(why: string, { blocked, detail }: Intent): string {
-  const said = blocked?.reason ?? detail ?? '';
-  return said === '' ? why : `${why}${saidBefore}${said}`;
-}
-
-/** Stands before what was said of a write that had ended by its being asked for no more. */
-export const saidBefore = '; before that: ';
 
 /** Leaves it to a person, or to the file. */
 export async function block(

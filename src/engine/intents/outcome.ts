@@ -2,6 +2,9 @@ import type { Conclusive, WriteResult } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Intent, WhyUnknown } from '../../core/state.ts';
 
+/** No host has the cards free. @source API §4 */
+export const noCapacity = 'no_gpu_capacity';
+
 /** Which writes a refusal speaks for beside its own. */
 export type HoldScope =
   /** 402: all that adds spending. */
@@ -140,7 +143,7 @@ function refusal(result: Conclusive, buys: boolean, { jitter, waits, timeScale }
     case 429:
       return wait(0, code, reason);
     case 409:
-      if (code === 'no_gpu_capacity') {
+      if (code === noCapacity) {
         return { do: 'next_preference', reason };
       }
       if (result.retryAfterMs !== undefined) {
@@ -177,7 +180,7 @@ const holds: Readonly<Record<number, HoldScope>> = {
 const stateCodes: ReadonlySet<string> = new Set([
   'ip_in_use',
   'server_busy',
-  'no_gpu_capacity',
+  noCapacity,
   'firewall_no_public_iface',
 ]);
 

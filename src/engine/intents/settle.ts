@@ -7,18 +7,17 @@ import { draftOne, operationsOf } from '../../plan/draft.ts';
 import { waysOut } from '../../plan/open-writes.ts';
 import type { Run } from '../run.ts';
 import { nextPreference } from './capacity.ts';
+import { replayed, wasReplayed } from './closing-words.ts';
 import { giveUp, mayHaveBought } from './doubt.ts';
 import { isSaidAbsent, unbrokenRow } from './earlier-attempts.ts';
 import { again, block, close, goOn, minutes, type Progress, packageOf, warn } from './endings.ts';
 import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
-import { type Disposition, disposition, doubtedKey } from './outcome.ts';
+import { type Disposition, disposition, doubtedKey, noCapacity } from './outcome.ts';
 import { secondHalfHeld } from './replacement.ts';
 import { givenOnTo, giveOn, leftBy } from './reused-id.ts';
 import { lift, remember } from './standing-holds.ts';
 import { boughtMeanwhile, stillAsked } from './still-asked.ts';
 
-/** How the detail of a refusal begins that was given before, to an earlier send of its key. */
-const replayed = 'a replayed answer';
 /** Refusals in a row that were replayed, each under another key, before a person hears of it. */
 const mostReplayed = 5;
 /**
@@ -185,12 +184,12 @@ async function record(run: Run, intent: Intent, result: WriteResult, next: Dispo
     case 'wait':
       return waitAndResend(run, intent, next, requestId);
     case 'next_preference':
-      if (mayHaveBought(run, intent)) return refusedInDoubt(run, intent, 'no_gpu_capacity', next.reason);
+      if (mayHaveBought(run, intent)) return refusedInDoubt(run, intent, noCapacity, next.reason);
       return nextPreference(run, intent, next.reason);
     case 'refuse':
       return refused(run, await run.update(intent, requestId), next);
     case 'look':
-      return waitAndLook(run, intent, next, requestId);
+      return waitAndLook(run, intent, next, result);
   }
 }
 
@@ -214,7 +213,7 @@ async function waitAndResend(
   const waitedMs = Math.max(0, now - intent.createdAt);
   if (waitedMs > run.kindOf(intent.kind).deadlineMs)
     return stillRefused(run, intent, next, `still so after ${minutes(waitedMs)}: ${reason}`);
-  run.tell(intent, 'waiting', reason, { untilMs: now + afterMs });
+  run.tell(intent, 'waiting', reason, { untilMs: now + afterMs, code: next.code });
   return progress;
 }
 
@@ -223,12 +222,14 @@ function waitAndLook(
   run: Run,
   intent: Intent,
   next: Disposition & { readonly do: 'look' },
-  requestId: IntentPatch,
+  result: WriteResult,
 ): Promise<Progress> {
   const { afterMs, reason } = next;
   const dueAt = run.deps.clock.now() + afterMs;
   const unanswered = next.why !== 'conflict' && next.why !== 'refused' && next.why !== 'not_found';
-  run.tell(intent, 'waiting', reason, { untilMs: dueAt });
+  const answer = result.type === 'answer' ? result : undefined;
+  const code = answer?.code == null ? {} : { code: answer.code };
+  run.tell(intent, 'waiting', reason, { untilMs: dueAt, ...code });
   const patch: IntentPatch = {
     phase: 'unknown',
     ambiguous: true,
@@ -238,7 +239,7 @@ function waitAndLook(
     lost: (intent.lost ?? 0) + (unanswered ? 1 : 0),
     dueAt,
     detail: reason,
-    ...requestId,
+    ...(answer === undefined ? {} : { requestId: answer.requestId }),
   };
   return goOn(run, intent, patch, afterMs);
 }
@@ -303,8 +304,8 @@ async function refused(
     case 'person':
       return block(run, intent, code, reason);
     case 'now': {
-      const detail = `${replayed}: ${reason}`;
-      const before = await unbrokenRow(run, intent, (each) => (each.detail ?? '').startsWith(replayed));
+      const detail = replayed(reason);
+      const before = await unbrokenRow(run, intent, wasReplayed);
       return before.length + 1 < mostReplayed
         ? close(run, intent, 'refused', detail, { retryAfterMs: 0 })
         : block(run, intent, code, `${reason}; ${mostReplayed} keys in a row were answered so`);

@@ -7,7 +7,7 @@ import { cameFree } from '../../plan/open-writes.ts';
 import { takeBack, vouchFor } from '../books/strangers.ts';
 import type { EngineDeps, Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
-import { saidAbsent } from '../intents/earlier-attempts.ts';
+import { saidAbsent } from '../intents/closing-words.ts';
 import { close } from '../intents/endings.ts';
 import { identityChanged, ownerOf } from '../intents/owner.ts';
 import { released } from '../intents/release.ts';
@@ -153,7 +153,7 @@ async function absentOutcome(run: Run, intent: Intent): Promise<string> {
   const outcome = verb === 'delete' ? 'done' : 'absent';
   const ours = run.known('ip', intent);
   const left = cameFree(intent, await read.ips(), ({ id }) => ours.has(String(id)));
-  await close(run, intent, outcome, saidAbsent, { changes });
+  await close(run, intent, outcome, saidAbsent(), { changes });
   const billed =
     left.length === 0
       ? ''
