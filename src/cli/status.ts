@@ -13,9 +13,9 @@ import type { PriceList } from '../core/profile.ts';
 import type { Ip } from '../core/resources.ts';
 import { type Standing, standingOf } from '../core/standing.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
-import { billedAddress, unattached } from '../engine/books/billed-address.ts';
-import { type LeftAlone, leftAlone } from '../engine/books/left-alone.ts';
-import type { LeftBackups } from '../engine/books/left-backups.ts';
+import { billedAddress, unattached } from '../engine/bookkeeping/billed-address.ts';
+import { type LeftAlone, leftAlone } from '../engine/bookkeeping/left-alone.ts';
+import type { LeftBackups } from '../engine/bookkeeping/left-backups.ts';
 import { waysOut } from '../plan/open-writes.ts';
 import type { Vouched } from '../plan/strangers.ts';
 

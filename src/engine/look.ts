@@ -1,8 +1,8 @@
 import type { Desired } from '../core/desired.ts';
 import type { Plan, Selection } from '../core/plan.ts';
 import { buildPlan } from '../plan/build.ts';
-import { movedKeys } from './books/moves.ts';
-import { type Judged, strangersOf } from './books/strangers.ts';
+import { movedKeys } from './bookkeeping/moves.ts';
+import { type Judged, strangersOf } from './bookkeeping/vouching.ts';
 import type { EngineDeps, PlanOptions, Repeating } from './deps.ts';
 import { withHolds } from './intents/standing-holds.ts';
 import { createReadCache } from './read-cache.ts';

@@ -2,7 +2,7 @@ import type { Subject, World } from '../core/kind.ts';
 import type { Operation } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import { isOvertaken } from '../plan/open-writes.ts';
-import { takeBack } from './books/strangers.ts';
+import { takeBack } from './bookkeeping/vouching.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { closeOutdated, type Progress } from './intents/endings.ts';
 import { makerOf, ownerOf } from './intents/owner.ts';

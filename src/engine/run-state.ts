@@ -2,7 +2,7 @@ import type { Desired } from '../core/desired.ts';
 import { patched } from '../core/intent.ts';
 import { isInside, type KindName, type ResourceKey } from '../core/keys.ts';
 import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
-import { rememberBackups } from './books/left-backups.ts';
+import { rememberBackups } from './bookkeeping/left-backups.ts';
 import {
   type HeldMove,
   type Move,
@@ -10,7 +10,7 @@ import {
   movedBindings,
   movesOf,
   rememberMoves,
-} from './books/moves.ts';
+} from './bookkeeping/moves.ts';
 import type { EngineDeps } from './deps.ts';
 import type { ReadCache } from './read-cache.ts';
 

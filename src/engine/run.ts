@@ -5,7 +5,7 @@ import type { Operation, Selection, Spend } from '../core/plan.ts';
 import type { WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
 import type { Binding } from '../core/state.ts';
-import { movedBindings, movesOf, ownNames } from './books/moves.ts';
+import { movedBindings, movesOf, ownNames } from './bookkeeping/moves.ts';
 import type { EngineDeps, Hold, Repeating } from './deps.ts';
 import { flaggedBy, withoutManaged } from './destroy.ts';
 import type { HoldScope } from './intents/outcome.ts';

@@ -136,7 +136,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'what comes later without its doing is taken as known',
-    file: 'engine/books/strangers.ts',
+    file: 'engine/bookkeeping/vouching.ts',
     find: '  if (isNone(found)) return { ...found, ...known };',
     replace: "  if (isNone(found) || since !== 'new') return { servers: [], addresses: [], ...known };",
   },

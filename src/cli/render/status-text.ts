@@ -1,7 +1,7 @@
 import { moment } from '../../core/moment.ts';
 import type { Standing } from '../../core/standing.ts';
 import { waysWithBackups, waysWithIdle, waysWithLeftAlone } from '../../core/ways-out.ts';
-import { leftAloneName } from '../../engine/books/left-alone.ts';
+import { leftAloneName } from '../../engine/bookkeeping/left-alone.ts';
 import type { StatusView } from '../status.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { blockedLines, warningLine } from './plan-text.ts';

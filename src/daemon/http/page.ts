@@ -2,7 +2,7 @@ import { html, raw } from 'hono/html';
 import { takeApart } from '../../core/keys.ts';
 import { isLeft } from '../../core/plan.ts';
 import { waysWithBackups, waysWithIdle, waysWithLeftAlone } from '../../core/ways-out.ts';
-import { leftAloneName } from '../../engine/books/left-alone.ts';
+import { leftAloneName } from '../../engine/bookkeeping/left-alone.ts';
 import type { Condition } from '../project/condition.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import type { SourceState } from '../sources/spec-reader.ts';

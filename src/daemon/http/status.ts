@@ -1,7 +1,7 @@
 import type { Ip } from '../../core/resources.ts';
 import type { Intent } from '../../core/state.ts';
-import { type BilledAddress, type Unattached, unattached } from '../../engine/books/billed-address.ts';
-import { type LeftAlone, leftAlone } from '../../engine/books/left-alone.ts';
+import { type BilledAddress, type Unattached, unattached } from '../../engine/bookkeeping/billed-address.ts';
+import { type LeftAlone, leftAlone } from '../../engine/bookkeeping/left-alone.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import { differences } from '../notices/notice.ts';

@@ -3,7 +3,7 @@ import type { World } from '../../core/kind.ts';
 import { type Operation, operationId } from '../../core/plan.ts';
 import { draftOne, operationsOf } from '../../plan/draft.ts';
 import { boughtAlready } from '../../plan/purchases.ts';
-import { strangersOf } from '../books/strangers.ts';
+import { strangersOf } from '../bookkeeping/vouching.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../staleness.ts';
 import { attachedMeanwhile } from './attached-meanwhile.ts';

@@ -6,7 +6,7 @@ import type { Subject, World } from '../../core/kind.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
-import { takeBack } from '../books/strangers.ts';
+import { takeBack } from '../bookkeeping/vouching.ts';
 import type { EngineDeps } from '../deps.ts';
 import { identityChanged, isAnother, makerOf, ownerOf } from '../intents/owner.ts';
 import { letGo, released } from '../intents/release.ts';

@@ -4,7 +4,7 @@ import { nounOf, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import { cameFree } from '../../plan/open-writes.ts';
-import { takeBack, vouchFor } from '../books/strangers.ts';
+import { takeBack, vouchFor } from '../bookkeeping/vouching.ts';
 import type { EngineDeps, Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
 import { saidAbsent } from '../intents/closing-words.ts';

@@ -1,7 +1,7 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { described, nameOf, nobody, type Vouched, vouchedServers } from '../../plan/strangers.ts';
-import { putVouched, vouchedBy } from '../books/strangers.ts';
+import { putVouched, vouchedBy } from '../bookkeeping/vouching.ts';
 import type { EngineDeps } from '../deps.ts';
 import { openRun } from '../look.ts';
 import type { Run } from '../run.ts';

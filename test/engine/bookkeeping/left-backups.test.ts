@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import { leftBackups } from '../../../src/engine/books/left-backups.ts';
+import { leftBackups } from '../../../src/engine/bookkeeping/left-backups.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const head = 'settings: {prune: true}\n';

@@ -4,8 +4,8 @@ import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Plan } from '../../../src/core/plan.ts';
 import type { Ip } from '../../../src/core/resources.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
-import { unattached } from '../../../src/engine/books/billed-address.ts';
-import { vouchedBy } from '../../../src/engine/books/strangers.ts';
+import { unattached } from '../../../src/engine/bookkeeping/billed-address.ts';
+import { vouchedBy } from '../../../src/engine/bookkeeping/vouching.ts';
 import { memoryState } from '../../../src/state/memory.ts';
 import { load, type Rig, type RigOptions, rig } from '../../support/rig.ts';
 

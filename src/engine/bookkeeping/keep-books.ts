@@ -14,7 +14,7 @@ import { bindingOf } from '../operate.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs } from '../staleness.ts';
 import { forgetGone } from './forget-gone.ts';
-import { type Judged, rememberStrangers } from './strangers.ts';
+import { type Judged, rememberStrangers } from './vouching.ts';
 
 const notWanted = 'not wanted any more';
 
