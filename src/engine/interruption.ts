@@ -12,10 +12,10 @@ export type Interrupted =
 
 /**
  * Tells an abort and a failed read from everything else, which is thrown on: a state that
- * cannot be written, another project's token or a bug end the whole run.
+ * cannot be written, another project's token or a bug end the whole run. `halt`: what ended the work.
  */
-export function interruption(run: Run, error: unknown): Interrupted {
-  if (isAbort(run, error)) return { now: 'interrupted' };
+export function interruption(run: Run, error: unknown, halt: AbortSignal = run.halt): Interrupted {
+  if (isAbort({ stop: run.stop, halt }, error)) return { now: 'interrupted' };
   if (!isFailedRead(error)) {
     run.giveUp(error);
     throw error;
@@ -27,7 +27,7 @@ export function interruption(run: Run, error: unknown): Interrupted {
 }
 
 /** Whether this is how a wait or a read ends when the run is to stop. */
-export function isAbort({ stop, halt }: Run, error: unknown): boolean {
+export function isAbort({ stop, halt }: Pick<Run, 'stop' | 'halt'>, error: unknown): boolean {
   if (halt.aborted && (error === halt.reason || error instanceof TransportError)) return true;
   return stop.aborted && error === stop.reason;
 }

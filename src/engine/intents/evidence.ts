@@ -154,7 +154,7 @@ async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
 }
 
 /** An accepted write: its task, then the reads that show what became of it. */
-export async function finish(run: Run, intent: Intent): Promise<Progress> {
+export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promise<Progress> {
   const { clock, tasks } = run.deps;
   const { deadlineMs } = run.kindOf(intent.kind);
   const elapsed = () => run.stopwatch.since(intent.id, 'accepted', intent.acceptedAt ?? intent.lastSentAt);
@@ -165,7 +165,7 @@ export async function finish(run: Run, intent: Intent): Promise<Progress> {
     run.tell(intent, 'task', intent.taskId);
     const acceptedAt = clock.now() - elapsed();
     const sort = intent.request.name;
-    const task = await tasks.wait({ id: intent.taskId as TaskId, sort, acceptedAt, deadlineMs }, run.halt);
+    const task = await tasks.wait({ id: intent.taskId as TaskId, sort, acceptedAt, deadlineMs }, halt);
     if (task.end === 'stuck') return stuck(`its task has not ended after ${minutes(elapsed())}`);
     if (task.end === 'failed') {
       const detail = task.detail ?? 'the API gives no reason';

@@ -15,7 +15,7 @@ import { advance } from './settle.ts';
  */
 export async function settleOpen(run: Run): Promise<readonly OperationResult[]> {
   if (run.repeating !== undefined) return settleFor(run, run.repeating.settleMs);
-  return settleUntil(run);
+  return settleUntil(run, run.halt);
 }
 
 /** What takes longer goes on beside the plan: whoever comes to its key takes it up. */
@@ -27,22 +27,22 @@ async function settleFor(run: Run, patienceMs: number): Promise<readonly Operati
     () => undefined,
   );
   const halt = AbortSignal.any([run.halt, late.signal]);
-  // The same run, but for how long its waits last.
-  const left = await settleUntil(Object.create(run, { halt: { value: halt } }) as Run);
+  const left = await settleUntil(run, halt);
   early.abort();
   await alarm;
   return left;
 }
 
-async function settleUntil(run: Run): Promise<readonly OperationResult[]> {
+/** `halt` ends every wait, those for tasks included. */
+async function settleUntil(run: Run, halt: AbortSignal): Promise<readonly OperationResult[]> {
   const left: OperationResult[] = [];
   const inHand = new Set(run.intents.keys());
   const queue = createWorkQueue<ResourceKey>({
     clock: run.deps.clock,
     concurrency: 64,
-    stop: run.halt,
+    stop: halt,
     work: async (key) => {
-      const next = await settleOne(run, key, inHand, (result) => left.push(result));
+      const next = await settleOne(run, key, { inHand, halt, leave: (result) => left.push(result) });
       if (next.next === 'done') inHand.delete(key);
       return next;
     },
@@ -58,17 +58,18 @@ async function settleUntil(run: Run): Promise<readonly OperationResult[]> {
   return left;
 }
 
-async function settleOne(
-  run: Run,
-  key: ResourceKey,
-  inHand: ReadonlySet<ResourceKey>,
-  leave: (result: OperationResult) => void,
-): Promise<Next> {
+interface Settling {
+  readonly inHand: ReadonlySet<ResourceKey>;
+  readonly halt: AbortSignal;
+  readonly leave: (result: OperationResult) => void;
+}
+
+async function settleOne(run: Run, key: ResourceKey, { inHand, halt, leave }: Settling): Promise<Next> {
   const intent = run.intents.get(key);
   if (intent === undefined) return { next: 'done' };
   if (intent.phase === 'waiting') return { next: 'done' };
   try {
-    const progress = await advance(run, intent);
+    const progress = await advance(run, intent, {}, halt);
     if (progress.now !== 'again') {
       const result = tellEnd(run, intent, progress);
       if (result.outcome === 'blocked') leave(result);
@@ -76,7 +77,7 @@ async function settleOne(
       return { next: 'again', afterMs: progress.afterMs };
   } catch (error) {
     // What cannot be read now is looked at again when its operation comes, and told where none does.
-    const ended = interruption(run, error);
+    const ended = interruption(run, error, halt);
     if (ended.now === 'unread')
       leave(tellEnd(run, intent, { now: 'blocked', code: 'read_failed', reason: ended.reason }));
   }

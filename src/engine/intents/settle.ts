@@ -34,8 +34,14 @@ type Half = Pick<Operation, 'replacement'>;
 /**
  * Takes an open intent one step further: sends it, waits for its task, or looks for
  * evidence, as its phase says (see `IntentPhase`). Called again until it is closed or blocked.
+ * `halt` ends the wait for its task.
  */
-export async function advance(run: Run, intent: Intent, half: Half = {}): Promise<Progress> {
+export async function advance(
+  run: Run,
+  intent: Intent,
+  half: Half = {},
+  halt: AbortSignal = run.halt,
+): Promise<Progress> {
   const heir = givenOnTo(intent);
   if (heir !== undefined) return endGivenOn(run, intent, heir);
   if (intent.phase !== 'blocked' && serverIsGone(run, intent)) return endWithServer(run, intent);
@@ -52,7 +58,7 @@ export async function advance(run: Run, intent: Intent, half: Half = {}): Promis
     case 'unknown':
       return lookForEffect(run, intent);
     case 'accepted':
-      return finish(run, intent);
+      return finish(run, intent, halt);
     case 'blocked':
       return {
         now: 'blocked',
