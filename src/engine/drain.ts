@@ -1,7 +1,7 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { Operation, OperationId, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
-import { createWorkQueue, type Next } from '../queue/work-queue.ts';
+import { type Next, WorkQueue } from '../queue/work-queue.ts';
 import { unresolved } from './intents/endings.ts';
 import { type Interrupted, interruption, isIdle } from './interruption.ts';
 import { operate, type Turn } from './operate.ts';
@@ -14,97 +14,119 @@ const concurrency = 10_000;
  * Carries out what is approved of a plan. Each operation starts when what it needs is
  * done; what fails holds back only what depends on it. Ends when nothing can go on.
  */
-export async function drain(
-  run: Run,
-  plan: Plan,
-  approved: ReadonlySet<OperationId>,
-): Promise<OperationResult[]> {
-  const { clock, onEvent } = run.deps;
-  const todo = new Map<ResourceKey, Operation[]>();
-  const keys = new Map(plan.operations.map(({ id, key }) => [id, key]));
-  const results = new Map<OperationId, OperationResult>();
-  const startedAt = new Map<OperationId, number>();
-  for (const operation of plan.operations.filter(({ id }) => approved.has(id))) {
-    todo.set(operation.key, [...(todo.get(operation.key) ?? []), operation]);
+export function drain(run: Run, plan: Plan, approved: ReadonlySet<OperationId>): Promise<OperationResult[]> {
+  return new Drain(run, plan, approved).carryOut();
+}
+
+class Drain {
+  readonly #run: Run;
+  readonly #approved: ReadonlySet<OperationId>;
+  readonly #keys: ReadonlyMap<OperationId, ResourceKey>;
+  /** What is left, by key and in order. */
+  readonly #todo: ReadonlyMap<ResourceKey, Operation[]>;
+  readonly #waitingFor: ReadonlyMap<OperationId, readonly ResourceKey[]>;
+  readonly #startedAt = new Map<OperationId, number>();
+  readonly #results = new Map<OperationId, OperationResult>();
+  readonly #queue: WorkQueue<ResourceKey>;
+
+  constructor(run: Run, { operations }: Plan, approved: ReadonlySet<OperationId>) {
+    this.#run = run;
+    this.#approved = approved;
+    this.#keys = new Map(operations.map(({ id, key }) => [id, key]));
+    this.#todo = Map.groupBy(
+      operations.filter(({ id }) => approved.has(id)),
+      ({ key }) => key,
+    );
+    this.#waitingFor = dependentsOf(this.#todo);
+    const work = (key: ResourceKey) => this.#work(key);
+    this.#queue = new WorkQueue({ clock: run.deps.clock, concurrency, work, stop: run.halt });
   }
-  const waitingFor = dependentsOf(todo);
 
-  const queue = createWorkQueue<ResourceKey>({ clock, concurrency, work, stop: run.halt });
-  // Who sleeps has to notice that nothing new is sent any more.
-  const wake = () => queue.wake();
-  run.stop.addEventListener('abort', wake, { once: true });
-
-  async function work(key: ResourceKey): Promise<Next> {
-    const operation = todo.get(key)?.[0];
-    if (operation === undefined || !isReady(operation)) return { next: 'done' };
-    if (!startedAt.has(operation.id)) {
-      if (run.stop.aborted && !run.intents.has(key)) return { next: 'done' };
-      startedAt.set(operation.id, clock.monotonic());
-      onEvent?.({ type: 'started', at: clock.now(), operation });
+  async carryOut(): Promise<OperationResult[]> {
+    const { stop } = this.#run;
+    // Who sleeps has to notice that nothing new is sent any more.
+    const wake = () => this.#queue.wake();
+    stop.addEventListener('abort', wake, { once: true });
+    for (const key of this.#todo.keys()) this.#queue.add(key);
+    try {
+      await this.#queue.drained();
+    } finally {
+      stop.removeEventListener('abort', wake);
     }
-    const turn = await turnOf(operation);
+    return [...this.#results.values()];
+  }
+
+  async #work(key: ResourceKey): Promise<Next> {
+    const run = this.#run;
+    const operation = this.#todo.get(key)?.[0];
+    if (operation === undefined || !this.#isReady(operation)) return { next: 'done' };
+    if (!this.#startedAt.has(operation.id)) {
+      if (run.stop.aborted && !run.intents.has(key)) return { next: 'done' };
+      this.#start(operation);
+    }
+    const turn = await turnOf(run, operation);
     if (turn.now === 'again') {
-      if (turn.until === undefined || isToCome(turn.until, key))
+      if (turn.until === undefined || this.#isToCome(turn.until, key))
         return { next: 'again', afterMs: turn.afterMs };
-      end(operation, unresolved(turn.until), undefined);
+      this.#end(operation, unresolved(turn.until), undefined);
       return { next: 'done' };
     }
     if (turn.now === 'closed' && turn.retryAfterMs !== undefined)
       return { next: 'again', afterMs: turn.retryAfterMs };
     const exposedMs = operation.kind === 'firewall' ? await exposure(run, operation) : undefined;
-    end(operation, turn, exposedMs);
+    this.#end(operation, turn, exposedMs);
     return { next: 'done' };
   }
 
-  async function turnOf(operation: Operation): Promise<Turn | Interrupted> {
-    try {
-      const turn = await operate(run, operation);
-      return turn.now === 'again' && isIdle(run, operation.key) ? { now: 'interrupted' } : turn;
-    } catch (error) {
-      return interruption(run, error);
-    }
+  #start(operation: Operation): void {
+    const { clock, onEvent } = this.#run.deps;
+    this.#startedAt.set(operation.id, clock.monotonic());
+    onEvent?.({ type: 'started', at: clock.now(), operation });
   }
 
-  function end(
+  #end(
     operation: Operation,
     turn: Exclude<Turn, { now: 'again' }> | Interrupted,
     exposedMs: number | undefined,
   ): void {
+    const { clock, onEvent } = this.#run.deps;
     const now = clock.monotonic();
-    const ended = resultOf(run, operation, turn, now - (startedAt.get(operation.id) ?? now));
+    const ended = resultOf(this.#run, operation, turn, now - (this.#startedAt.get(operation.id) ?? now));
     const closed = exposedMs !== undefined && turn.now === 'closed' && ended.outcome === 'done';
     const result = closed ? { ...ended, exposedMs } : ended;
-    results.set(operation.id, result);
+    this.#results.set(operation.id, result);
     onEvent?.({ type: 'ended', at: clock.now(), result });
-    todo.get(operation.key)?.shift();
+    this.#todo.get(operation.key)?.shift();
     if (result.outcome !== 'done') return;
-    queue.add(operation.key);
-    for (const dependent of waitingFor.get(operation.id) ?? []) queue.add(dependent);
+    this.#queue.add(operation.key);
+    for (const dependent of this.#waitingFor.get(operation.id) ?? []) this.#queue.add(dependent);
   }
 
   /** Needs outside of what was approved were met before, or the plan would not hold it. */
-  function isReady({ needs }: Operation): boolean {
-    return needs.every((id) => results.get(id)?.outcome === 'done' || !approved.has(id));
+  #isReady({ needs }: Operation): boolean {
+    return needs.every((id) => this.#results.get(id)?.outcome === 'done' || !this.#approved.has(id));
   }
 
   /** Whether the key still has a turn in this run that does not need what waits for it. */
-  function isToCome(key: ResourceKey, waiting: ResourceKey): boolean {
-    const operation = todo.get(key)?.[0];
+  #isToCome(key: ResourceKey, waiting: ResourceKey): boolean {
+    const operation = this.#todo.get(key)?.[0];
     if (operation === undefined || key === waiting) return false;
     return operation.needs.every((id) => {
-      const result = results.get(id);
-      if (result !== undefined || !approved.has(id)) return result === undefined || result.outcome === 'done';
-      return isToCome(keys.get(id) as ResourceKey, waiting);
+      const result = this.#results.get(id);
+      if (result !== undefined || !this.#approved.has(id))
+        return result === undefined || result.outcome === 'done';
+      return this.#isToCome(this.#keys.get(id) as ResourceKey, waiting);
     });
   }
+}
 
-  for (const key of todo.keys()) queue.add(key);
+async function turnOf(run: Run, operation: Operation): Promise<Turn | Interrupted> {
   try {
-    await queue.drained();
-  } finally {
-    run.stop.removeEventListener('abort', wake);
+    const turn = await operate(run, operation);
+    return turn.now === 'again' && isIdle(run, operation.key) ? { now: 'interrupted' } : turn;
+  } catch (error) {
+    return interruption(run, error);
   }
-  return [...results.values()];
 }
 
 function dependentsOf(

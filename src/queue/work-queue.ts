@@ -27,105 +27,97 @@ export interface WorkQueueOptions<Key> {
  * A key is in one of these at a time. Added while it is ready, it is still one entry;
  * added while it runs, it runs once more afterwards, at once.
  */
-export interface WorkQueue<Key> {
-  add(key: Key): void;
+export class WorkQueue<Key> {
+  readonly #options: WorkQueueOptions<Key>;
+  readonly #ready = new Set<Key>();
+  readonly #running = new Set<Key>();
+  readonly #dirty = new Set<Key>();
+  readonly #asleep = new Map<Key, AbortController>();
+  readonly #failures: unknown[] = [];
+  readonly #watchers: (() => void)[] = [];
+  readonly #drop = () => this.#dropAll();
+
+  constructor(options: WorkQueueOptions<Key>) {
+    this.#options = options;
+    options.stop?.addEventListener('abort', this.#drop, { once: true });
+  }
+
+  add(key: Key): void {
+    if (this.#isShut()) return;
+    this.#rouse(key);
+    if (this.#running.has(key)) this.#dirty.add(key);
+    else this.#ready.add(key);
+    this.#pump();
+  }
+
   /** Everything asleep is worked on now. */
-  wake(): void;
+  wake(): void {
+    for (const key of [...this.#asleep.keys()]) this.add(key);
+  }
+
   /** Resolves when nothing is ready, runs or sleeps; rejects with the first failure. From then on `stop` is not heeded. */
-  drained(): Promise<void>;
-}
-
-export function createWorkQueue<Key>({
-  clock,
-  concurrency,
-  work,
-  stop,
-}: WorkQueueOptions<Key>): WorkQueue<Key> {
-  const ready = new Set<Key>();
-  const running = new Set<Key>();
-  const dirty = new Set<Key>();
-  const asleep = new Map<Key, AbortController>();
-  const failures: unknown[] = [];
-  const watchers: (() => void)[] = [];
-
-  stop?.addEventListener('abort', drop, { once: true });
-
-  function drop(): void {
-    ready.clear();
-    dirty.clear();
-    for (const key of [...asleep.keys()]) rouse(key);
-    settleIfIdle();
+  async drained(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#watchers.push(resolve);
+      this.#settleIfIdle();
+    });
+    this.#options.stop?.removeEventListener('abort', this.#drop);
+    if (this.#failures.length > 0) throw this.#failures[0];
   }
 
-  function isShut(): boolean {
-    return failures.length > 0 || stop?.aborted === true;
+  #isShut(): boolean {
+    return this.#failures.length > 0 || this.#options.stop?.aborted === true;
   }
 
-  function add(key: Key): void {
-    if (isShut()) return;
-    rouse(key);
-    if (running.has(key)) dirty.add(key);
-    else ready.add(key);
-    pump();
+  #dropAll(): void {
+    this.#ready.clear();
+    this.#dirty.clear();
+    for (const key of [...this.#asleep.keys()]) this.#rouse(key);
+    this.#settleIfIdle();
   }
 
-  function pump(): void {
-    for (const key of ready) {
-      if (running.size >= concurrency) return;
-      ready.delete(key);
-      running.add(key);
-      void run(key);
+  #pump(): void {
+    for (const key of this.#ready) {
+      if (this.#running.size >= this.#options.concurrency) return;
+      this.#ready.delete(key);
+      this.#running.add(key);
+      void this.#run(key);
     }
   }
 
-  async function run(key: Key): Promise<void> {
+  async #run(key: Key): Promise<void> {
     try {
-      const next = await work(key);
-      running.delete(key);
-      if (dirty.delete(key)) add(key);
-      else if (next.next === 'again' && !isShut()) sleep(key, next.afterMs);
+      const next = await this.#options.work(key);
+      this.#running.delete(key);
+      if (this.#dirty.delete(key)) this.add(key);
+      else if (next.next === 'again' && !this.#isShut()) this.#sleep(key, next.afterMs);
     } catch (error) {
-      running.delete(key);
-      failures.push(error);
-      drop();
+      this.#running.delete(key);
+      this.#failures.push(error);
+      this.#dropAll();
     }
-    pump();
-    settleIfIdle();
+    this.#pump();
+    this.#settleIfIdle();
   }
 
-  function sleep(key: Key, ms: number): void {
+  #sleep(key: Key, ms: number): void {
     const nap = new AbortController();
-    asleep.set(key, nap);
-    clock.sleep(ms, nap.signal).then(
-      () => add(key),
+    this.#asleep.set(key, nap);
+    this.#options.clock.sleep(ms, nap.signal).then(
+      () => this.add(key),
       () => undefined,
     );
   }
 
   /** Ends its sleep, if it sleeps. */
-  function rouse(key: Key): void {
-    const nap = asleep.get(key);
-    asleep.delete(key);
+  #rouse(key: Key): void {
+    const nap = this.#asleep.get(key);
+    this.#asleep.delete(key);
     nap?.abort();
   }
 
-  function settleIfIdle(): void {
-    if (ready.size + running.size + asleep.size > 0) return;
-    for (const watcher of watchers.splice(0)) watcher();
+  #settleIfIdle(): void {
+    if (this.#ready.size + this.#running.size + this.#asleep.size > 0) return;
+    for (const watcher of this.#watchers.splice(0)) watcher();
   }
-
-  return {
-    add,
-    wake() {
-      for (const key of [...asleep.keys()]) add(key);
-    },
-    async drained() {
-      await new Promise<void>((resolve) => {
-        watchers.push(resolve);
-        settleIfIdle();
-      });
-      stop?.removeEventListener('abort', drop);
-      if (failures.length > 0) throw failures[0];
-    },
-  };
 }

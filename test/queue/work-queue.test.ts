@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createWorkQueue } from '../../src/queue/work-queue.ts';
+import { WorkQueue } from '../../src/queue/work-queue.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 
 describe('queue/work-queue', () => {
@@ -21,7 +21,7 @@ describe('queue/work-queue', () => {
         const startedAt = new Map<string, number[]>();
         const agains = new Map<string, number>();
         let turns = 0;
-        const queue = createWorkQueue<string>({
+        const queue = new WorkQueue<string>({
           clock,
           concurrency,
           async work(key) {
@@ -58,7 +58,7 @@ describe('queue/work-queue', () => {
   test('leaves nothing behind on a signal that outlives it', async () => {
     const { signal } = new AbortController();
     const clock = virtualClock(0);
-    const queue = createWorkQueue<string>({
+    const queue = new WorkQueue<string>({
       clock,
       concurrency: 1,
       stop: signal,
@@ -74,7 +74,7 @@ describe('queue/work-queue', () => {
   test('a key that is ready, and added again, is one entry', async () => {
     const clock = virtualClock(0);
     const worked: string[] = [];
-    const queue = createWorkQueue<string>({
+    const queue = new WorkQueue<string>({
       clock,
       concurrency: 1,
       async work(key) {
@@ -93,7 +93,7 @@ describe('queue/work-queue', () => {
   test('again waits as long as it says; an addition does not wait for it', async () => {
     const clock = virtualClock(0);
     const at: number[] = [];
-    const queue = createWorkQueue<string>({
+    const queue = new WorkQueue<string>({
       clock,
       concurrency: 1,
       async work() {
@@ -112,7 +112,7 @@ describe('queue/work-queue', () => {
   test('the first failure ends it: nothing starts any more, and sleepers are dropped', async () => {
     const clock = virtualClock(0);
     const worked: string[] = [];
-    const queue = createWorkQueue<string>({
+    const queue = new WorkQueue<string>({
       clock,
       concurrency: 2,
       async work(key) {
@@ -135,7 +135,7 @@ describe('queue/work-queue', () => {
     const clock = virtualClock(0);
     const stop = new AbortController();
     const worked: string[] = [];
-    const queue = createWorkQueue<string>({
+    const queue = new WorkQueue<string>({
       clock,
       concurrency: 1,
       stop: stop.signal,

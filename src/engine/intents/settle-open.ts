@@ -1,7 +1,7 @@
 import type { ResourceKey } from '../../core/keys.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import type { Intent } from '../../core/state.ts';
-import { createWorkQueue, type Next } from '../../queue/work-queue.ts';
+import { type Next, WorkQueue } from '../../queue/work-queue.ts';
 import { interruption, isIdle } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import type { Progress } from './endings.ts';
@@ -37,7 +37,7 @@ async function settleFor(run: Run, patienceMs: number): Promise<readonly Operati
 async function settleUntil(run: Run, halt: AbortSignal): Promise<readonly OperationResult[]> {
   const left: OperationResult[] = [];
   const inHand = new Set(run.intents.keys());
-  const queue = createWorkQueue<ResourceKey>({
+  const queue = new WorkQueue<ResourceKey>({
     clock: run.deps.clock,
     concurrency: 64,
     stop: halt,
