@@ -1,12 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { StateStore } from '../core/state.ts';
-
-/**
- * Who waits for a read, the most urgent first: what writes are decided on, then polls, which
- * find more ended the later they come, then what is only looked at for its age.
- */
-export const readPriorities = ['operation', 'poll', 'refresh'] as const;
-export type ReadPriority = (typeof readPriorities)[number];
+import { type ReadPriority, WaitingLine } from './waiting-line.ts';
 
 /** What outlives the process: which requests were sent lately, and small learnt facts. */
 export type UseMemory = Pick<StateStore, 'recordUse' | 'recentUse' | 'note' | 'putNote'>;
@@ -68,10 +62,6 @@ export interface Slot {
 const maxInFlight = 8;
 /** A wait that is as long as this, in real ms, is told of. */
 const toldWaitMs = 5_000;
-/** At most this many requests wait for a slot; one more is refused, as something loops. */
-const maxWaiting = 10_000;
-/** A poll that has waited this long, in ms, goes first, however much is read. */
-const pollPatienceMs = 30_000;
 /** A lost request is taken to arrive no later than this after it was given up. */
 export const lateArrivalMs = 30_000;
 /** The longest closing that a remembered note can cause, whatever it says. */
@@ -97,200 +87,187 @@ const maxCloseMs = 3_600_000;
  * @assumption A6 replays and refusals cost budget
  * @assumption A7 the phase of the API's minute is unknown
  */
-export interface Budget {
+export class Budget {
   readonly bucket: string;
+  readonly #options: BudgetOptions;
+  readonly #timing: Timing;
+  readonly #line = new WaitingLine();
+  /** When each cooling slot is free again, on the monotonic clock. */
+  #cooling: number[] = [];
+  #inFlight = 0;
+  #closedUntil = 0;
+  #loading: Promise<void> | undefined;
+  #alarm: AbortController | undefined;
+  /** The end of the last wait that was told of, on the monotonic clock. */
+  #toldUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(options: BudgetOptions) {
+    this.bucket = options.bucket;
+    this.#options = options;
+    this.#timing = budgetTiming(options);
+  }
+
   /**
    * Waits for a slot: by priority, then in order of arrival. `refresh` yields to everything.
    * Rejects with the signal's reason, or the memory's error, and holds no slot then.
    */
-  acquire(priority: ReadPriority, signal?: AbortSignal): Promise<Slot>;
-  /** Waits until a slot is free, and takes none. */
-  room(signal?: AbortSignal): Promise<void>;
-  /** Nothing is sent for this long, in ms of `clock`; survives the process. Never rejects. */
-  close(ms: number): Promise<void>;
-  isClosed(): boolean;
-}
-
-interface Waiter {
-  /** On the monotonic clock. */
-  readonly since: number;
-  grant(): void;
-}
-
-export function createBudget(options: BudgetOptions): Budget {
-  const { bucket, limit, clock, memory } = options;
-  const timing = budgetTiming(options);
-  const waiting: Record<ReadPriority, Waiter[]> = { operation: [], poll: [], refresh: [] };
-  const inLine = () => readPriorities.map((each) => waiting[each]).filter(({ length }) => length > 0);
-  /** When each cooling slot is free again, on the monotonic clock. */
-  let cooling: number[] = [];
-  let inFlight = 0;
-  let closedUntil = 0;
-  let loading: Promise<void> | undefined;
-  let alarm: AbortController | undefined;
-  /** The end of the last wait that was told of, on the monotonic clock. */
-  let toldUntil = Number.NEGATIVE_INFINITY;
-
-  async function load(): Promise<void> {
-    const now = clock.now();
-    const uses = await memory.recentUse(bucket, now - timing.rememberMs);
-    const closed = await memory.note(closedNote(bucket));
-    for (const at of uses) {
-      // A lost request is recorded ahead; anything further in the future means that the clock was set back.
-      const age = Math.max(-lateArrivalMs, now - at);
-      cooling.push(clock.monotonic() - age + timing.rememberMs);
-    }
-    closedUntil = Math.max(closedUntil, clock.monotonic() + leftOfNote(closed, now));
-  }
-
-  async function acquire(priority: ReadPriority, signal?: AbortSignal): Promise<Slot> {
+  async acquire(priority: ReadPriority, signal?: AbortSignal): Promise<Slot> {
+    const { clock, memory } = this.#options;
     for (;;) {
-      const slot = await take(priority, signal);
+      const slot = await this.#take(priority, signal);
       try {
-        await memory.recordUse(bucket, clock.now());
+        await memory.recordUse(this.bucket, clock.now());
       } catch (error) {
         slot.unsent();
         throw error;
       }
       // Another request's 429 may have arrived while the use was written.
-      if (clock.monotonic() >= closedUntil) return slot;
+      if (!this.isClosed()) return slot;
       slot.unsent();
     }
   }
 
-  async function room(signal?: AbortSignal): Promise<void> {
-    (await take('operation', signal)).unsent();
+  /** Waits until a slot is free, and takes none. */
+  async room(signal?: AbortSignal): Promise<void> {
+    (await this.#take('operation', signal)).unsent();
   }
 
-  async function take(priority: ReadPriority, signal?: AbortSignal): Promise<Slot> {
-    loading ??= load().catch((error: unknown) => {
+  /** Nothing is sent for this long, in ms of `clock`; survives the process. Never rejects. */
+  async close(ms: number): Promise<void> {
+    const { clock, memory } = this.#options;
+    const span = Math.min(ms, this.#mostClosedMs());
+    this.#closedUntil = Math.max(this.#closedUntil, clock.monotonic() + span);
+    this.#tell(this.#closedUntil, clock.monotonic());
+    this.#pump();
+    const now = clock.now();
+    // The process keeps to it without the note too; a store that fails shows itself at the next write.
+    await memory.putNote(closedNote(this.bucket), { at: now, until: now + span }).catch(() => {});
+  }
+
+  isClosed(): boolean {
+    return this.#options.clock.monotonic() < this.#closedUntil;
+  }
+
+  async #take(priority: ReadPriority, signal?: AbortSignal): Promise<Slot> {
+    this.#loading ??= this.#load().catch((error: unknown) => {
       // The next request tries again; without knowing what was sent, nothing may be.
-      loading = undefined;
+      this.#loading = undefined;
       throw error;
     });
-    await loading;
+    await this.#loading;
     signal?.throwIfAborted();
-    if (inLine().reduce((sum, { length }) => sum + length, 0) >= maxWaiting) {
-      throw new Error(`more than ${maxWaiting} requests wait for the budget`);
+    await this.#line.wait(priority, this.#options.clock.monotonic(), () => this.#pump(), signal);
+    return this.#newSlot();
+  }
+
+  async #load(): Promise<void> {
+    const { clock, memory } = this.#options;
+    const now = clock.now();
+    const uses = await memory.recentUse(this.bucket, now - this.#timing.rememberMs);
+    const closed = await memory.note(closedNote(this.bucket));
+    for (const at of uses) {
+      // A lost request is recorded ahead; anything further in the future means that the clock was set back.
+      const age = Math.max(-lateArrivalMs, now - at);
+      this.#cooling.push(clock.monotonic() - age + this.#timing.rememberMs);
     }
-    const queue = waiting[priority];
-    await new Promise<void>((resolve, reject) => {
-      const abort = () => {
-        queue.splice(queue.indexOf(waiter), 1);
-        pump();
-        reject(signal?.reason);
-      };
-      const waiter: Waiter = {
-        since: clock.monotonic(),
-        grant: () => {
-          signal?.removeEventListener('abort', abort);
-          resolve();
-        },
-      };
-      signal?.addEventListener('abort', abort, { once: true });
-      queue.push(waiter);
-      pump();
-    });
-    return newSlot();
+    this.#closedUntil = Math.max(this.#closedUntil, clock.monotonic() + this.#leftOfNote(closed, now));
+  }
+
+  #leftOfNote(note: unknown, now: number): number {
+    if (note === null || typeof note !== 'object' || !('at' in note) || !('until' in note)) return 0;
+    const { at, until } = note;
+    if (typeof at !== 'number' || typeof until !== 'number') return 0;
+    // A clock set back since does not make the wait longer than it was.
+    return Math.min(until - Math.max(now, at), this.#mostClosedMs());
+  }
+
+  #mostClosedMs(): number {
+    return maxCloseMs * this.#options.timeScale;
+  }
+
+  #newSlot(): Slot {
+    const startedAt = this.#options.clock.monotonic();
+    return {
+      answered: () => this.#end(startedAt, 0),
+      lost: () => this.#end(startedAt, lateArrivalMs),
+      unsent: () => {
+        this.#inFlight -= 1;
+        this.#pump();
+      },
+    };
+  }
+
+  /** `lateMs`: how much later it may still arrive. */
+  #end(startedAt: number, lateMs: number): void {
+    const { clock, memory } = this.#options;
+    const now = clock.monotonic();
+    this.#inFlight -= 1;
+    this.#cooling.push(now + lateMs + this.#timing.coolMs);
+    this.#pump();
+    // The record made at the start says too little of such an exchange. Counting it twice is safe.
+    const slow = now - startedAt > this.#timing.promptMs;
+    if (slow || lateMs > 0) memory.recordUse(this.bucket, clock.now() + lateMs).catch(() => {});
   }
 
   /** Hands out what is free and sets the alarm for what is not. Every change of state ends here. */
-  function pump(): void {
-    alarm?.abort();
-    alarm = undefined;
-    const now = clock.monotonic();
-    cooling = cooling.filter((freeAt) => freeAt > now);
-    if (now >= closedUntil) {
-      while (inFlight < maxInFlight && inFlight + cooling.length < limit) {
-        const next = latePoll(now) ?? inLine()[0]?.shift();
-        if (next === undefined) return;
-        inFlight += 1;
-        next.grant();
-      }
-    }
-    if (inLine().length === 0) return;
+  #pump(): void {
+    this.#alarm?.abort();
+    this.#alarm = undefined;
+    const now = this.#options.clock.monotonic();
+    this.#cooling = this.#cooling.filter((freeAt) => freeAt > now);
+    if (now >= this.#closedUntil) this.#grant(now);
+    if (this.#line.length === 0) return;
     // The end of a request calls back; only where none is under way is there nothing but time to wait for.
-    const wakeAt = now < closedUntil ? closedUntil : Math.min(...cooling);
+    const wakeAt = now < this.#closedUntil ? this.#closedUntil : Math.min(...this.#cooling);
     if (!Number.isFinite(wakeAt)) return;
-    setAlarm(wakeAt - now);
-    if (inFlight < maxInFlight) tell(wakeAt, now);
+    this.#setAlarm(wakeAt - now);
+    if (this.#inFlight < maxInFlight) this.#tell(wakeAt, now);
   }
 
-  function tell(until: number, now: number): void {
-    const realMs = (until - now) / options.timeScale;
-    // Requests that were refused together do not tell one after the other.
-    if (realMs < toldWaitMs || until < toldUntil + toldWaitMs * options.timeScale) return;
-    toldUntil = until;
-    const waiting = inLine().reduce((sum, { length }) => sum + length, 0);
-    options.onWait?.({ realMs, waiting, limited: now < closedUntil });
+  #grant(now: number): void {
+    while (this.#inFlight < maxInFlight && this.#inFlight + this.#cooling.length < this.#options.limit) {
+      const next = this.#line.next(now);
+      if (next === undefined) return;
+      this.#inFlight += 1;
+      next.grant();
+    }
   }
 
-  function latePoll(now: number): Waiter | undefined {
-    const [first] = waiting.poll;
-    return first !== undefined && now - first.since >= pollPatienceMs ? waiting.poll.shift() : undefined;
-  }
-
-  function setAlarm(ms: number): void {
+  #setAlarm(ms: number): void {
     const mine = new AbortController();
-    alarm = mine;
-    clock.sleep(ms, mine.signal).then(
+    this.#alarm = mine;
+    this.#options.clock.sleep(ms, mine.signal).then(
       () => {
-        if (alarm === mine) pump();
+        if (this.#alarm === mine) this.#pump();
       },
       () => {},
     );
   }
 
-  function newSlot(): Slot {
-    const startedAt = clock.monotonic();
-    const end = (lateMs: number) => {
-      const now = clock.monotonic();
-      inFlight -= 1;
-      cooling.push(now + lateMs + timing.coolMs);
-      pump();
-      // The record made at the start says too little of such an exchange. Counting it twice is safe.
-      const slow = now - startedAt > timing.promptMs;
-      if (slow || lateMs > 0) memory.recordUse(bucket, clock.now() + lateMs).catch(() => {});
-    };
-    return {
-      answered: () => end(0),
-      lost: () => end(lateArrivalMs),
-      unsent: () => {
-        inFlight -= 1;
-        pump();
-      },
-    };
+  #tell(until: number, now: number): void {
+    const { timeScale, onWait } = this.#options;
+    const realMs = (until - now) / timeScale;
+    // Requests that were refused together do not tell one after the other.
+    if (realMs < toldWaitMs || until < this.#toldUntil + toldWaitMs * timeScale) return;
+    this.#toldUntil = until;
+    onWait?.({ realMs, waiting: this.#line.length, limited: now < this.#closedUntil });
   }
-
-  async function close(ms: number): Promise<void> {
-    const span = Math.min(ms, maxCloseMs * options.timeScale);
-    closedUntil = Math.max(closedUntil, clock.monotonic() + span);
-    tell(closedUntil, clock.monotonic());
-    pump();
-    const now = clock.now();
-    // The process keeps to it without the note too; a store that fails shows itself at the next write.
-    await memory.putNote(closedNote(bucket), { at: now, until: now + span }).catch(() => {});
-  }
-
-  function leftOfNote(note: unknown, now: number): number {
-    if (note === null || typeof note !== 'object' || !('at' in note) || !('until' in note)) return 0;
-    const { at, until } = note;
-    if (typeof at !== 'number' || typeof until !== 'number') return 0;
-    // A clock set back since does not make the wait longer than it was.
-    return Math.min(until - Math.max(now, at), maxCloseMs * options.timeScale);
-  }
-
-  return { bucket, acquire, room, close, isClosed: () => clock.monotonic() < closedUntil };
 }
 
 function closedNote(bucket: string): string {
   return `closed:${bucket}`;
 }
 
-function budgetTiming({ windowMs, timeScale }: BudgetOptions) {
+interface Timing {
+  readonly coolMs: number;
+  /** An exchange that lasts longer is recorded again at its end: 2 s, or 100 ms of real time. */
+  readonly promptMs: number;
+  readonly rememberMs: number;
+}
+
+function budgetTiming({ windowMs, timeScale }: BudgetOptions): Timing {
   // The API's clock may drift against ours and count in whole real milliseconds.
   const coolMs = windowMs + Math.max(windowMs / 1000, 2 * timeScale);
-  /** An exchange that lasts longer is recorded again at its end: 2 s, or 100 ms of real time. */
   const promptMs = Math.max(2_000, 100 * timeScale);
   return { coolMs, promptMs, rememberMs: coolMs + promptMs };
 }

@@ -7,12 +7,13 @@ import type { Random } from '../core/random.ts';
 import type { Transport } from '../core/transport.ts';
 import type { Answer } from './answer.ts';
 import { createApiClock } from './api-clock.ts';
-import type { BudgetWait, ReadPriority, UseMemory } from './budget.ts';
+import type { BudgetWait, UseMemory } from './budget.ts';
 import { type ApiLogger, silent } from './logging.ts';
 import { type Counters, createPipeline } from './pipeline.ts';
 import { createReads } from './reads.ts';
 import { createTaskWatch } from './tasks.ts';
 import { createTokenLevels, type TokenLevel } from './token-level.ts';
+import type { ReadPriority } from './waiting-line.ts';
 import { createWrites } from './writes.ts';
 
 export interface ClientOptions {

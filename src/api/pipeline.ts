@@ -5,15 +5,9 @@ import type { ApiProfile } from '../core/profile.ts';
 import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
 import { type Answer, readAnswer } from './answer.ts';
 import type { ApiClock } from './api-clock.ts';
-import {
-  type Budget,
-  type BudgetWait,
-  createBudget,
-  type ReadPriority,
-  type Slot,
-  type UseMemory,
-} from './budget.ts';
+import { Budget, type BudgetWait, type Slot, type UseMemory } from './budget.ts';
 import type { ApiLogger } from './logging.ts';
+import type { ReadPriority } from './waiting-line.ts';
 
 /** Requests sent so far; `reads` does not hold the `polls`, and `limited` are answers 429 among them all. */
 export interface Counters {
@@ -223,8 +217,8 @@ function budgetsByToken({
     const told = (of: BudgetWait['of']) =>
       onWait === undefined ? {} : { onWait: (wait: Omit<BudgetWait, 'of'>) => onWait({ ...wait, of }) };
     const budgets = {
-      reads: createBudget({ ...common, ...told('reads'), bucket: `${name}:reads`, limit: reads }),
-      writes: createBudget({ ...common, ...told('writes'), bucket: `${name}:writes`, limit: writes }),
+      reads: new Budget({ ...common, ...told('reads'), bucket: `${name}:reads`, limit: reads }),
+      writes: new Budget({ ...common, ...told('writes'), bucket: `${name}:writes`, limit: writes }),
     };
     current = { name, budgets };
     return budgets;

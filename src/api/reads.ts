@@ -9,10 +9,10 @@ import type { Task, TaskId } from '../core/resources.ts';
 import { TransportError } from '../core/transport.ts';
 import type { Answer } from './answer.ts';
 import type { ApiClock } from './api-clock.ts';
-import type { ReadPriority } from './budget.ts';
 import type { ApiLogger } from './logging.ts';
 import type { Pipeline } from './pipeline.ts';
 import { printable } from './text.ts';
+import type { ReadPriority } from './waiting-line.ts';
 import {
   backupPolicySchema,
   backupSchema,

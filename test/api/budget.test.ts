@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createBudget, lateArrivalMs, type ReadPriority, readOnlyMemory } from '../../src/api/budget.ts';
+import { Budget, lateArrivalMs, readOnlyMemory } from '../../src/api/budget.ts';
+import type { ReadPriority } from '../../src/api/waiting-line.ts';
 import { type VirtualClock, virtualClock } from '../support/virtual-clock.ts';
 import { type Memory, memory } from './support.ts';
 
 function budgetOf(limit: number, clock: VirtualClock, memo: Memory = memory(), timeScale = 1) {
-  return createBudget({ bucket: 'b:reads', limit, windowMs: 60_000, clock, timeScale, memory: memo });
+  return new Budget({ bucket: 'b:reads', limit, windowMs: 60_000, clock, timeScale, memory: memo });
 }
 
 async function use(budget: ReturnType<typeof budgetOf>, priority: ReadPriority = 'operation') {
@@ -196,7 +197,7 @@ describe('src/api/budget', () => {
     const clock = virtualClock();
     const memo = memory();
     const slow = { ...memo, recordUse: () => clock.sleep(5) };
-    const budget = createBudget({
+    const budget = new Budget({
       bucket: 'b',
       limit: 9,
       windowMs: 60_000,
@@ -240,7 +241,7 @@ describe('src/api/budget', () => {
     const clock = virtualClock();
     const memo = memory();
     const broken = { ...memo, recordUse: () => Promise.reject(new Error('disk full')) };
-    const budget = createBudget({
+    const budget = new Budget({
       bucket: 'b',
       limit: 1,
       windowMs: 60_000,
@@ -258,7 +259,7 @@ describe('src/api/budget', () => {
     const memo = memory();
     await clock.run(use(budgetOf(1, clock, memo)));
     const before = structuredClone(memo.uses);
-    const dry = createBudget({
+    const dry = new Budget({
       bucket: 'b:reads',
       limit: 1,
       windowMs: 60_000,

@@ -161,8 +161,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a slot is free at once',
     file: 'api/budget.ts',
-    find: 'cooling.push(now + lateMs + timing.coolMs);',
-    replace: 'cooling.push(now + lateMs + timing.coolMs / 4);',
+    find: 'this.#cooling.push(now + lateMs + this.#timing.coolMs);',
+    replace: 'this.#cooling.push(now + lateMs + this.#timing.coolMs / 4);',
   },
   {
     name: 'adopted by difference without exclusive',

@@ -1,0 +1,62 @@
+/**
+ * Who waits for a read, the most urgent first: what writes are decided on, then polls, which
+ * find more ended the later they come, then what is only looked at for its age.
+ */
+const readPriorities = ['operation', 'poll', 'refresh'] as const;
+export type ReadPriority = (typeof readPriorities)[number];
+
+/** At most this many requests wait for a slot; one more is refused, as something loops. */
+const maxWaiting = 10_000;
+/** A poll that has waited this long, in ms, goes first, however much is read. */
+const pollPatienceMs = 30_000;
+
+interface Waiter {
+  /** On the monotonic clock. */
+  readonly since: number;
+  grant(): void;
+}
+
+/** Requests that wait for a slot: by priority, then in order of arrival. */
+export class WaitingLine {
+  readonly #lines: Record<ReadPriority, Waiter[]> = { operation: [], poll: [], refresh: [] };
+
+  get length(): number {
+    return readPriorities.reduce((sum, priority) => sum + this.#lines[priority].length, 0);
+  }
+
+  /**
+   * Resolves once `next` has come to it; rejects with the signal's reason. `onChange`: it has come
+   * into the line, or has left it unserved.
+   */
+  wait(priority: ReadPriority, since: number, onChange: () => void, signal?: AbortSignal): Promise<void> {
+    if (this.length >= maxWaiting) throw new Error(`more than ${maxWaiting} requests wait for the budget`);
+    const line = this.#lines[priority];
+    return new Promise<void>((resolve, reject) => {
+      const abort = () => {
+        line.splice(line.indexOf(waiter), 1);
+        onChange();
+        reject(signal?.reason);
+      };
+      const waiter: Waiter = {
+        since,
+        grant: () => {
+          signal?.removeEventListener('abort', abort);
+          resolve();
+        },
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+      line.push(waiter);
+      onChange();
+    });
+  }
+
+  /** Takes whose turn it is out of the line. */
+  next(now: number): Waiter | undefined {
+    const [poll] = this.#lines.poll;
+    if (poll !== undefined && now - poll.since >= pollPatienceMs) return this.#lines.poll.shift();
+    return readPriorities
+      .map((priority) => this.#lines[priority])
+      .find(({ length }) => length > 0)
+      ?.shift();
+  }
+}
