@@ -9,7 +9,7 @@ import type { Answer } from './answer.ts';
 import { createApiClock } from './api-clock.ts';
 import type { BudgetWait, UseMemory } from './budget.ts';
 import { type ApiLogger, silent } from './logging.ts';
-import { type Counters, createPipeline } from './pipeline.ts';
+import { type Counters, Pipeline } from './pipeline.ts';
 import { createReads } from './reads.ts';
 import { createTaskWatch } from './tasks.ts';
 import { createTokenLevels, type TokenLevel } from './token-level.ts';
@@ -72,7 +72,7 @@ export function createClient(options: ClientOptions): Client {
   const apiClock = createApiClock(clock);
   const realTimeoutMs = scaledTimeout(options.timeoutMs ?? defaultTimeoutMs, profile.timeScale);
   const baseUrl = parseBaseUrl(options.baseUrl);
-  const pipeline = createPipeline({
+  const pipeline = new Pipeline({
     baseUrl,
     token: options.token,
     transport: options.transport,

@@ -34,22 +34,6 @@ export interface Call {
   readonly mayGo?: (() => boolean) | undefined;
 }
 
-export interface Pipeline {
-  /**
-   * Sends once. Resolves with whatever complete answer came. Rejects with `TransportError`
-   * once something may have been sent; with anything else, nothing was.
-   */
-  exchange(call: Call): Promise<Answer>;
-  /** Resolves once the write budget has room. */
-  room(signal?: AbortSignal): Promise<void>;
-  /** Names the token as it is now: equal names, equal tokens. */
-  token(): string;
-  /** Whether any request of this process has got through, with an answer or without. */
-  reached(): boolean;
-  /** Whether the API itself has ever answered this process, and not something in its place. */
-  identified(): boolean;
-}
-
 export interface PipelineOptions {
   readonly baseUrl: string;
   readonly token: () => string;
@@ -81,29 +65,38 @@ const unsaidRetryAfter = (profile: ApiProfile) => profile.limits.windowMs;
  *
  * Repeating is left to those who know what it means: reads in `reads.ts`, writes in the engine.
  */
-export function createPipeline(options: PipelineOptions): Pipeline {
-  const { transport, clock, profile, logger, counters } = options;
-  const budgets = budgetsByToken(options);
-  let reached = false;
-  let identified = false;
+export class Pipeline {
+  readonly #options: PipelineOptions;
+  readonly #budgets: (token: string) => Budgets;
+  #reached = false;
+  #identified = false;
 
-  async function exchange(call: Call): Promise<Answer> {
-    const { slot, token, budget } = await acquire(call);
+  constructor(options: PipelineOptions) {
+    this.#options = options;
+    this.#budgets = budgetsByToken(options);
+  }
+
+  /**
+   * Sends once. Resolves with whatever complete answer came. Rejects with `TransportError`
+   * once something may have been sent; with anything else, nothing was.
+   */
+  async exchange(call: Call): Promise<Answer> {
+    const { clock, apiClock } = this.#options;
+    const { slot, token, budget } = await this.#acquire(call);
     if (call.mayGo?.() === false) {
       slot.unsent();
       throw new Error('what it was decided on is too old by now');
     }
-    count(call);
+    this.#count(call);
     const startedAt = clock.monotonic();
-    const request = httpRequest(options, call, token);
-    const response = await sendOnce(request, slot, call);
+    const response = await this.#sendOnce(httpRequest(this.#options, call, token), slot, call);
     try {
       const answer = readAnswer(withoutToken(response, token));
-      identified ||= answer.sort !== 'unidentified';
-      const closing = answer.status === 429 ? limited(answer, budget) : undefined;
+      this.#identified ||= answer.sort !== 'unidentified';
+      const closing = answer.status === 429 ? this.#limited(answer, budget) : undefined;
       slot.answered();
-      options.apiClock.see(response);
-      logAnswer(call, answer, clock.monotonic() - startedAt);
+      apiClock.see(response);
+      this.#log(call, answer, clock.monotonic() - startedAt);
       await closing;
       return answer;
     } catch (error) {
@@ -112,30 +105,38 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
   }
 
-  function logAnswer(call: Call, answer: Answer, durationMs: number): void {
-    logger.debug(
-      {
-        method: call.method,
-        path: call.path,
-        status: answer.status,
-        durationMs: Math.round(durationMs),
-        ...('requestId' in answer ? { requestId: answer.requestId } : { reason: answer.reason }),
-      },
-      'answered',
-    );
+  /** Resolves once the write budget has room. */
+  room(signal?: AbortSignal): Promise<void> {
+    return this.#budgets(usableToken(this.#options.token())).writes.room(signal);
+  }
+
+  /** Names the token as it is now: equal names, equal tokens. */
+  token(): string {
+    return nameOf(this.#options.baseUrl, this.#options.token());
+  }
+
+  /** Whether any request of this process has got through, with an answer or without. */
+  reached(): boolean {
+    return this.#reached;
+  }
+
+  /** Whether the API itself has ever answered this process, and not something in its place. */
+  identified(): boolean {
+    return this.#identified;
   }
 
   /** The token may change while its request waits; then it waits again, in the new token's budget. */
-  async function acquire(call: Call): Promise<{ slot: Slot; token: string; budget: Budget }> {
+  async #acquire(call: Call): Promise<{ slot: Slot; token: string; budget: Budget }> {
+    const tokenNow = () => usableToken(this.#options.token());
     for (;;) {
-      const before = usableToken(options.token());
-      if (call.token !== undefined && nameOf(options.baseUrl, before) !== call.token) {
+      const before = tokenNow();
+      if (call.token !== undefined && nameOf(this.#options.baseUrl, before) !== call.token) {
         throw new ConfigError('the token has been exchanged since its project was read');
       }
-      const budget = budgets(before)[call.bucket];
+      const budget = this.#budgets(before)[call.bucket];
       const slot = await budget.acquire(call.priority, call.signal);
       try {
-        if (usableToken(options.token()) === before) return { slot, token: before, budget };
+        if (tokenNow() === before) return { slot, token: before, budget };
       } catch (error) {
         slot.unsent();
         throw error;
@@ -144,31 +145,39 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
   }
 
-  async function sendOnce(request: HttpRequest, slot: Slot, { signal, mayGo }: Call): Promise<HttpResponse> {
+  async #sendOnce(request: HttpRequest, slot: Slot, { signal, mayGo }: Call): Promise<HttpResponse> {
+    const { transport, realTimeoutMs } = this.#options;
     try {
       const response = await transport.send(request, {
-        timeoutMs: options.realTimeoutMs,
+        timeoutMs: realTimeoutMs,
         ...(signal === undefined ? {} : { signal }),
         mayGo,
       });
-      reached = true;
+      this.#reached = true;
       return response;
     } catch (error) {
       const failure =
         error instanceof TransportError
           ? error
           : new TransportError('the exchange failed', 'unknown', 'UNKNOWN', error);
-      if (failure.effect === 'unknown') reached = true;
+      if (failure.effect === 'unknown') this.#reached = true;
       if (failure.effect === 'none') slot.unsent();
       else slot.lost();
       throw failure;
     }
   }
 
-  function count(call: Call): void {
-    if (call.bucket === 'writes') counters.writes += 1;
-    else if (call.priority === 'poll') counters.polls += 1;
+  #count({ bucket, priority }: Call): void {
+    const { counters } = this.#options;
+    if (bucket === 'writes') counters.writes += 1;
+    else if (priority === 'poll') counters.polls += 1;
     else counters.reads += 1;
+  }
+
+  #log({ method, path }: Call, answer: Answer, durationMs: number): void {
+    const told = 'requestId' in answer ? { requestId: answer.requestId } : { reason: answer.reason };
+    const fields = { method, path, status: answer.status, durationMs: Math.round(durationMs), ...told };
+    this.#options.logger.debug(fields, 'answered');
   }
 
   /**
@@ -176,26 +185,19 @@ export function createPipeline(options: PipelineOptions): Pipeline {
    * real time: the wait in its milliseconds is as many times longer. A replayed 429 tells
    * of a minute long gone. @assumption A1
    */
-  async function limited(answer: Answer, budget: Budget): Promise<void> {
+  async #limited(answer: Answer, budget: Budget): Promise<void> {
+    const { counters, profile, logger, onWait } = this.#options;
     counters.limited += 1;
     if (answer.replayed) return;
     const { retryAfterMs } = answer;
     const waitMs = retryAfterMs === undefined ? unsaidRetryAfter(profile) : retryAfterMs * profile.timeScale;
     // Told once of all that were under way together.
     if (!budget.isClosed()) {
-      const level = options.onWait === undefined ? 'warn' : 'debug';
+      const level = onWait === undefined ? 'warn' : 'debug';
       logger[level]({ bucket: budget.bucket, waitMs }, 'the API limits requests: waiting');
     }
     await budget.close(waitMs);
   }
-
-  return {
-    exchange,
-    room: (signal) => budgets(usableToken(options.token())).writes.room(signal),
-    token: () => nameOf(options.baseUrl, options.token()),
-    reached: () => reached,
-    identified: () => identified,
-  };
 }
 
 type Budgets = Readonly<Record<Call['bucket'], Budget>>;

@@ -48,7 +48,7 @@ export const plantedBugs: readonly Planted[] = [
     file: 'api/pipeline.ts',
     find: '      const response = await transport.send(request, {',
     replace:
-      "      const first = await transport.send(request, { timeoutMs: options.realTimeoutMs });\n      if (first.status < 300 || first.status > 399) return first;\n      const response = await transport.send({ ...request, url: new URL(first.headers.location ?? '/', request.url).href }, {",
+      "      const first = await transport.send(request, { timeoutMs: realTimeoutMs });\n      if (first.status < 300 || first.status > 399) return first;\n      const response = await transport.send({ ...request, url: new URL(first.headers.location ?? '/', request.url).href }, {",
   },
   {
     name: 'polled after the task has ended',
