@@ -28,8 +28,13 @@ export function createStopwatch(clock: Clock, timeScale: number): Stopwatch {
   const marks = new Map<string, Map<Moment, number>>();
   const bornAt = clock.monotonic();
 
-  function sinceWall(moment: Moment, wallAt: number): number {
-    const ms = Math.max(0, clock.now() - wallAt);
+  function sinceWall(intentId: string, moment: Moment, wallAt: number): number {
+    const ms = clock.now() - wallAt;
+    if (ms < 0) {
+      // The wall was set back since: it is timed from here on, and not from when the wall comes by there again.
+      mark(intentId, moment);
+      return 0;
+    }
     return moment === 'sent' || moment === 'not_seen' ? Math.min(ms, clock.monotonic() - bornAt) : ms;
   }
 
@@ -42,7 +47,7 @@ export function createStopwatch(clock: Clock, timeScale: number): Stopwatch {
     mark,
     since(intentId, moment, wallAt) {
       const marked = marks.get(intentId)?.get(moment);
-      return marked === undefined ? sinceWall(moment, wallAt) : clock.monotonic() - marked;
+      return marked === undefined ? sinceWall(intentId, moment, wallAt) : clock.monotonic() - marked;
     },
     until(intentId, moment, wallAt) {
       const marked = marks.get(intentId)?.get(moment);

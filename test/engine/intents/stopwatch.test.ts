@@ -13,3 +13,19 @@ test('engine/intents/stopwatch: a clock that was set back makes a wait no longer
   expect(first).toBe(20 * 60_000);
   expect(stopwatch.until('intent', 'due', due)).toBe(0);
 });
+
+test.each([
+  'sent',
+  'not_seen',
+  'accepted',
+] as const)('engine/intents/stopwatch: since a moment (%s) that a clock set back has yet to reach, it counts from the first question', async (moment) => {
+  const clock = virtualClock();
+  const ahead = clock.now() + 25 * 3_600_000;
+  const stopwatch = createStopwatch(clock, 1);
+
+  const first = stopwatch.since('intent', moment, ahead);
+  await clock.run(clock.sleep(60_000));
+
+  expect(first).toBe(0);
+  expect(stopwatch.since('intent', moment, ahead)).toBe(60_000);
+});
