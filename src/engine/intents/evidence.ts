@@ -202,6 +202,8 @@ export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promi
 /** Accepted, ended well, and yet not so: an old answer replayed, or a breach. */
 async function notThere(run: Run, intent: Intent): Promise<Progress> {
   if (isReplay(intent)) {
+    if (intent.verb === 'create' && intent.taskId === undefined && intent.why === 'no_task')
+      return block(run, intent, 'not_there', replayedUntold);
     const before = await unbrokenRow(run, intent, (each) => each.outcome === 'absent' && isReplay(each));
     if (before.length + 1 >= mostReplayed[intent.verb === 'delete' ? 'delete' : 'create'])
       return block(run, intent, 'not_there', replayedOnly(intent, before));
@@ -214,6 +216,9 @@ async function notThere(run: Run, intent: Intent): Promise<Progress> {
     return closeAndRetry(run, intent, { ...unseen, code: 'not_there', detail: reason });
   return block(run, intent, 'not_there', reason);
 }
+
+const replayedUntold =
+  'an old answer says that it is being made, without a task to ask: no read shows it, and it may be gone, or come yet';
 
 function replayedOnly(intent: Intent, before: readonly Intent[]): string {
   if (intent.verb === 'delete')

@@ -83,7 +83,7 @@ export class Purchases {
       giveUp('two states that have parted');
     else if (first.kind === 'server' && ledger.isBare(first.id ?? ''))
       giveUp('somebody took away the address of a server whose answer was lost');
-    else if (another && isUnseen(this.#witness, first, isBehind))
+    else if (another && (isUnseen(this.#witness, first, isBehind) || isPendingForGood(first, execution)))
       giveUp('another state bought what no documented read shows');
     else
       fail(
@@ -130,6 +130,11 @@ function isCutOff(witness: Witness, { kind, id }: Execution): boolean {
       ? cards.findIndex((each) => each.id === card)
       : (kind === 'ip' ? ips : networks).findIndex((each) => String(each.id) === id);
   return place === -1 || place >= pageSize;
+}
+
+/** Its task never ends, so no list shows it, and its key has stopped to replay the answer. @source API §8 */
+function isPendingForGood(first: Execution, execution: Execution): boolean {
+  return first.id === null && execution.atMs - first.atMs >= keyLifeMs;
 }
 
 /** Of images nothing tells. @source API §4 */

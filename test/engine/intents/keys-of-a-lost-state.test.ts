@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../../src/emulator/faults.ts';
 import { memoryState } from '../../../src/state/memory.ts';
 import { rig } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
@@ -48,5 +49,21 @@ describe('engine: keys used before', () => {
     expect(report.outcome).toBe('blocked');
     expect(executed(played, 'server')).toBe(1);
     expect(report.blocked[0]?.resolve).toContain('vdcsync resolve servers.web --adopt');
+  });
+
+  test('by a state that was lost, without a task to ask: it may come yet, so a person is asked', async () => {
+    const played = rig({ emulator: { readings: { omitTaskField: true, uniqueNetworkNames: false } } });
+    played.emulator.setFaults([
+      faultRule({ path: 'create_network', nth: 1 }, { do: 'task', outcome: 'stuck' }),
+    ]);
+    const spec = 'networks: {n: {cidr: 10.9.0.0/24}}\n';
+    await played.apply(spec);
+    played.restart(state());
+
+    const report = await played.apply(spec);
+
+    expect(report.blocked.map(({ key, code }) => [key, code])).toEqual([['networks.n', 'not_there']]);
+    expect(report.blocked[0]?.resolve).toContain('vdcsync resolve networks.n --absent');
+    expect(executed(played, 'network')).toBe(1);
   });
 });
