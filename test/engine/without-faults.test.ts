@@ -24,6 +24,15 @@ describe('engine: without faults', () => {
     await converges(played, shop);
   });
 
+  test('of many servers in flight at once none is taken for a stranger', async () => {
+    const server = `{server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, network_interfaces: [n]}`;
+    const names = Array.from({ length: 60 }, (_, at) => `  web-${at}: ${server}\n`);
+
+    const { results } = await rig().apply(`networks: {n: {cidr: 10.9.0.0/24}}\nservers:\n${names.join('')}`);
+
+    expect(results.filter(({ outcome }) => outcome !== 'done')).toEqual([]);
+  });
+
   test('two runs at once are one after the other', async () => {
     const played = rig();
 

@@ -1,7 +1,7 @@
 import type { Json } from '../../core/json.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import type { Ip, ServerId } from '../../core/resources.ts';
-import type { Binding, StateStore } from '../../core/state.ts';
+import type { Binding, Intent, StateStore } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
 import {
   type Found,
@@ -34,8 +34,7 @@ const cardsFreshMs = 60_000;
 
 /** What is in the project, and neither this file's nor vouched for. */
 export async function strangersOf(run: Run): Promise<Found> {
-  const { deps, world, intents } = run;
-  const { store, clock } = deps;
+  const { store, clock } = run.deps;
   const vouched = await vouchedBy(store);
   const since = vouched?.settled === true ? 'settled' : 'new';
   const known = {
@@ -44,14 +43,16 @@ export async function strangersOf(run: Run): Promise<Found> {
     unlisted: since === 'new' ? await unlistedBeside(run, vouched) : undefined,
     held: await heldAddresses(run, vouched ?? nobody),
   } as const;
-  const open = [...intents.values()];
   const changed = (key: ResourceKey) => identityChanged(run, key);
-  const found = findStrangers(world, vouched, underWay(open), changed);
+  // Bindings and open writes as of one moment: what has been bound meanwhile is open no more.
+  const find = (removed: readonly Intent[] = []) =>
+    findStrangers(run.world, vouched, underWay([...run.intents.values()], removed), changed);
+  const found = find();
   if (isNone(found)) return { ...found, ...known };
   const removed = (await store.intents({ limit: 100 })).filter(
     ({ verb, closedAt = 0 }) => verb === 'delete' && clock.now() - closedAt < goneMs,
   );
-  return { ...findStrangers(world, vouched, underWay(open, removed), changed), ...known };
+  return { ...find(removed), ...known };
 }
 
 /** What no list shows, beside this file's servers, those that addresses show and those vouched for. */
