@@ -1,15 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import type { Plan } from '../../../src/core/plan.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
-
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
-const head = 'settings: {prune: true, max_deletions: 10}\n';
-const web = `servers:\n  web: {${size}, public_ipv4: {new: true}, replace: allowed}\n`;
-const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
-const count = (played: Rig) => [project(played).servers.length, project(played).ips.length];
-const codes = ({ blocked }: Plan) => Object.fromEntries(blocked.map(({ key, code }) => [key, code]));
+import { codes, count, head, project, web } from './one-server.ts';
 
 describe('engine: an address that is not to come with its server', () => {
   test.each([

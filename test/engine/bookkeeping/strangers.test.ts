@@ -1,22 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import type { Plan } from '../../../src/core/plan.ts';
 import type { Ip } from '../../../src/core/resources.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
 import { unattached } from '../../../src/engine/bookkeeping/billed-address.ts';
 import { vouchedBy } from '../../../src/engine/bookkeeping/vouching.ts';
-import { memoryState } from '../../../src/state/memory.ts';
 import { load, type Rig, type RigOptions, rig } from '../../support/rig.ts';
+import { codes, count, head, project, size, state, web } from './one-server.ts';
 
 const hour = 3_600_000;
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
-const head = 'settings: {prune: true, max_deletions: 10}\n';
-const web = `servers:\n  web: {${size}, public_ipv4: {new: true}, replace: allowed}\n`;
-const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
-const count = (played: Rig) => [project(played).servers.length, project(played).ips.length];
-const codes = ({ blocked }: Plan) => Object.fromEntries(blocked.map(({ key, code }) => [key, code]));
-const state = (played: Rig, lineage: string) => memoryState({ createdAt: played.clock.now(), lineage });
 
 /** How many addresses are told as billed and of no use. */
 async function idle(played: Rig) {
