@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
@@ -135,7 +135,11 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
       );
       return found.projects[0] as Project;
     },
-    write: (spec) => writeFileSync(file, spec),
+    write(spec) {
+      // At once, as editors save: a file that is written in place can be read while it is empty.
+      writeFileSync(`${file}.new`, spec);
+      renameSync(`${file}.new`, file);
+    },
     async end(signal = 'SIGTERM') {
       child.kill(signal);
       return exited;
