@@ -8,7 +8,8 @@ import { noCapacity } from './outcome.ts';
 
 const beforeThat = '; before that: ';
 const replayedAnswer = 'a replayed answer';
-const absence = 'a person said that it is absent';
+/** A person takes it as absent. */
+export const saidAbsent = 'a person said that it is absent';
 
 type Closed = Pick<Intent, 'outcome' | 'detail'>;
 
@@ -27,13 +28,8 @@ export function wasReplayed({ detail = '' }: Closed): boolean {
   return detail.startsWith(replayedAnswer);
 }
 
-/** A person takes it as absent. */
-export function saidAbsent(): string {
-  return absence;
-}
-
 export function wasSaidAbsent({ detail }: Closed): boolean {
-  return detail === absence;
+  return detail === saidAbsent;
 }
 
 /** Also where the key grew too old for it; not where it had ended by its being asked for no more. */

@@ -153,7 +153,7 @@ async function absentOutcome(run: Run, intent: Intent): Promise<string> {
   const outcome = verb === 'delete' ? 'done' : 'absent';
   const ours = run.known('ip', intent);
   const left = cameFree(intent, await read.ips(), ({ id }) => ours.has(String(id)));
-  await close(run, intent, outcome, saidAbsent(), { changes });
+  await close(run, intent, outcome, saidAbsent, { changes });
   const billed =
     left.length === 0
       ? ''

@@ -10,6 +10,8 @@ const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const file = (cores: number, more = '') =>
   `${head}servers:\n  web: {${size(cores)}, replace: allowed}\n${more}`;
 const another = `  other: {${size(1)}}\n`;
+/** Nothing documented shows it. */
+const isolated = `  db: {${size(1).replace(', public_ipv4: {new: true}', '')}}\n`;
 const key = 'servers.web' as ResourceKey;
 
 const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
@@ -24,6 +26,15 @@ async function made(): Promise<Rig> {
   const played = rig();
   await played.apply(file(1));
   return played;
+}
+
+/** Whether the next server that the file asks for was made is not known. */
+async function loseAnswerOf(played: Rig, text: string): Promise<void> {
+  played.emulator.setFaults([
+    faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done', stored: false }),
+  ]);
+  await played.apply(text);
+  played.emulator.setFaults([]);
 }
 
 /** The project is in order again, and what was held is done. */
@@ -218,12 +229,7 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
 
   test('while it is not known whether another server was made', async () => {
     const played = await made();
-    const isolated = `  db: {${size(1).replace(', public_ipv4: {new: true}', '')}}\n`;
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done', stored: false }),
-    ]);
-    await played.apply(file(1, isolated));
-    played.emulator.setFaults([]);
+    await loseAnswerOf(played, file(1, isolated));
     played.restart();
 
     const report = await played.apply(file(2, isolated));
@@ -288,12 +294,7 @@ describe('engine: nothing is given away before what takes its place can be made'
 
   test('nor while it is not known whether another server was made', async () => {
     const played = await made();
-    const isolated = `  db: {${size(1).replace(', public_ipv4: {new: true}', '')}}\n`;
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done', stored: false }),
-    ]);
-    await played.apply(file(1, isolated));
-    played.emulator.setFaults([]);
+    await loseAnswerOf(played, file(1, isolated));
     cleared(played);
     played.restart();
 
