@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { ConfigError } from '../core/errors.ts';
 import type { ApplyFlags } from './commands/apply.ts';
 import { completion, type Shell, shells } from './commands/completion.ts';
 import type { DoctorFlags } from './commands/doctor.ts';
@@ -35,7 +36,7 @@ export async function main(args: readonly string[], own: Io): Promise<ExitCode> 
     call = { command: command.name(), flags: command.opts() };
   });
   try {
-    await program.parseAsync(withCommand(known(args, program)), { from: 'user' });
+    await program.parseAsync(withCommand(known(args, program), program), { from: 'user' });
     return code;
   } catch (error) {
     return report(error, io, asksForJson(args));
@@ -57,17 +58,29 @@ function asksForJson(args: readonly string[]): boolean {
   );
 }
 
-/** `vdcsync --dry-run …` and `vdcsync apply --dry-run …` are `vdcsync plan …`, with all of its flags. */
-function withCommand(args: readonly string[]): string[] {
-  const [first = '', ...rest] = args;
-  if (!args.includes('--dry-run')) return isBareRun(args) ? ['run', ...args] : [...args];
-  if (first.startsWith('-')) return ['plan', ...args];
-  return first === 'apply' ? ['plan', ...rest] : [...args];
+/** No arguments at all ask for the help. `vdcsync --dry-run …` and `vdcsync apply --dry-run …` are `vdcsync plan …`, with all of its flags. */
+function withCommand(args: readonly string[], program: Command): string[] {
+  const [first, ...rest] = args;
+  if (first === undefined) return ['--help'];
+  const isDryRun = args.includes('--dry-run');
+  if (isDryRun && first === 'apply') return ['plan', ...rest];
+  if (!first.startsWith('-')) return [...args];
+  if (isDryRun) return ['plan', ...args];
+  refuseFlagsAlone(first, args, program);
+  return [...args];
 }
 
-/** `vdcsync` and `vdcsync -f FILE` are `vdcsync run`. */
-function isBareRun([first]: readonly string[]): boolean {
-  return first === undefined || (first.startsWith('-') && !/^(-h|--help|-V|--version)$/.test(first));
+/** A flag of a command, without one: no command is guessed, since some of them change the project. */
+function refuseFlagsAlone(first: string, args: readonly string[], program: Command): void {
+  const [flag = ''] = first.split('=');
+  const isOfCommand = program.commands.some(({ options }) =>
+    options.some(({ long, short }) => long === flag || short === flag),
+  );
+  if (!isOfCommand || args.includes('--help') || args.includes('-h')) return;
+  throw new ConfigError(
+    `no command is given. Put a command before ${flag}, for example: vdcsync plan ${flag} …\nvdcsync --help lists the commands.`,
+    true,
+  );
 }
 
 /** What a command is made with. `end` is given the exit code of the one that ran. */
@@ -144,12 +157,12 @@ function addPlanAndApply({ command, io, end }: Making): void {
       end(await apply(flags, io, true));
     });
 
-  withRun(
-    command('run', 'the daemon, and the default: watch the file or a branch, and keep the project so'),
-  ).action(async (flags: RunFlags) => {
-    const { run } = await import('./commands/run.ts');
-    end(await run(flags, io));
-  });
+  withRun(command('run', 'the daemon: watch the file or a branch, and keep the project equal to it')).action(
+    async (flags: RunFlags) => {
+      const { run } = await import('./commands/run.ts');
+      end(await run(flags, io));
+    },
+  );
 }
 
 /** What binds, lets go of and settles resources. */

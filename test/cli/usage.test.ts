@@ -1,11 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { folderWith, inProcess, mainFile, oneNetwork, shop, vdcsync } from './run.ts';
+import { contentsOf, folderWith, inProcess, mainFile, oneNetwork, shop, vdcsync } from './run.ts';
 
 describe('cli: wrong usage', () => {
   const misuse: readonly (readonly [string, readonly string[], RegExp])[] = [
-    ['no command, and nothing to run on', [], /^vdcsync: no API/],
+    ['flags without a command', ['-f', 'vdcsync.yaml', '--emulator'], /no command is given.*plan -f/],
+    ['--yes without a command', ['--yes'], /no command is given.*plan --yes/],
+    ['an unknown flag without a command', ['--frobnicate'], /unknown option '--frobnicate'/],
     ['an unknown command is answered with a near one', ['plann'], /unknown command 'plann'[\s\S]*plan\?/],
     [
       'an unknown flag is answered with a near one',
@@ -41,6 +43,28 @@ describe('cli: wrong usage', () => {
     const { code, stdout, stderr } = await inProcess(args, { cwd: folderWith() });
     expect(stderr).toMatch(message);
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
+  });
+
+  test('without a command the help is printed and nothing changes', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const before = contentsOf(cwd);
+    const [bare, help] = await Promise.all([[], ['--help']].map((args) => vdcsync(args, { cwd })));
+    expect(bare).toEqual({ code: 0, stderr: '', stdout: help?.stdout });
+    expect(bare?.stdout).toContain('Commands:');
+    expect(contentsOf(cwd)).toEqual(before);
+  });
+
+  test('--dry-run without a command is plan, and writes nothing', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const before = contentsOf(cwd);
+    const json = ['--emulator', '--format', 'json'];
+    const [dry, plan] = await Promise.all(
+      [['--dry-run'], ['plan']].map((args) => inProcess([...args, ...json], { cwd })),
+    );
+    expect(dry).toMatchObject({ code: 0, stderr: '' });
+    const withoutTime = (text = '') => ({ ...JSON.parse(text), observed_at: null });
+    expect(withoutTime(dry?.stdout)).toEqual(withoutTime(plan?.stdout));
+    expect(contentsOf(cwd)).toEqual(before);
   });
 
   test('the usual flags are taken by every command, also where they have no meaning', async () => {

@@ -20,7 +20,7 @@ export function manPage(): string {
     escaped(
       'It reads the file and the live project, shows the difference as a plan, and carries the plan out. Every write is recorded before it is sent, so that nothing is bought twice, whatever breaks in between.',
     ),
-    escaped('Without a command it is the daemon, vdcsync run.'),
+    escaped('Without a command it prints its help and changes nothing.'),
     '.SH COMMANDS',
     ...commands.flatMap(commandLines),
     '.SH ENVIRONMENT',
