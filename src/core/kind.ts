@@ -102,12 +102,14 @@ export type Verdict =
   | { readonly verdict: 'adopt'; readonly target: string; readonly reason: string }
   /** Nothing to send: the binding alone ends. */
   | { readonly verdict: 'release'; readonly reason: string; readonly gone: boolean }
+  /** `identity`: whether the live resource is the key's own is in question, so nothing that depends on the key goes on. */
   | {
       readonly verdict: 'blocked';
       readonly verb: Verb;
       readonly code: string;
       readonly reason: string;
       readonly resolve: string;
+      readonly identity?: true;
     };
 
 export interface Diff {

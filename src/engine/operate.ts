@@ -2,6 +2,7 @@ import type { Subject, World } from '../core/kind.ts';
 import type { Operation } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import { isOvertaken } from '../plan/open-writes.ts';
+import { restsOn } from '../plan/order.ts';
 import { takeBack } from './bookkeeping/vouching.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { closeOutdated, type Progress } from './intents/endings.ts';
@@ -46,7 +47,7 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   await run.deps.writes.room(run.stop);
   run.gate.readyNext();
   const holds = sinceLook(run);
-  const world = await run.lookAgain(operation.key);
+  const world = await lookAt(run, operation);
   const not = stillAsked(run, world, operation);
   if (not !== undefined) return not;
   const bought = await boughtMeanwhile(run, world, operation);
@@ -63,6 +64,14 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   if (!holds(lookHoldsMs)) return { now: 'again', afterMs: 0 };
   const intent = await beginIntent(run, operation, request, { world, preimage });
   return send(run, intent, token, holds);
+}
+
+/** The resource, and what it rests on: its server may be another one by now. */
+async function lookAt(run: Run, operation: Operation): Promise<World> {
+  const world = await run.lookAgain(operation.key);
+  const below = new Set(restsOn(operation, run.deps.kinds, world));
+  for (const key of below) await run.lookAgainOnceOld(key);
+  return run.world;
 }
 
 /**

@@ -99,7 +99,8 @@ export async function startRun(options: RunOptions): Promise<Run> {
     get world() {
       return view.world;
     },
-    ...{ look: view.look, lookAgain: view.lookAgain, desired, stopwatch },
+    ...{ look: view.look, lookAgain: view.lookAgain, lookAgainOnceOld: view.lookAgainOnceOld },
+    ...{ desired, stopwatch },
     stop: AbortSignal.any([options.stop, options.halt, broken.signal]),
     halt: AbortSignal.any([options.halt, broken.signal]),
     planned: undefined,

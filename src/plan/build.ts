@@ -10,7 +10,7 @@ import { draftAll, isRenewed, operationsOf } from './draft.ts';
 import { flagsChange } from './flags.ts';
 import { boughtForNobody, freeBeside } from './free-addresses.ts';
 import { guard } from './guards.ts';
-import { hold, objectedTo } from './held.ts';
+import { hold, identityOpen, objectedTo } from './held.ts';
 import type { GuardInput } from './objections.ts';
 import { blockedIntent, creationsInDoubt, openWrites } from './open-writes.ts';
 import { order } from './order.ts';
@@ -203,7 +203,9 @@ function possibleOf(
   const staying = new Set([...objections.keys()].map(({ subject }) => subject.key));
   const isEarly = ({ parent }: Subject) =>
     parent !== undefined && staying.has(parent) && world.isThere(parent);
+  const open = identityOpen(objections);
   const releases = allowed
+    .filter(({ subject: { parent } }) => parent === undefined || !open.has(parent))
     .filter(({ subject, diff: { verdict } }) => !('gone' in verdict && !verdict.gone && isEarly(subject)))
     .flatMap(releaseOf);
   const released = new Set(releases.map(({ key }) => key));

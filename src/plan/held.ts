@@ -3,8 +3,8 @@ import type { ResourceKind, World } from '../core/kind.ts';
 import type { Blocked, Operation, OperationId } from '../core/plan.ts';
 import { operationId } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
-import type { Draft } from './draft.ts';
-import { obstacles, prerequisites, successorOf } from './order.ts';
+import { type Draft, draftOne } from './draft.ts';
+import { obstacles, prerequisites, restsOn, successorOf } from './order.ts';
 
 /** What decides whether an operation has to wait for something that cannot be done. */
 interface Known {
@@ -20,12 +20,14 @@ interface Known {
  * What cannot be done because something else cannot: what it needs neither exists nor is
  * about to, or what is in its way stays. Of a replacement both halves are held or none:
  * what is deleted has to come again; so has the server that an address goes for.
+ *
+ * Where it is in question which live resource a key is bound to, everything that rests on the key waits.
  */
 export function hold(
   candidates: readonly Operation[],
   { kinds, world, inFlight, released, objections }: Known,
 ): { readonly operations: readonly Operation[]; readonly held: readonly Blocked[] } {
-  const unsure = unsureOf(objections);
+  const unsure = identityOpen(objections);
   const waits = new Map<OperationId, ResourceKey>();
   for (let known = -1; known !== waits.size; ) {
     known = waits.size;
@@ -45,12 +47,11 @@ export function hold(
 
   function findMissing(operation: Operation, going: ReadonlySet<OperationId>): ResourceKey | undefined {
     const comes = (key: ResourceKey) =>
-      (world.isThere(key) && !unsure.has(key)) ||
-      going.has(operationId('create', key)) ||
-      going.has(operationId('adopt', key));
+      world.isThere(key) || going.has(operationId('create', key)) || going.has(operationId('adopt', key));
     const goes = (key: ResourceKey) => released.has(key) || going.has(operationId('delete', key));
     const need = operation.needs.find((id) => !going.has(id));
     return (
+      restsOn(operation, kinds, world).find((key) => unsure.has(key)) ??
       prerequisites(operation, kinds, world).find((key) => !comes(key)) ??
       obstacles(operation, kinds, world).find((key) => !goes(key)) ??
       (need && keyOf(need))
@@ -86,10 +87,26 @@ function keysOf(objections: ReadonlyMap<Draft, Blocked>, verb: Blocked['verb']):
   return new Set([...objections.values()].flatMap((each) => (each.verb === verb ? [each.key] : [])));
 }
 
-/** What is there may be something else than the key is to stand for. */
-function unsureOf(objections: ReadonlyMap<Draft, Blocked>): ReadonlySet<ResourceKey> {
-  const changed = [...objections.values()].filter(({ code }) => code === 'identity_changed');
-  return new Set([...keysOf(objections, 'adopt'), ...changed.map(({ key }) => key)]);
+/** Keys of which it is in question which live resource is theirs: the kind says so, or their adoption is held back. */
+export function identityOpen(objections: ReadonlyMap<Draft, Blocked>): ReadonlySet<ResourceKey> {
+  const open = [...objections].filter(([draft, { verb }]) => verb === 'adopt' || hasIdentityOpen(draft));
+  return new Set(open.map(([, { key }]) => key));
+}
+
+/** The key on which the operation rests, and whose live resource is in question as things are now. */
+export function restsOnOpenIdentity(
+  operation: Pick<Operation, 'key' | 'verb'>,
+  kinds: ReadonlyMap<KindName, ResourceKind>,
+  world: World,
+): ResourceKey | undefined {
+  return restsOn(operation, kinds, world).find((key) => {
+    const subject = world.subjects.get(key);
+    return subject !== undefined && hasIdentityOpen(draftOne(kinds, world, subject));
+  });
+}
+
+function hasIdentityOpen({ diff: { verdict } }: Pick<Draft, 'diff'>): boolean {
+  return verdict.verdict === 'blocked' && verdict.identity === true;
 }
 
 /** An address that is in the way may be one whose purchase is not settled, and not one to be released. */

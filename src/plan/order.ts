@@ -59,7 +59,7 @@ function givingLast(operations: readonly Operation[]): readonly Operation[] {
 
 /** The keys that have to exist before the operation can start. */
 export function prerequisites(
-  { key, verb }: Operation,
+  { key, verb }: Pick<Operation, 'key' | 'verb'>,
   kinds: ReadonlyMap<KindName, ResourceKind>,
   world: World,
 ): readonly ResourceKey[] {
@@ -67,6 +67,16 @@ export function prerequisites(
   if (subject?.desired === undefined || (verb !== 'create' && verb !== 'update')) return [];
   const references = kinds.get(subject.kind)?.references(subject.desired.value) ?? [];
   return [...(subject.parent === undefined ? [] : [subject.parent]), ...references.map((each) => each.key)];
+}
+
+/** The keys whose live resources the operation works in or with: the server that it is inside of, and what it needs to exist. */
+export function restsOn(
+  operation: Pick<Operation, 'key' | 'verb'>,
+  kinds: ReadonlyMap<KindName, ResourceKind>,
+  world: World,
+): readonly ResourceKey[] {
+  const { parent } = takeApart(operation.key);
+  return [...(parent === undefined ? [] : [parent]), ...prerequisites(operation, kinds, world)];
 }
 
 /**

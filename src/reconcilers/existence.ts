@@ -16,9 +16,27 @@ export interface Existence {
  * resources that are gone, and live resources that are not what was bound.
  * `undefined`: nothing of the sort, go on comparing.
  *
+ * Each of these that blocks leaves open which live resource is the key's.
+ *
  * @param lacking what the entry would have to say as well for a new one to be made
  */
 export function diffExistence(
+  subject: Subject,
+  noun: string,
+  live: Existence | undefined,
+  lacking: readonly string[],
+): Diff | undefined {
+  const diff = judgeExistence(subject, noun, live, lacking);
+  return diff === undefined ? undefined : withIdentityOpen(diff);
+}
+
+/** A verdict that blocks, marked as one about which live resource is the key's. */
+export function withIdentityOpen(diff: Diff): Diff {
+  const { verdict } = diff;
+  return verdict.verdict === 'blocked' ? { ...diff, verdict: { ...verdict, identity: true } } : diff;
+}
+
+function judgeExistence(
   subject: Subject,
   noun: string,
   live: Existence | undefined,

@@ -14,6 +14,7 @@ import {
   toNothing,
   unchanged,
   whoseItIs,
+  withIdentityOpen,
 } from './existence.ts';
 import { isKept, ownAddress } from './own-address.ts';
 import { priceOfAddress } from './prices.ts';
@@ -274,7 +275,7 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
 
 function unknownAddress(subject: Subject, { id, address }: Ip): Diff {
   const reason = `the state does not know what address ${id} was when it was bound; it is ${address} now, and may be another one`;
-  return blocked('delete', 'identity_changed', reason, whoseItIs(subject, String(id)));
+  return withIdentityOpen(blocked('delete', 'identity_changed', reason, whoseItIs(subject, String(id))));
 }
 
 /** By a server that goes, or that was made with it and is to have another one, and so is made anew. */

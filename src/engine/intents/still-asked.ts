@@ -2,6 +2,7 @@ import equal from 'fast-deep-equal';
 import type { World } from '../../core/kind.ts';
 import { type Operation, operationId } from '../../core/plan.ts';
 import { draftOne, operationsOf } from '../../plan/draft.ts';
+import { restsOnOpenIdentity } from '../../plan/held.ts';
 import { boughtAlready } from '../../plan/purchases.ts';
 import { strangersOf } from '../bookkeeping/vouching.ts';
 import type { Run } from '../run.ts';
@@ -28,6 +29,11 @@ export function stillAsked(
 ): NotAsked | undefined {
   const subject = world.subjects.get(key);
   if (subject === undefined) return { now: 'satisfied' };
+  const open = restsOnOpenIdentity({ key, verb }, run.deps.kinds, world);
+  if (open !== undefined) {
+    const reason = `${open} is blocked: manual decision needed about which live resource is bound to it`;
+    return { now: 'blocked', code: 'dependency_blocked', reason };
+  }
   const draft = draftOne(run.deps.kinds, world, subject);
   const { verdict } = draft.diff;
   const fresh = operationsOf(draft).find(({ id }) => id === operationId(verb, key));

@@ -1,4 +1,4 @@
-import type { Desired } from '../../core/desired.ts';
+import type { Desired, DesiredResource } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { flowYaml } from '../../core/flow-yaml.ts';
 import { type KindName, nounOf, parseKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
@@ -33,6 +33,8 @@ export async function adoptKey(
     return knowAgain(run, subject, bound);
   if (subject?.desired === undefined)
     throw new ConfigError(`The file has no ${key}${instead(key, desired)}`, true);
+  refuseUnmanaged(subject.desired);
+  refuseContradiction(subject.desired, id);
   const open = run.intents.get(key);
   if (open !== undefined) {
     throw new ConfigError(
@@ -98,6 +100,23 @@ function doubtsOf(run: Run, subject: Subject, id: string): readonly string[] {
   return doubts.length === 0
     ? []
     : [` But ${doubts.join('; ')}. If it is the wrong one, adopt the right one instead.`];
+}
+
+/** An entry that is not managed would end the new binding with the next plan. */
+function refuseUnmanaged({ key, managed, position: { file, line, column } }: DesiredResource): void {
+  if (managed) return;
+  throw new ConfigError(
+    `${file}:${line}:${column}: ${key} is not managed, so nothing can be bound to it. Remove \`managed: false\` from its entry first.`,
+  );
+}
+
+/** An entry that binds its key to another live resource would put the new binding in question at once. */
+export function refuseContradiction({ key, kind, id: named, position }: DesiredResource, id: string): void {
+  const { file, line, column } = position;
+  if (named === undefined || named === id) return;
+  throw new ConfigError(
+    `${file}:${line}:${column}: the entry of ${key} binds it to ${nounOf(kind)} ${named}, so it cannot adopt ${id}. Write \`id: ${id}\` in the entry, or remove \`id: ${named}\`, then adopt again.`,
+  );
 }
 
 /** An address can be named by itself: no list of a person's shows its id. */

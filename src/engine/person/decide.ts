@@ -16,7 +16,7 @@ import { heldBefore, lift } from '../intents/standing-holds.ts';
 import { openRun } from '../look.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
-import { refuseMalformed, takenFrom, unverified } from './adopt-key.ts';
+import { refuseContradiction, refuseMalformed, takenFrom, unverified } from './adopt-key.ts';
 
 /** Ends an intent on a person's word, checked against the project where that is possible. */
 export async function resolveIntent(
@@ -115,6 +115,8 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<strin
       true,
     );
   }
+  const entry = run.world.subjects.get(intent.key)?.desired;
+  if (entry !== undefined) refuseContradiction(entry, id);
   const read = run.cache.since(run.deps.clock.monotonic());
   // A person's word goes before what an answer told.
   const { facts: _told, ...asked } = intent;

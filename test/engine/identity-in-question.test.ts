@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { codesOf, projectOf, sliders } from '../reconcilers/support.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
+
+const key = 'servers.database' as ResourceKey;
+const head = 'settings: {unmanaged: ignore}\nnetworks: {n: {cidr: 10.1.0.0/24}}\n';
+const inside = 'network_interfaces: [n], firewall: {enabled: true, policy_in: drop, rules: []}';
+const entry = (fields: string) => `${head}servers: {database: {${fields}}}\n`;
+
+/** Two servers with addresses that no file made. */
+function played(): Rig {
+  const made = rig({ emulator: { readings: { reuseIds: true } } });
+  made.emulator.mutate({ do: 'add_server', name: 'one', public: true });
+  made.emulator.mutate({ do: 'add_server', name: 'two', public: true });
+  return made;
+}
+
+const insideServers = ({ writes }: Rig) => writes().filter(({ path }) => /^\/servers\/\d+\//.test(path));
+
+describe('engine: a server whose identity is in question', () => {
+  test('adopt refuses another server than the entry names', async () => {
+    const made = played();
+    const file = load(entry('id: 2001'));
+
+    const refused = made.clock.run(made.engine.adopt(file, key, '2002'));
+
+    await expect(refused).rejects.toThrow(/vdcsync\.yaml:\d+:\d+: .*binds it to server 2001/);
+    expect(await made.store.bindings()).toEqual([]);
+    await made.clock.run(made.engine.adopt(file, key, '2001'));
+    expect(await made.store.bindings()).toMatchObject([{ key, id: '2001' }]);
+  });
+
+  test('adopt refuses an entry that is not managed', async () => {
+    const made = played();
+
+    const refused = made.clock.run(made.engine.adopt(load(entry('id: 2001, managed: false')), key, '2001'));
+
+    await expect(refused).rejects.toThrow('is not managed');
+    expect(await made.store.bindings()).toEqual([]);
+  });
+
+  test('nothing inside it is written while the entry names another server than the state', async () => {
+    const made = played();
+    await made.apply(entry(`id: 2001, ${inside}`));
+    const before = made.writes().length;
+    // A further network and another firewall: each would be a write.
+    const other = entry(`id: 2002, network_interfaces: [n, m], firewall: {enabled: false}`).replace(
+      'networks: {',
+      'networks: {m: {cidr: 10.2.0.0/24}, ',
+    );
+
+    const plan = await made.plan(other);
+    const report = await made.apply(other);
+
+    expect(codesOf(plan)).toEqual({
+      [key]: 'id_conflict',
+      [`${key}.firewall`]: 'dependency_blocked',
+      [`${key}.network_interfaces.m`]: 'dependency_blocked',
+    });
+    expect(report.outcome).toBe('blocked');
+    expect(made.writes().slice(before)).toMatchObject([{ path: '/networks' }]);
+    expect(projectOf(made.emulator).servers[1]?.cards).toHaveLength(1);
+  });
+
+  test('nothing is written into a server that took over the id after the plan was made', async () => {
+    const made = rig({ emulator: { readings: { reuseIds: true } } });
+    const web = (firewall: string) =>
+      `servers: {web: {${sliders}, public_ipv4: {new: true}, firewall: {${firewall}}}}\n`;
+    await made.apply(web('enabled: true, policy_in: drop, rules: []'));
+    const before = insideServers(made).length;
+
+    const report = await made.apply(web('enabled: true, policy_in: accept, rules: []'), {
+      approve: async () => {
+        made.emulator.mutate({ do: 'delete_server', id: 2001 });
+        Object.assign(made.emulator.world.nextId, { server: 2001 });
+        made.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
+        made.emulator.mutate({ do: 'set_firewall', server_id: 2001, enabled: true, policy_in: 'drop' });
+        await made.clock.sleep(600_000);
+        return true;
+      },
+    });
+
+    const theirs = projectOf(made.emulator).servers.find(({ name }) => name === 'theirs');
+    expect(theirs?.id).toBe(2001);
+    expect(insideServers(made).slice(before)).toEqual([]);
+    expect(codesOf(report)).toMatchObject({ 'servers.web': 'identity_changed' });
+  });
+});
