@@ -31,6 +31,13 @@ export interface DaemonOptions {
   readonly onPass: (project: number, pass: PassRecord) => void;
 }
 
+/** Why a daemon is not ready. */
+export interface NotReady {
+  readonly reason: string;
+  /** May name paths and quote other programs: only for readers who may see the whole status. */
+  readonly detail?: string;
+}
+
 /** What the outside may ask of a running daemon. */
 export class Daemon {
   readonly specs: SpecReader;
@@ -80,17 +87,19 @@ export class Daemon {
   }
 
   /** Every project has been looked at, and the source has been read; else why not. */
-  notReady(): readonly string[] {
+  notReady(): readonly NotReady[] {
     const { readAt, error } = this.specs.state();
     const projects = this.projects();
     return [
-      ...(readAt === undefined && error === undefined ? ['the source has not been read yet'] : []),
-      ...(error === undefined ? [] : [`the source cannot be read: ${error}`]),
-      ...(readAt !== undefined && projects.length === 0 ? ['no spec can be used'] : []),
+      ...(readAt === undefined && error === undefined
+        ? [{ reason: 'the source has not been read yet' }]
+        : []),
+      ...(error === undefined ? [] : [{ reason: 'the source cannot be read', detail: error }]),
+      ...(readAt !== undefined && projects.length === 0 ? [{ reason: 'no spec can be used' }] : []),
       ...projects.flatMap((project) =>
         this.fleet !== undefined || project.isReady()
           ? []
-          : [`project ${project.id} is ${project.condition}`],
+          : [{ reason: `project ${project.id} is ${project.condition}` }],
       ),
     ];
   }

@@ -269,14 +269,14 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
     const git = ['--git-url', repository.url, '--git-path', 'specs/', '--git-allow-insecure'];
     const way = {
       args: [...git, '--git-interval', '100h', '--interval', '10h'],
-      env: { VDCSYNC_WEBHOOK_SECRET: 'hook' },
+      env: { VDCSYNC_WEBHOOK_SECRET: 'hook'.repeat(5) },
     };
     const first = await replica(api, state, folderWith(), way);
     await allConverged(api, first);
     const second = await replica(api, state, folderWith(), way);
     const commit = await repository.push(files('  extra: { cidr: 10.21.0.0/24 }\n'));
     const body = '{}';
-    const signature = `sha256=${createHmac('sha256', 'hook').update(body).digest('hex')}`;
+    const signature = `sha256=${createHmac('sha256', 'hook'.repeat(5)).update(body).digest('hex')}`;
     const { status } = await fetch(`${second.url}/hooks/github`, {
       ...{ method: 'POST', body },
       headers: { 'x-hub-signature-256': signature, 'x-github-delivery': 'a' },

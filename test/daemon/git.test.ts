@@ -45,7 +45,7 @@ describe('daemon: from a push to the project', () => {
     const served = await serveGit(repository.bare, 'git-token');
     const daemon = await startDaemon(api, {
       args: ['--git-url', served.url, '--git-allow-insecure', '--git-interval', '24h'],
-      env: { VDCSYNC_GIT_TOKEN: 'git-token', VDCSYNC_WEBHOOK_SECRET: 'canary-secret' },
+      env: { VDCSYNC_GIT_TOKEN: 'git-token', VDCSYNC_WEBHOOK_SECRET: 'canary-secret-of-some-length' },
     });
     await daemon.until((project) => project.converged, 'it converges');
     const second = await repository.push({
@@ -63,7 +63,7 @@ describe('daemon: from a push to the project', () => {
     const before = served.requests.length;
     expect((await deliver('a-guess')).status).toBe(401);
     expect(served.requests.length).toBe(before);
-    expect((await deliver('canary-secret')).status).toBe(202);
+    expect((await deliver('canary-secret-of-some-length')).status).toBe(202);
     const { spec } = await daemon.until(
       (project) => project.converged && project.spec.commit?.id === second,
       'it follows',

@@ -116,6 +116,7 @@ describe('daemon: webhooks', () => {
     });
     const request = new Request('http://daemon/hooks/github', {
       method: 'POST',
+      headers: { 'X-Hub-Signature-256': `sha256=${hmac('guess')}` },
       body: endless,
       duplex: 'half',
     } as RequestInit);
@@ -123,14 +124,36 @@ describe('daemon: webhooks', () => {
     expect(read).toBeLessThan(25);
   });
 
-  test('more than two a second are put off', async () => {
+  test('more than two genuine ones a second are put off', async () => {
     const clock = virtualClock();
     const to = app({ clock });
     const statuses: number[] = [];
     for (let count = 0; count < 121; count += 1)
-      statuses.push((await deliver(to, 'gitlab', { 'X-Gitlab-Token': 'x' })).status);
+      statuses.push((await deliver(to, 'gitlab', { 'X-Gitlab-Token': 'new-secret' })).status);
     expect(statuses.filter((status) => status === 429)).toHaveLength(1);
     await clock.run(clock.sleep(60_000));
     expect((await deliver(to, 'gitlab', { 'X-Gitlab-Token': 'new-secret' })).status).toBe(202);
+  });
+
+  test('forged ones are put off and logged no more after a while, and take no room from genuine ones', async () => {
+    const warnings: unknown[] = [];
+    const log = { ...quiet, warn: (fields: object) => warnings.push(fields) };
+    const to = app({ log });
+    const forged: readonly (readonly [string, Record<string, string>])[] = [
+      ['gitlab', { 'X-Gitlab-Token': 'x' }],
+      ['github', { 'X-Hub-Signature-256': `sha256=${hmac('guess')}` }],
+    ];
+    const statuses: number[] = [];
+    for (let count = 0; count < 300; count += 1) {
+      const [forge, headers] = forged[count % 2] ?? ['', {}];
+      statuses.push((await deliver(to, forge, headers)).status);
+    }
+    expect(statuses.filter((status) => status === 401)).toHaveLength(60);
+    expect(statuses.at(-1)).toBe(429);
+    expect(warnings).toHaveLength(60);
+    for (const [forge, headers] of genuine.slice(0, 2)) {
+      expect((await deliver(to, forge, headers('new-secret'))).status).toBe(202);
+    }
+    expect(pushes).toBe(2);
   });
 });

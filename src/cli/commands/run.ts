@@ -4,7 +4,7 @@ import { Daemon, type DaemonOptions } from '../../daemon/daemon.ts';
 import { fleetSource } from '../../daemon/fleet/fleet-source.ts';
 import { createApp } from '../../daemon/http/app.ts';
 import { Changes } from '../../daemon/http/changes.ts';
-import { isLoopback, type Listen } from '../../daemon/http/listen.ts';
+import { isLoopback } from '../../daemon/http/listen.ts';
 import { Metrics } from '../../daemon/http/metrics.ts';
 import { startServer } from '../../daemon/http/server.ts';
 import { Notifier } from '../../daemon/notices/notifier.ts';
@@ -22,7 +22,6 @@ import { type ExitCode, exitCodes } from '../exit.ts';
 import { carrying } from '../render/carrying.ts';
 import { type CommonFlags, logSettings, stateLocation } from '../settings/config.ts';
 import { ownState, refuseSecondState, refuseStateBeside } from '../settings/own-state.ts';
-import { isShort, secretOf } from '../settings/secret.ts';
 import { listenForDaemonSignals } from '../signals.ts';
 import type { Io } from '../terminal.ts';
 import { version } from '../version.ts';
@@ -30,6 +29,7 @@ import { version } from '../version.ts';
 /** The daemon: keeps projects as their files say, until it is told to stop. */
 export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   const settings = readDaemonSettings(flags, io);
+  const { listen, token, webhookSecret } = settings;
   const log = daemonLogger(io);
   const deps: DaemonDeps = {
     clock: systemClock,
@@ -60,13 +60,12 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   });
   const app = createApp({
     ...{ daemon, deps, metrics, changes, version },
-    token: guardedBy('VDCSYNC_HTTP_TOKEN', io, log),
-    webhookSecret: guardedBy('VDCSYNC_WEBHOOK_SECRET', io, log),
-    loopback: settings.listen !== undefined && isLoopback(settings.listen),
+    ...{ token, webhookSecret },
+    loopback: listen !== undefined && isLoopback(listen),
   });
   const signals = listenForDaemonSignals(log, () => daemon.nudge('signal'));
   try {
-    const server = await serve(settings.listen, app, log, io);
+    const server = await serve(settings, app, log);
     log.info(
       { version, source: daemon.specs.state().name, address: server?.address, port: server?.port },
       'vdcsync runs',
@@ -84,13 +83,6 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   }
 }
 
-/** A secret that whoever asks has to know. */
-function guardedBy(name: string, io: Io, log: DaemonLogger): ReturnType<typeof secretOf> {
-  const secret = secretOf(name, io);
-  if (isShort(secret)) log.warn({ source: name }, 'a secret of less than 16 characters is quickly guessed');
-  return secret;
-}
-
 function shareSource(
   source: ReturnType<typeof sourceOf>,
   { fleet, queue }: Awaited<ReturnType<typeof openFleet>>,
@@ -101,13 +93,16 @@ function shareSource(
 }
 
 async function serve(
-  listen: Listen | undefined,
+  { listen, token, hasShortToken }: DaemonSettings,
   app: ReturnType<typeof createApp>,
   log: DaemonLogger,
-  io: Io,
 ) {
   if (listen === undefined) return undefined;
-  if (!isLoopback(listen) && secretOf('VDCSYNC_HTTP_TOKEN', io) === undefined) {
+  if (hasShortToken) {
+    const source = 'VDCSYNC_HTTP_TOKEN';
+    log.warn({ source }, 'a secret of less than 16 characters is quickly guessed');
+  }
+  if (!isLoopback(listen) && token === undefined) {
     log.warn({ address: listen.host }, 'status and metrics are open to whoever reaches this address');
   }
   try {

@@ -11,7 +11,7 @@ import { SourceError } from '../../daemon/sources/source.ts';
 import { isLoopbackHost } from '../../platform/undici-transport.ts';
 import { baseUrlOf, type CommonFlags, profileOf, specFiles, stateLocation } from '../settings/config.ts';
 import { refuseEphemeral } from '../settings/ephemeral-state.ts';
-import { secretOf } from '../settings/secret.ts';
+import { guardOf, secretOf } from '../settings/secret.ts';
 import type { Io } from '../terminal.ts';
 
 export interface RunFlags extends CommonFlags {
@@ -36,6 +36,10 @@ export interface DaemonSettings {
   readonly files: readonly { readonly path: string; readonly name: string }[];
   readonly git: GitSettings | undefined;
   readonly receivers: readonly Receiver[];
+  /** Of everything that is served but health and webhooks. */
+  readonly token: (() => string) | undefined;
+  readonly hasShortToken: boolean;
+  readonly webhookSecret: (() => string) | undefined;
   readonly timeScale: number;
   /** At most so many projects at a time, where they are shared with other processes. */
   readonly parallel: number;
@@ -53,9 +57,14 @@ export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
   const many = git === undefined ? files.some(({ path }) => isFolder(path)) : git.path.endsWith('/');
   if (mode !== 'observe') refuseEphemeral(flags, io);
   const receivers = receiversOf(io);
+  const { secret: token, isShort: hasShortToken } = guardOf('VDCSYNC_HTTP_TOKEN', io, { strict: false });
+  const { secret: webhookSecret } = guardOf('VDCSYNC_WEBHOOK_SECRET', io, { strict: true });
   const projects = many ? 'many' : 'one';
   const parallel = flags.parallel ?? 10;
-  return { intervalMs, mode, listen, projects, files, git, receivers, timeScale, parallel };
+  return {
+    ...{ intervalMs, mode, listen, projects, files, git, receivers, timeScale, parallel },
+    ...{ token, hasShortToken, webhookSecret },
+  };
 }
 
 function durationOf(flag: string, text: string): number {

@@ -8,22 +8,22 @@ import { readText } from './config.ts';
  * A secret from the variable `NAME`, or from the file that `NAME_FILE` names, which is read
  * again each time; `undefined` where neither is set.
  *
- * @throws ConfigError where both are set, or there is nothing in them.
+ * @throws ConfigError where both are set, there is nothing in them, or `check` throws it.
  */
-export function secretOf(name: string, io: Io): (() => string) | undefined {
+export function secretOf(name: string, io: Io, check?: (text: string) => void): (() => string) | undefined {
   const value = io.env[name];
   const file = io.env[`${name}_FILE`];
   if (value && file) throw new ConfigError(`${name} and ${name}_FILE are both set: unset one`, true);
   if (value) {
-    const secret = checked(value, name);
+    const secret = checked(value, name, check);
     return () => secret;
   }
   if (!file) return undefined;
   const path = resolve(io.cwd, file);
-  let last = checked(readText(path, `${name}_FILE`, io), file);
+  let last = checked(readText(path, `${name}_FILE`, io), file, check);
   return () => {
     try {
-      last = checked(readFileSync(path, 'utf8'), file);
+      last = checked(readFileSync(path, 'utf8'), file, check);
     } catch {
       // While a secret is being exchanged its file may be away for a moment: the last one goes on.
     }
@@ -31,17 +31,45 @@ export function secretOf(name: string, io: Io): (() => string) | undefined {
   };
 }
 
-/** Whoever guesses one may have the daemon look, or look at it. */
+/** The fewest characters of a secret that others are checked by. */
 const fewestCharacters = 16;
 
-/** Of a secret that others check: whether one of those in it, separated by commas, is quickly guessed. */
-export function isShort(secret: (() => string) | undefined): boolean {
-  const parts = secret === undefined ? [] : secret().split(',');
-  return parts.some((each) => each.trim().length < fewestCharacters);
+/**
+ * A secret that callers of the daemon have to know. A variable that is set and empty is an error, as that of a
+ * deployment whose own variable is missing: as if it were not set, it would leave the door open.
+ *
+ * @throws ConfigError where it is set and empty, or shorter than `strict` allows.
+ */
+export function guardOf(name: string, io: Io, { strict }: { readonly strict: boolean }): Guard {
+  for (const each of [name, `${name}_FILE`]) {
+    if (io.env[each]?.trim() === '')
+      throw new ConfigError(`${each} is set but empty: give it a value, or unset it`);
+  }
+  const secret = secretOf(name, io, strict ? (text) => refuseShort(text, name) : undefined);
+  return { secret, isShort: secret !== undefined && hasShortPart(secret()) };
 }
 
-function checked(text: string, source: string): string {
+export interface Guard {
+  /** Read anew each time; `undefined` where none is set. */
+  readonly secret: (() => string) | undefined;
+  readonly isShort: boolean;
+}
+
+function refuseShort(text: string, name: string): void {
+  if (!hasShortPart(text)) return;
+  throw new ConfigError(
+    `${name} holds a secret of less than ${fewestCharacters} characters, which is quickly guessed: make one with \`openssl rand -hex 20\``,
+  );
+}
+
+/** Of one secret, or of two that are separated by a comma. */
+function hasShortPart(text: string): boolean {
+  return text.split(',').some((each) => each.trim().length < fewestCharacters);
+}
+
+function checked(text: string, source: string, check: ((text: string) => void) | undefined): string {
   const secret = text.trim();
   if (secret === '') throw new ConfigError(`${source} is empty`);
+  check?.(secret);
   return secret;
 }

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { Hono } from 'hono';
+import { isIPv4, isIPv6 } from 'node:net';
+import type { HttpBindings } from '@hono/node-server';
+import { type Context, Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
 import type { Daemon } from '../daemon.ts';
 import { lastWorker } from '../fleet/assignment.ts';
@@ -25,10 +27,13 @@ export interface AppOptions {
   readonly loopback: boolean;
 }
 
+/** With Node's own request and response, where it is served by them. */
+export type App = Hono<{ Bindings: Partial<HttpBindings> }>;
+
 /** Everything the daemon answers over HTTP. Nothing here changes anything but by making it look again. */
-export function createApp(options: AppOptions): Hono {
+export function createApp(options: AppOptions): App {
   const { daemon, deps, metrics, changes, version, token } = options;
-  const app = new Hono();
+  const app = new Hono<{ Bindings: Partial<HttpBindings> }>();
 
   app.use(async (context, next) => {
     await next();
@@ -36,6 +41,8 @@ export function createApp(options: AppOptions): Hono {
     headers.set('x-content-type-options', 'nosniff');
     headers.set('cache-control', 'no-store');
     headers.set('referrer-policy', 'no-referrer');
+    // Whoever is refused holds no connection, and sends no more of a body that nobody reads.
+    if (context.res.status >= 400) headers.set('connection', 'close');
   });
   app.onError((error, context) => {
     deps.log.error({ error, path: context.req.path }, 'a request could not be answered');
@@ -44,7 +51,8 @@ export function createApp(options: AppOptions): Hono {
 
   app.get('/healthz', (context) => context.json({ alive: true }));
   app.get('/readyz', (context) => {
-    const reasons = daemon.notReady();
+    // Without the details, which name paths and quote other programs: whoever asks here has shown no token.
+    const reasons = daemon.notReady().map(({ reason }) => reason);
     return context.json({ ready: reasons.length === 0, reasons }, reasons.length === 0 ? 200 : 503);
   });
   app.route(
@@ -58,15 +66,14 @@ export function createApp(options: AppOptions): Hono {
 
   app.use(async (context, next) => {
     if (token === undefined || carries(context.req.header('authorization'), token())) return next();
-    return context.json({ error: 'a bearer token is needed' }, 401, {
-      'www-authenticate': 'Bearer realm="vdcsync", Basic realm="vdcsync"',
-    });
+    challenge(context);
+    return context.json({ error: 'a bearer token is needed' }, 401);
   });
   app.use(async (context, next) => {
-    // A page elsewhere may give its own name this machine's address, and a browser would let it read.
-    const foreign = options.loopback && token === undefined && !isOwnName(context.req.header('host'));
+    // A page elsewhere may give its own name this machine's address, and a browser would let the page read.
+    const foreign = token === undefined && !isOwnName(context.req.header('host'), options.loopback);
     if (!foreign) return next();
-    return context.json({ error: 'ask by localhost or 127.0.0.1, or set VDCSYNC_HTTP_TOKEN' }, 421);
+    return context.json({ error: 'ask by an address or by localhost, or set VDCSYNC_HTTP_TOKEN' }, 421);
   });
   app.get('/metrics', async (context) =>
     context.body(await metrics.render(daemon), 200, { 'content-type': metrics.registry.contentType }),
@@ -133,9 +140,26 @@ function policyOf(nonce: string): string {
   ].join('; ');
 }
 
-function isOwnName(host = ''): boolean {
-  const name = host.replace(/:\d+$/, '');
-  return name === 'localhost' || name === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(name);
+/**
+ * Asks for the token in both forms. Each challenge is a line of its own: Chromium opens no dialog for the second
+ * challenge of one line. The adapter of Hono joins lines of one name, so that they are set on Node's own response.
+ */
+function challenge({ env, header }: Context<{ Bindings: Partial<HttpBindings> }>): void {
+  const challenges = ['Basic realm="vdcsync", charset="UTF-8"', 'Bearer realm="vdcsync"'];
+  if (env?.outgoing === undefined) header('www-authenticate', challenges.join(', '));
+  else env.outgoing.setHeader('www-authenticate', challenges);
+}
+
+/**
+ * Whether a name cannot be somebody else's domain that leads here: an IP address, `localhost`, and, where other
+ * machines reach this one, a name without a dot, as a container has it.
+ */
+function isOwnName(host = '', loopback: boolean): boolean {
+  const name = host.replace(/:\d+$/, '').toLowerCase();
+  if (name === 'localhost' || name === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(name)) return true;
+  if (loopback) return false;
+  const isAddress = isIPv4(name) || (/^\[.*\]$/.test(name) && isIPv6(name.slice(1, -1)));
+  return isAddress || /^[a-z0-9_-]*[a-z_-][a-z0-9_-]*$/.test(name);
 }
 
 /** Bearer, or the password of Basic, which is what a browser can send. */

@@ -4,25 +4,42 @@ import { isSame } from './secrets.ts';
 /** Looks up a request's header by its name in lower case. */
 export type HeaderOf = (name: string) => string | undefined;
 
-/** How one forge signs what it delivers. */
+/** The proof that a delivery carries. Each secret is tried to its end, so that the time says nothing about it. */
+export interface Proof {
+  /** Takes the next bytes of the body as they arrived: parsed and written again, they would be others. */
+  readonly take: (chunk: Uint8Array) => void;
+  /** After the last byte: whether the sender knows one of the secrets. */
+  readonly isGenuine: () => boolean;
+}
+
+/** How one forge signs a delivery. */
 export interface Forge {
-  /** Whether the delivery was made by somebody who knows the secret. Takes as long for any answer. */
-  isGenuine(header: HeaderOf, body: Uint8Array, secret: string): boolean;
+  /** `undefined`: the headers alone show that the sender knows none of the secrets, so that no body needs to be read. */
+  proof(header: HeaderOf, secrets: readonly string[]): Proof | undefined;
   /** Names one delivery; the same again is a repetition. */
   deliveryId(header: HeaderOf): string | undefined;
-  /** What happened, for the log alone. */
+  /** The event, for the log alone. */
   event(header: HeaderOf): string | undefined;
 }
 
-function hmacHex(body: Uint8Array, secret: string): string {
-  return createHmac('sha256', secret).update(body).digest('hex');
+/** An HMAC over the body, in hexadecimal digits. */
+function signature(given: string | undefined, prefix: string, secrets: readonly string[]): Proof | undefined {
+  const found = given?.startsWith(prefix) === true ? given.slice(prefix.length) : '';
+  if (!/^[0-9a-f]{64}$/.test(found)) return undefined;
+  const digests = secrets.map((secret) => createHmac('sha256', secret));
+  return {
+    take: (chunk) => {
+      for (const digest of digests) digest.update(chunk);
+    },
+    isGenuine: () =>
+      digests.map((digest) => timingSafeEqual(digest.digest(), Buffer.from(found, 'hex'))).includes(true),
+  };
 }
 
-/** Over the raw bytes as they came: parsed and written again, they would be others. */
-function isSigned(given: string | undefined, prefix: string, body: Uint8Array, secret: string): boolean {
-  const wanted = Buffer.from(`${prefix}${hmacHex(body, secret)}`);
-  const found = Buffer.from(given ?? '');
-  return found.length === wanted.length && timingSafeEqual(found, wanted);
+/** The secret itself; nothing is signed. */
+function token(given: string, secrets: readonly string[]): Proof | undefined {
+  const isKnown = secrets.map((secret) => isSame(given, secret)).includes(true);
+  return isKnown ? { take: () => {}, isGenuine: () => true } : undefined;
 }
 
 /**
@@ -37,7 +54,7 @@ export const forges: ReadonlyMap<string, Forge> = new Map<string, Forge>([
   [
     'github',
     {
-      isGenuine: (header, body, secret) => isSigned(header('x-hub-signature-256'), 'sha256=', body, secret),
+      proof: (header, secrets) => signature(header('x-hub-signature-256'), 'sha256=', secrets),
       deliveryId: (header) => header('x-github-delivery'),
       event: (header) => header('x-github-event'),
     },
@@ -45,7 +62,7 @@ export const forges: ReadonlyMap<string, Forge> = new Map<string, Forge>([
   [
     'gitlab',
     {
-      isGenuine: (header, _body, secret) => isSame(header('x-gitlab-token') ?? '', secret),
+      proof: (header, secrets) => token(header('x-gitlab-token') ?? '', secrets),
       // Stays the same when GitLab tries again.
       deliveryId: (header) => header('idempotency-key') ?? header('x-gitlab-event-uuid'),
       event: (header) => header('x-gitlab-event'),
@@ -54,8 +71,8 @@ export const forges: ReadonlyMap<string, Forge> = new Map<string, Forge>([
   [
     'gitea',
     {
-      isGenuine: (header, body, secret) =>
-        isSigned(header('x-forgejo-signature') ?? header('x-gitea-signature'), '', body, secret),
+      proof: (header, secrets) =>
+        signature(header('x-forgejo-signature') ?? header('x-gitea-signature'), '', secrets),
       deliveryId: (header) => header('x-gitea-delivery') ?? header('x-forgejo-delivery'),
       event: (header) => header('x-gitea-event') ?? header('x-forgejo-event'),
     },
@@ -63,7 +80,7 @@ export const forges: ReadonlyMap<string, Forge> = new Map<string, Forge>([
   [
     'bitbucket',
     {
-      isGenuine: (header, body, secret) => isSigned(header('x-hub-signature'), 'sha256=', body, secret),
+      proof: (header, secrets) => signature(header('x-hub-signature'), 'sha256=', secrets),
       deliveryId: (header) => header('x-request-uuid') ?? header('x-request-id'),
       event: (header) => header('x-event-key'),
     },

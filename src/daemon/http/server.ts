@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
-import type { Hono } from 'hono';
+import type { App } from './app.ts';
+import { boundConnections } from './connections.ts';
 import type { Listen } from './listen.ts';
 
 /** What one connection may take, in ms of real time and bytes. */
@@ -13,7 +14,6 @@ const bounds = {
   maxHeaderSize: 16 * 1024,
   connectionsCheckingInterval: 5_000,
 } as const;
-const mostConnections = 200;
 
 export interface RunningServer {
   readonly address: string;
@@ -22,9 +22,9 @@ export interface RunningServer {
 }
 
 /** Serves the app; rejects with the system's error where the address cannot be used. */
-export async function startServer(app: Hono, { host, port }: Listen): Promise<RunningServer> {
+export async function startServer(app: App, { host, port }: Listen): Promise<RunningServer> {
   const server = createAdaptorServer({ fetch: app.fetch, serverOptions: bounds }) as Server;
-  server.maxConnections = mostConnections;
+  boundConnections(server);
   server.listen(port, host);
   await once(server, 'listening');
   const { address, port: chosen } = server.address() as AddressInfo;

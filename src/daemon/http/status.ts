@@ -23,7 +23,7 @@ export async function statusOf(
     version,
     at: time(now),
     ready: notReady.length === 0,
-    not_ready: notReady,
+    not_ready: notReady.map(({ reason, detail }) => (detail === undefined ? reason : `${reason}: ${detail}`)),
     source: {
       name: source.name,
       read_at: time(source.readAt),

@@ -1,15 +1,19 @@
 import { Hono } from 'hono';
 import type { Clock } from '../../core/clock.ts';
 import type { DaemonLogger } from '../ports.ts';
-import { type Forge, forges } from './forges.ts';
+import { forges } from './forges.ts';
 import { secretsIn } from './secrets.ts';
 
 /** A larger delivery is refused; by its announced length before a byte of it is read. */
 const mostBytes = 1024 * 1024;
 const mostRemembered = 1_000;
-/** Deliveries, good and bad, in one minute. What is more can wait: the branch is polled anyway. */
-const mostPerMinute = 120;
+/** Genuine deliveries in one minute. More can wait: the branch is polled anyway. */
+const mostGenuine = 120;
+/** Forged ones that are answered as such and logged. They are counted apart, so that they cannot use up the room of genuine ones. */
+const mostForged = 60;
 const minuteMs = 60_000;
+/** Forges name deliveries and events in some 40 characters; a forged header can hold thousands. */
+const mostLogged = 100;
 
 export type Delivery = 'accepted' | 'repeated' | 'forged' | 'too_large' | 'limited' | 'unknown';
 
@@ -31,14 +35,7 @@ export interface WebhookOptions {
 export function webhooks({ secret, clock, log, onPush, onDelivery }: WebhookOptions): Hono {
   const app = new Hono();
   const remembered = new Set<string>();
-  let minute = { startedAt: clock.monotonic(), count: 0 };
-
-  function isLimited(): boolean {
-    const now = clock.monotonic();
-    if (now - minute.startedAt >= minuteMs) minute = { startedAt: now, count: 0 };
-    minute.count += 1;
-    return minute.count > mostPerMinute;
-  }
+  const [genuine, forged] = [new MinuteLimit(mostGenuine, clock), new MinuteLimit(mostForged, clock)];
 
   function isRepeated(forge: string, id: string | undefined): boolean {
     if (id === undefined) return false;
@@ -57,23 +54,31 @@ export function webhooks({ secret, clock, log, onPush, onDelivery }: WebhookOpti
       onDelivery('unknown', 'unknown');
       return context.json({ error: forge === undefined ? 'unknown forge' : 'no webhook secret is set' }, 404);
     }
-    if (isLimited()) {
+    const header = (each: string) => context.req.header(each);
+    const logged = (text: string | undefined) => text?.slice(0, mostLogged);
+    const deliveryId = forge.deliveryId(header);
+    const fields = { forge: name, deliveryId: logged(deliveryId), event: logged(forge.event(header)) };
+    const limited = () => {
       onDelivery(name, 'limited');
       return context.json({ error: 'too many deliveries' }, 429, { 'retry-after': '60' });
-    }
-    const body = await readBody(context.req.raw, context.req.header('content-length'));
-    if (body === undefined) {
-      onDelivery(name, 'too_large');
-      return context.json({ error: 'larger than 1 MiB' }, 413, { connection: 'close' });
-    }
-    const header = (each: string) => context.req.header(each);
-    const fields = { forge: name, deliveryId: forge.deliveryId(header), event: forge.event(header) };
-    if (!isGenuine(forge, header, body, secretsIn(secret()))) {
+    };
+    const refuse = () => {
+      if (!forged.allows()) return limited();
       onDelivery(name, 'forged');
       log.warn(fields, 'a delivery with a wrong signature or token was refused');
       return context.json({ error: 'wrong signature or token' }, 401);
-    }
-    const repeated = isRepeated(name, fields.deliveryId);
+    };
+    const refuseLarge = () => {
+      onDelivery(name, 'too_large');
+      return context.json({ error: 'larger than 1 MiB' }, 413);
+    };
+    if (Number(header('content-length') ?? 0) > mostBytes) return refuseLarge();
+    const proof = forge.proof(header, secretsIn(secret()));
+    if (proof === undefined) return refuse();
+    if (!(await readBody(context.req.raw, proof.take))) return refuseLarge();
+    if (!proof.isGenuine()) return refuse();
+    if (!genuine.allows()) return limited();
+    const repeated = isRepeated(name, deliveryId);
     onDelivery(name, repeated ? 'repeated' : 'accepted');
     log.info(fields, repeated ? 'a delivery was repeated' : 'a delivery was taken');
     if (!repeated) onPush();
@@ -88,26 +93,38 @@ export function webhooks({ secret, clock, log, onPush, onDelivery }: WebhookOpti
   return app;
 }
 
-function isGenuine(
-  forge: Forge,
-  header: (name: string) => string | undefined,
-  body: Uint8Array,
-  secrets: readonly string[],
-): boolean {
-  // Every secret is tried, so that the time does not tell which one it was.
-  return secrets.map((each) => forge.isGenuine(header, body, each)).includes(true);
-}
-
-/** The raw bytes, or `undefined` where they are too many: announced so, or found so. */
-async function readBody(request: Request, announced: string | undefined): Promise<Uint8Array | undefined> {
-  if (Number(announced ?? 0) > mostBytes) return undefined;
-  const chunks: Uint8Array[] = [];
+/** Hands on the bytes as they arrive, and keeps none of them; `false` once they are too many. */
+async function readBody(request: Request, take: (chunk: Uint8Array) => void): Promise<boolean> {
   let length = 0;
-  if (request.body === null) return new Uint8Array();
+  if (request.body === null) return true;
   for await (const chunk of request.body as unknown as AsyncIterable<Uint8Array>) {
     length += chunk.length;
-    if (length > mostBytes) return undefined;
-    chunks.push(chunk);
+    if (length > mostBytes) return false;
+    take(chunk);
   }
-  return Buffer.concat(chunks);
+  return true;
+}
+
+/** Allows so many in each minute. */
+class MinuteLimit {
+  readonly #most: number;
+  readonly #clock: Clock;
+  #startedAt: number;
+  #count = 0;
+
+  constructor(most: number, clock: Clock) {
+    this.#most = most;
+    this.#clock = clock;
+    this.#startedAt = clock.monotonic();
+  }
+
+  allows(): boolean {
+    const now = this.#clock.monotonic();
+    if (now - this.#startedAt >= minuteMs) {
+      this.#startedAt = now;
+      this.#count = 0;
+    }
+    this.#count += 1;
+    return this.#count <= this.#most;
+  }
 }
