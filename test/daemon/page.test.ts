@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { shop } from '../cli/run.ts';
@@ -91,6 +93,38 @@ describe.runIf(executable !== undefined)('daemon: the status page in a browser',
     await page.waitForSelector('#live:text-is("live")');
     expect(await page.content()).not.toContain('page-canary');
     await page.close();
+  });
+
+  test('behind a token: the browser asks for a password, and shows the page to those who know the password alone', async () => {
+    const api = await emulate();
+    const password = 'page-canary-of-some-length';
+    const daemon = await startDaemon(api, { env: { VDCSYNC_HTTP_TOKEN: password }, spec: shop });
+    const open = async (httpCredentials: { username: string; password: string } | undefined) => {
+      const context = await browser.newContext(httpCredentials === undefined ? {} : { httpCredentials });
+      const page = await context.newPage();
+      // Without a person to ask, Chromium gives the refusal as an error of its own.
+      const status = await page.goto(daemon.url).then(
+        (answer) => answer?.status(),
+        (error: Error) => /ERR_INVALID_AUTH_CREDENTIALS/.exec(error.message)?.[0] ?? error.message,
+      );
+      return { page, status };
+    };
+    const known = await open({ username: 'any', password });
+    expect(known.status).toBe(200);
+    await known.page.waitForSelector('#live:text-is("live")');
+    const wrong = await open({ username: 'any', password: 'a-guess' });
+    const none = await open(undefined);
+    for (const { page, status } of [wrong, none]) {
+      expect([401, 'ERR_INVALID_AUTH_CREDENTIALS']).toContain(status);
+      expect(await page.content()).not.toContain('servers.web-1');
+    }
+    const [response] = (await once(get(daemon.url), 'response')) as [IncomingMessage];
+    response.resume();
+    expect(response.headersDistinct['www-authenticate']).toEqual([
+      expect.stringMatching(/^Basic realm="[^"]*"/),
+      expect.stringMatching(/^Bearer realm="[^"]*"$/),
+    ]);
+    for (const { page } of [known, wrong, none]) await page.context().close();
   });
 });
 
