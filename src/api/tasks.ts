@@ -1,6 +1,8 @@
 import type { Clock } from '../core/clock.ts';
+import { ConfigError } from '../core/errors.ts';
 import type { TaskEnd, TaskWait, TaskWatch } from '../core/ports.ts';
 import type { Task } from '../core/resources.ts';
+import { isFailedRead } from '../core/transport.ts';
 import type { UseMemory } from './budget.ts';
 import { createDurations } from './durations.ts';
 import type { ApiLogger } from './logging.ts';
@@ -30,7 +32,8 @@ const firstStepShare = { known: 0.25, guessed: 0.6 } as const;
  *    deadline passed, and polled since ▶ stuck
  * ```
  * The usual time is the one in which about four of five tasks of the sort have ended; it
- * is learnt, and kept across processes. `wait` rejects only when its signal aborts it.
+ * is learnt, and kept across processes. `wait` rejects when its signal aborts it, and when a poll
+ * could not be recorded in the state: a budget that forgets requests must not send any.
  *
  * @source API §4 rule 5
  * @assumption A10 a 404 is no outcome
@@ -72,6 +75,8 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
       return (await reads.findTask(task.id, signal)) ?? 'absent';
     } catch (error) {
       signal?.throwIfAborted();
+      // A token that cannot be used now may be in place at the next poll.
+      if (!isFailedRead(error) && !(error instanceof ConfigError)) throw error;
       logger.warn({ taskId: task.id, error }, 'a task could not be read: asking again');
       return 'unread';
     }

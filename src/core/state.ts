@@ -205,6 +205,8 @@ export interface StateStore {
   info(): Promise<StateInfo>;
   /** Whether this process is still its owner, as far as it has heard; left out where that ends with the process alone. */
   isOwned?(): boolean;
+  /** Aborts with a `StateError` when the owner loses the state; left out where ownership ends with the process alone. */
+  readonly lost?: AbortSignal;
   /** Ties the state to a project; rejects if it is tied to another. */
   claimProject(projectId: number): Promise<void>;
 

@@ -1,3 +1,5 @@
+import { ApiProblem } from './errors.ts';
+
 /** One HTTP exchange, as plain values: what the client sends and the emulator answers. */
 export interface HttpRequest {
   readonly method: string;
@@ -54,6 +56,11 @@ export class TransportError extends Error {
     this.code = code;
     this.lasting = effect === 'none' && certificateCodes.test(code);
   }
+}
+
+/** Whether a read failed with this error, by a refusal or without an answer. Every other error is about something else. */
+export function isFailedRead(error: unknown): error is ApiProblem | TransportError {
+  return error instanceof ApiProblem || error instanceof TransportError;
 }
 
 /** The other side's certificate is not accepted, or it has none. */

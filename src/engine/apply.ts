@@ -3,6 +3,7 @@ import type { Desired } from '../core/desired.ts';
 import { parseKey, type ResourceKey } from '../core/keys.ts';
 import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
+import { isFailedRead } from '../core/transport.ts';
 import { keepBooks, settleMoves } from './bookkeeping/keep-books.ts';
 import { leftByDeletion } from './bookkeeping/left-backups.ts';
 import type { Judged } from './bookkeeping/vouching.ts';
@@ -12,7 +13,7 @@ import { isSuperseded, openServers, stillOpen, supersededOf, withFindings } from
 import { amountOf, type Increase, increasesOf, takenEffect } from './increase.ts';
 import { warn } from './intents/endings.ts';
 import { settleOpen } from './intents/settle-open.ts';
-import { isAbort, isFailedRead } from './interruption.ts';
+import { isAbort } from './interruption.ts';
 import { openRun, planFor } from './look.ts';
 import type { Run } from './run.ts';
 import { refuseStale } from './saved-plan.ts';
@@ -38,7 +39,25 @@ export async function apply(
 ): Promise<ApplyReport> {
   const startedAt = deps.clock.monotonic();
   const run = await openRun(deps, gate, desired, options);
-  return new Rounds(run, options, startedAt).carryOut();
+  return whileOwned(run, () => new Rounds(run, options, startedAt).carryOut());
+}
+
+/** Ends the run when the state is lost: nothing that it does from then on can be recorded. */
+async function whileOwned(run: Run, work: () => Promise<ApplyReport>): Promise<ApplyReport> {
+  const { lost } = run.deps.store;
+  const onLost = () => run.giveUp(lost?.reason);
+  if (lost?.aborted === true) onLost();
+  lost?.addEventListener('abort', onLost, { once: true });
+  try {
+    const report = await work();
+    if (report.outcome === 'stopped') lost?.throwIfAborted();
+    return report;
+  } catch (error) {
+    lost?.throwIfAborted();
+    throw error;
+  } finally {
+    lost?.removeEventListener('abort', onLost);
+  }
 }
 
 /** The rounds of one run, and what they have come to so far. */

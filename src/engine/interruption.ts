@@ -1,6 +1,6 @@
 import { ApiProblem } from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import { TransportError } from '../core/transport.ts';
+import { isFailedRead, TransportError } from '../core/transport.ts';
 import type { Run } from './run.ts';
 
 /** Why a turn of work came to nothing without anything being wrong with the work. */
@@ -30,10 +30,6 @@ export function interruption(run: Run, error: unknown, halt: AbortSignal = run.h
 export function isAbort({ stop, halt }: Pick<Run, 'stop' | 'halt'>, error: unknown): boolean {
   if (halt.aborted && (error === halt.reason || error instanceof TransportError)) return true;
   return stop.aborted && error === stop.reason;
-}
-
-export function isFailedRead(error: unknown): error is ApiProblem | TransportError {
-  return error instanceof ApiProblem || error instanceof TransportError;
 }
 
 /** Once the run is to stop, only what the API has accepted is followed to its end. */

@@ -18,6 +18,7 @@ export class PostgresConnection {
   private tail: Promise<unknown> = Promise.resolve();
   /** Why nothing goes through any more. */
   private broken: string | undefined;
+  private readonly loss = new AbortController();
   private ended = false;
 
   /** @throws StateError where the server cannot be reached or used. No message holds a password. */
@@ -97,6 +98,11 @@ export class PostgresConnection {
     }
   }
 
+  /** Aborts with a `StateError` when the connection ends by anything but `close`. */
+  get lost(): AbortSignal {
+    return this.loss.signal;
+  }
+
   /** Whether nothing has been heard of its end, and the lock's with it. */
   isOpen(): boolean {
     return this.broken === undefined;
@@ -154,7 +160,9 @@ export class PostgresConnection {
     } catch (error) {
       const { message } = postgresFailure(error, this.label, 'be written');
       this.broken = `${message} Whether the last change was recorded is not known: start again to go on from what is there.`;
-      throw new StateError(this.broken, { cause: error });
+      const failure = new StateError(this.broken, { cause: error });
+      this.loss.abort(failure);
+      throw failure;
     }
   }
 
@@ -181,6 +189,7 @@ export class PostgresConnection {
     if (this.broken !== undefined) return this.broken;
     const { message } = postgresFailure(error, this.label, 'be reached any more');
     this.broken = `${message} The lock is gone with the connection, so nothing more is recorded; start again to go on.`;
+    this.loss.abort(new StateError(this.broken, { cause: error }));
     // After a time-out the server may still answer: nobody must take that for another question's answer.
     this.client.end().catch(() => undefined);
     return this.broken;

@@ -65,6 +65,10 @@ export class PostgresStore implements StateStore {
     return !this.closed && this.deps.connection.isOpen();
   }
 
+  get lost(): AbortSignal {
+    return this.deps.connection.lost;
+  }
+
   async info(): Promise<StateInfo> {
     return this.reading(() => this.head());
   }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { StateError } from '../../src/core/errors.ts';
 import type { TaskWait } from '../../src/core/ports.ts';
 import type { TaskId } from '../../src/core/resources.ts';
 import type { VirtualClock } from '../support/virtual-clock.ts';
@@ -160,6 +161,23 @@ describe('src/api/tasks', () => {
       return ok({ id: 't', status: 'succeeded', is_terminal: true });
     });
     expect(await clock.run(client.tasks.wait(taskWait(clock, 't')))).toEqual({ end: 'succeeded' });
+  });
+
+  test('a poll that cannot be recorded ends the wait at once: the state failed, and not the read', async () => {
+    const failing = memory();
+    const { client, clock, sent } = rig(() => ok({ id: 't', status: 'running', is_terminal: false }), {
+      memory: {
+        ...failing,
+        recordUse: async (bucket, at) => {
+          if (failing.uses.length === 2) throw new StateError('the connection is gone');
+          await failing.recordUse(bucket, at);
+        },
+      },
+    });
+    const waiting = client.tasks.wait(taskWait(clock, 't'));
+    await expect(clock.run(waiting)).rejects.toThrow(StateError);
+    expect(sent).toHaveLength(2);
+    expect(clock.monotonic()).toBeLessThan(60_000);
   });
 
   test('an unknown status goes on, a terminal failure stays one whatever the status was', async () => {

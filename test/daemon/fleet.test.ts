@@ -1,111 +1,34 @@
 import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type FaultRule, faultRule } from '../../src/emulator/faults.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { type Call, type Ended, ended, folderWith, inProcess, mainFile } from '../cli/run.ts';
 import { postgresServer } from '../support/postgres.ts';
+import {
+  allConverged,
+  billed,
+  cloud,
+  creations,
+  database,
+  fleetOf,
+  ids,
+  replica,
+  specOf,
+  specs,
+  withServer,
+} from './fleet-rig.ts';
 import { createRepository } from './git-server.ts';
-import { type DaemonOptions, emulate, type RunningDaemon, speed, startDaemon, until } from './support.ts';
+import { type RunningDaemon, speed, startDaemon, until } from './support.ts';
 
 const server = postgresServer();
-
-const ids = [4711, 4712, 4713, 4714];
-
-const specOf = (id: number, more = '') => `version: 1
-project: { id: ${id}, token_env: TOKEN_${id} }
-settings: { exclusive: true, max_deletions: 9 }
-networks:
-  backend: { cidr: 10.20.0.0/24 }
-${more}`;
-
-const withServer = `servers:
-  web-1:
-    server_type: sliders-1
-    image: ubuntu-24.04
-    cores: 2
-    memory_mb: 4096
-    disk_gb: 40
-    public_ipv4: { new: true }
-    network_interfaces: [backend]
-    firewall: { enabled: true, policy_in: drop, rules: [] }
-`;
-
-/** A database of the test's own. */
-async function database(name: string): Promise<string> {
-  const admin = new pg.Client(server.url());
-  await admin.connect();
-  await admin.query(`CREATE DATABASE ${name}`);
-  await admin.end();
-  return server.url(name);
-}
-
-function cloud(faults: readonly FaultRule[] = []): Promise<RunningEmulator> {
-  return emulate({ faults, projects: ids.map((id) => ({ id, name: `project ${id}` })) });
-}
-
-function specs(folder: string, more = ''): void {
-  mkdirSync(join(folder, 'specs'), { recursive: true });
-  for (const id of ids) writeFileSync(join(folder, 'specs', `${id}.yaml`), specOf(id, more));
-}
-
-function replica(
-  api: RunningEmulator,
-  state: string,
-  folder: string,
-  { args = ['-f', 'specs'], env = {} }: Pick<DaemonOptions, 'args' | 'env'> = {},
-): Promise<RunningDaemon> {
-  const tokens = ids.map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite] as const);
-  const all = { ...Object.fromEntries(tokens), ...env };
-  return startDaemon(api, { folder, args: ['--state', state, ...args], env: all });
-}
-
-interface Shared {
-  readonly fleet: {
-    readonly replica: string;
-    readonly leads: boolean;
-    readonly projects: readonly {
-      readonly id: number;
-      readonly worker: string | null;
-      readonly condition: string | null;
-      readonly last_pass: { readonly replica: string } | null;
-    }[];
-  };
-}
-
-const fleetOf = async ({ status }: RunningDaemon) => ((await status()) as unknown as Shared).fleet;
-
-function allConverged(api: RunningEmulator, daemon: RunningDaemon): Promise<Shared['fleet']> {
-  return until(
-    () => fleetOf(daemon),
-    ({ projects }) =>
-      projects.length === ids.length &&
-      projects.every(({ condition }) => condition === 'converged') &&
-      api.emulator.world.projects.every(({ networks }) => networks.some(({ name }) => name === 'backend')),
-    'every project is converged',
-    () => JSON.stringify(daemon.log().slice(-15)),
-  );
-}
-
-/** What a person pays for, project by project. */
-const billed = ({ emulator }: RunningEmulator) =>
-  emulator.world.projects.map(({ servers, ips }) => [servers.length, ips.length]);
-
-/** Under how many keys each project asked for its server: under a second one it would be a second server. */
-const creations = ({ emulator }: RunningEmulator) =>
-  ids.map((id) => {
-    const sent = emulator.requests.filter(({ project, method, url }) => {
-      return project === id && method === 'POST' && url.endsWith('/servers');
-    });
-    return new Set(sent.map(({ key }) => key)).size;
-  });
 
 async function workerOf(daemon: RunningDaemon, api: RunningEmulator): Promise<string> {
   const { worker } = await until(
@@ -135,7 +58,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
     const api = await cloud();
     const folder = folderWith();
     specs(folder);
-    const only = await replica(api, await database('alone'), folder);
+    const only = await replica(api, await database(server, 'alone'), folder);
     const { replica: name } = await allConverged(api, only);
     const { projects, leads } = await fleetOf(only);
     expect(leads).toBe(true);
@@ -145,7 +68,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
 
   test('killed in mid-pass, a replica is replaced by the others, and nothing is bought twice', async () => {
     const api = await cloud();
-    const state = await database('killed');
+    const state = await database(server, 'killed');
     const [one, two] = [folderWith(), folderWith()];
     specs(one, withServer);
     specs(two, withServer);
@@ -174,7 +97,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
 
   test('all work by the specs of the one that leads, and by a change of them at once', async () => {
     const api = await cloud();
-    const state = await database('led');
+    const state = await database(server, 'led');
     const [ahead, behind] = [folderWith(), folderWith()];
     specs(ahead);
     specs(behind);
@@ -214,7 +137,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
 
   test('a second file of a project is turned away by all, also by one that starts with both there', async () => {
     const api = await cloud();
-    const state = await database('contested');
+    const state = await database(server, 'contested');
     const folder = folderWith();
     specs(folder);
     const first = await replica(api, state, folder);
@@ -244,7 +167,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
 
   test('a replica that is told to stop hands over what it has in hand', async () => {
     const api = await cloud();
-    const state = await database('stopped');
+    const state = await database(server, 'stopped');
     const [one, two] = [folderWith(), folderWith()];
     specs(one, withServer);
     specs(two, withServer);
@@ -261,7 +184,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
 
   test('a webhook reaches the one that reads the branch, whichever replica it is sent to', async () => {
     const api = await cloud();
-    const state = await database('hooked');
+    const state = await database(server, 'hooked');
     const repository = await createRepository();
     const files = (more = '') =>
       Object.fromEntries(ids.map((id) => [`specs/${id}.yaml`, `${specOf(id)}${more}`]));
@@ -296,7 +219,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
 
   test('a branch whose history was rewritten is taken by no replica, whoever leads', async () => {
     const api = await cloud();
-    const state = await database('rewritten');
+    const state = await database(server, 'rewritten');
     const repository = await createRepository();
     const files = (more = '') =>
       Object.fromEntries(ids.map((id) => [`specs/${id}.yaml`, `${specOf(id)}${more}`]));
@@ -320,7 +243,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
 
   test('a database that goes and comes back costs time alone', async () => {
     const api = await cloud();
-    const state = await database('gone');
+    const state = await database(server, 'gone');
     const folder = folderWith();
     specs(folder);
     const only = await replica(api, state, folder);
@@ -345,7 +268,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
 
   test('a state that a file alone has had is named by whoever has the turn, and goes on once it is renamed', async () => {
     const api = await cloud();
-    const state = await database('alone_before');
+    const state = await database(server, 'alone_before');
     const folder = folderWith({ 'profile.yaml': `time_scale: ${speed}\n` });
     specs(folder);
     const env = {
@@ -370,7 +293,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
   test('what became of a lost write is found out by whoever has the turn', async () => {
     const lost = faultRule({ method: 'POST', path: '/networks', times: 4 }, { do: 'reset', effect: 'none' });
     const api = await cloud([lost]);
-    const state = await database('lost');
+    const state = await database(server, 'lost');
     const [one, two] = [folderWith(), folderWith()];
     specs(one);
     specs(two);
@@ -383,7 +306,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
 
   test('what both see is told once, and each project is measured by one', async () => {
     const api = await cloud();
-    const state = await database('told');
+    const state = await database(server, 'told');
     const heard = await receiver();
     const [one, two] = [folderWith(), folderWith()];
     specs(one);
@@ -433,7 +356,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
         `version: 1\nproject: { id: ${id}, token_env: TOKEN_${id} }\nips: { web: {} }\n`;
       const folder = folderWith({ 'specs/4711.yaml': own(4711), 'specs/4712.yaml': own(4712) });
       const tokens = ids.map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite]);
-      const env = { ...Object.fromEntries(tokens), VDCSYNC_STATE: `${await database(name)}${query}` };
+      const env = { ...Object.fromEntries(tokens), VDCSYNC_STATE: `${await database(server, name)}${query}` };
       const wrong = { ...env, TOKEN_4712: 'of-nobody' };
       const daemon = await startDaemon(api, { folder, args: ['-f', 'specs'], env: wrong });
       const { blocked } = await daemon.until(({ condition }) => condition === 'blocked', 'a person is asked');
@@ -488,7 +411,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
       ),
     );
     const api = await cloud();
-    const state = `${await database('documented')}?application_name=fleet`;
+    const state = `${await database(server, 'documented')}?application_name=fleet`;
     const env = {
       VDCSYNC_STATE: state,
       SHOP_TOKEN: api.emulator.tokens(4711).readWrite,

@@ -28,7 +28,7 @@ function owned(inner: StateStore, isLost: () => boolean): StateStore {
     get(target, name) {
       if (name === 'isOwned') return () => !isLost();
       const member = target[name as keyof StateStore] as (...given: unknown[]) => Promise<unknown>;
-      if (!writing.has(String(name))) return member.bind(target);
+      if (!writing.has(String(name))) return member?.bind(target);
       return async (...given: unknown[]) => {
         if (isLost()) throw new StateError('the lock is gone');
         return member.apply(target, given);

@@ -1,0 +1,97 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { FaultRule } from '../../src/emulator/faults.ts';
+import type { RunningEmulator } from '../../src/emulator/http-server.ts';
+import type { PostgresServer } from '../support/postgres.ts';
+import { type DaemonOptions, emulate, type RunningDaemon, startDaemon, until } from './support.ts';
+
+export const ids = [4711, 4712, 4713, 4714];
+
+export const specOf = (id: number, more = '') => `version: 1
+project: { id: ${id}, token_env: TOKEN_${id} }
+settings: { exclusive: true, max_deletions: 9 }
+networks:
+  backend: { cidr: 10.20.0.0/24 }
+${more}`;
+
+export const withServer = `servers:
+  web-1:
+    server_type: sliders-1
+    image: ubuntu-24.04
+    cores: 2
+    memory_mb: 4096
+    disk_gb: 40
+    public_ipv4: { new: true }
+    network_interfaces: [backend]
+    firewall: { enabled: true, policy_in: drop, rules: [] }
+`;
+
+/** A database of the test's own. */
+export async function database(server: PostgresServer, name: string): Promise<string> {
+  const admin = new pg.Client(server.url());
+  await admin.connect();
+  await admin.query(`CREATE DATABASE ${name}`);
+  await admin.end();
+  return server.url(name);
+}
+
+export function cloud(faults: readonly FaultRule[] = []): Promise<RunningEmulator> {
+  return emulate({ faults, projects: ids.map((id) => ({ id, name: `project ${id}` })) });
+}
+
+export function specs(folder: string, more = ''): void {
+  mkdirSync(join(folder, 'specs'), { recursive: true });
+  for (const id of ids) writeFileSync(join(folder, 'specs', `${id}.yaml`), specOf(id, more));
+}
+
+export function replica(
+  api: RunningEmulator,
+  state: string,
+  folder: string,
+  { args = ['-f', 'specs'], env = {} }: Pick<DaemonOptions, 'args' | 'env'> = {},
+): Promise<RunningDaemon> {
+  const tokens = ids.map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite] as const);
+  const all = { ...Object.fromEntries(tokens), ...env };
+  return startDaemon(api, { folder, args: ['--state', state, ...args], env: all });
+}
+
+export interface Shared {
+  readonly fleet: {
+    readonly replica: string;
+    readonly leads: boolean;
+    readonly projects: readonly {
+      readonly id: number;
+      readonly worker: string | null;
+      readonly condition: string | null;
+      readonly last_pass: { readonly replica: string } | null;
+    }[];
+  };
+}
+
+export const fleetOf = async ({ status }: RunningDaemon) => ((await status()) as unknown as Shared).fleet;
+
+export function allConverged(api: RunningEmulator, daemon: RunningDaemon): Promise<Shared['fleet']> {
+  return until(
+    () => fleetOf(daemon),
+    ({ projects }) =>
+      projects.length === ids.length &&
+      projects.every(({ condition }) => condition === 'converged') &&
+      api.emulator.world.projects.every(({ networks }) => networks.some(({ name }) => name === 'backend')),
+    'every project is converged',
+    () => JSON.stringify(daemon.log().slice(-15)),
+  );
+}
+
+/** What a person pays for, project by project. */
+export const billed = ({ emulator }: RunningEmulator) =>
+  emulator.world.projects.map(({ servers, ips }) => [servers.length, ips.length]);
+
+/** Under how many keys each project asked for its server: under a second one it would be a second server. */
+export const creations = ({ emulator }: RunningEmulator) =>
+  ids.map((id) => {
+    const sent = emulator.requests.filter(({ project, method, url }) => {
+      return project === id && method === 'POST' && url.endsWith('/servers');
+    });
+    return new Set(sent.map(({ key }) => key)).size;
+  });
