@@ -1,4 +1,5 @@
-import { chmodSync, existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type GitSourceOptions, gitSource } from '../../src/daemon/sources/git-source.ts';
@@ -43,6 +44,12 @@ function source(
   });
 }
 
+function sizeOf(folder: string): number {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => statSync(join(folder, name)))
+    .reduce((sum, each) => sum + (each.isFile() ? each.size : 0), 0);
+}
+
 describe('daemon: specs from Git', () => {
   test('reads the file at the tip of the branch, without a work tree', async () => {
     const { url, push } = await createRepository();
@@ -54,8 +61,8 @@ describe('daemon: specs from Git', () => {
     expect(seen.specs).toEqual([
       { name: 'infra/vdcsync.yaml', sources: [{ file: 'infra/vdcsync.yaml', text: oneNetwork }] },
     ]);
-    expect(existsSync(join(folder, 'other.txt'))).toBe(false);
-    expect(readdirSync(folder)).not.toContain('hooks');
+    expect(readdirSync(folder, { recursive: true }).map(String).join()).not.toContain('other.txt');
+    expect(readdirSync(join(folder, 'repository'))).not.toContain('hooks');
     const second = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# more\n` });
     expect((await specs.read(signal)).commit?.id).toBe(second);
   });
@@ -185,11 +192,159 @@ describe('daemon: specs from Git', () => {
     writeFileSync(join(keys, 'allowed'), `test@example.com ${readFileSync(`${key}.pub`, 'utf8')}`);
     await push({ 'infra/vdcsync.yaml': oneNetwork });
     const access = { allowedSignersFile: join(keys, 'allowed') };
-    await expect(source(url, { access }).read(signal)).rejects.toThrow(/no signature of an allowed signer/);
+    await expect(source(url, { access }).read(signal)).rejects.toThrow(
+      /no ssh signature of an allowed signer/,
+    );
     await git('config', 'gpg.format', 'ssh');
     await git('config', 'user.signingKey', `${key}.pub`);
     const signed = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# signed\n` }, ['--gpg-sign']);
     expect((await source(url, { access }).read(signal)).commit?.id).toBe(signed);
+  });
+
+  test('with allowed signers an OpenPGP signature is refused, whatever the keyring says of it', async () => {
+    const { url, push, git } = await createRepository();
+    const keys = folderWith({
+      // In the place of gpg: makes a signature of the right form, and knows and trusts the key of every one.
+      gpg:
+        '#!/bin/sh\ncat > /dev/null\necho called >> "$0.calls"\n' +
+        'case "$*" in *--verify*) printf "\\n[GNUPG:] GOODSIG 1 x\\n[GNUPG:] VALIDSIG 1\\n[GNUPG:] TRUST_ULTIMATE 0\\n";;\n' +
+        '*) printf "[GNUPG:] SIG_CREATED \\n" >&2; printf -- "-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n";; esac\n',
+      allowed: '',
+    });
+    chmodSync(join(keys, 'gpg'), 0o755);
+    await git('config', 'gpg.program', join(keys, 'gpg'));
+    const signed = await push({ 'infra/vdcsync.yaml': oneNetwork }, ['--gpg-sign=anybody']);
+    await git('verify-commit', signed);
+    const calls = readFileSync(join(keys, 'gpg.calls'), 'utf8');
+    const access = {
+      allowedSignersFile: join(keys, 'allowed'),
+      environment: { ...process.env, PATH: `${keys}:${process.env.PATH}` },
+    };
+    await expect(source(url, { access }).read(signal)).rejects.toThrow(
+      /no ssh signature of an allowed signer/,
+    );
+    expect(readFileSync(join(keys, 'gpg.calls'), 'utf8')).toBe(calls);
+  });
+
+  test('with allowed signers a good ssh signature of another key is refused', async () => {
+    const { url, push, git } = await createRepository();
+    const keys = folderWith();
+    for (const name of ['allowed-key', 'other-key'])
+      await program('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(keys, name)], keys);
+    writeFileSync(
+      join(keys, 'allowed'),
+      `test@example.com ${readFileSync(join(keys, 'allowed-key.pub'), 'utf8')}`,
+    );
+    await git('config', 'gpg.format', 'ssh');
+    await git('config', 'user.signingKey', join(keys, 'other-key.pub'));
+    await push({ 'infra/vdcsync.yaml': oneNetwork }, ['--gpg-sign']);
+    const access = { allowedSignersFile: join(keys, 'allowed') };
+    await expect(source(url, { access }).read(signal)).rejects.toThrow(
+      /no ssh signature of an allowed signer/,
+    );
+  });
+
+  test('a ref keeps its meaning: a tag in the place of the branch is refused, also after a restart and elsewhere', async () => {
+    const { url, push, git } = await createRepository();
+    const folder = join(folderWith(), 'git');
+    const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
+    const second = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# second\n` });
+    const here = source(url, { folder });
+    const { commit } = await here.read(signal);
+    expect(commit).toMatchObject({ id: second, ref: 'main', fullRef: 'refs/heads/main' });
+    await git('tag', 'main', first);
+    await git('push', '--quiet', 'origin', 'refs/tags/main');
+    expect((await here.read(signal)).commit?.id).toBe(second);
+    await program('git', ['update-ref', '-d', 'refs/heads/main'], new URL(url).pathname);
+    for (const each of [here, source(url, { folder })])
+      await expect(each.read(signal)).rejects.toThrow(/no refs\/heads\/main any more/);
+    await expect(source(url).read(signal, commit)).rejects.toThrow(/no refs\/heads\/main any more/);
+    // The operator may choose the tag.
+    const told = await source(url, { folder, ref: 'refs/tags/main' }).read(signal);
+    expect(told.commit).toMatchObject({ id: first, fullRef: 'refs/tags/main' });
+  });
+
+  test('a tag stays a tag where a branch of its name appears, and one replica after the other follows it', async () => {
+    const { url, push, git } = await createRepository();
+    const folder = join(folderWith(), 'git');
+    const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
+    await git('tag', 'release/v1', first);
+    await git('push', '--quiet', 'origin', 'refs/tags/release/v1');
+    const at = { folder, ref: 'release/v1' };
+    const { commit } = await source(url, at).read(signal);
+    await push({ 'infra/vdcsync.yaml': `${oneNetwork}# other\n` });
+    await git('push', '--quiet', 'origin', 'HEAD:refs/heads/release/v1');
+    expect((await source(url, at).read(signal)).commit?.id).toBe(first);
+    expect((await source(url, { ref: 'release/v1' }).read(signal, commit)).commit?.id).toBe(first);
+    // A folder that belongs to another ref is no hindrance.
+    expect((await source(url, { folder, ref: 'main' }).read(signal)).commit?.fullRef).toBe('refs/heads/main');
+  });
+
+  test('files over 1 MiB are not fetched where the server can leave them out, and git works on without them', async () => {
+    const { bare, push, git } = await createRepository();
+    await program('git', ['config', 'uploadpack.allowFilter', 'true'], bare);
+    const big = () => randomBytes(1_500_000).toString('base64');
+    const first = await push({ 'infra/a.yaml': oneNetwork, 'infra/big.yaml': big(), 'x.bin': big() });
+    const folder = join(folderWith(), 'git');
+    const { url } = await serveGit(bare);
+    const specs = source(url, { folder, path: 'infra/' });
+    const seen = await specs.read(signal);
+    expect(seen.specs).toMatchObject([
+      { name: 'infra/a.yaml', sources: [{ text: oneNetwork }] },
+      { name: 'infra/big.yaml', problem: [{ message: expect.stringMatching(/longer than 1 MiB/) }] },
+    ]);
+    expect(sizeOf(folder)).toBeLessThan(200_000);
+    for (let commit = 0; commit < 55; commit += 1)
+      await git('commit', '--quiet', '--allow-empty', '-m', 'step');
+    const later = await push({ 'infra/a.yaml': `${oneNetwork}# later\n`, 'x.bin': big() });
+    expect((await source(url, { folder, path: 'infra/' }).read(signal)).commit?.id).toBe(later);
+    expect(sizeOf(folder)).toBeLessThan(200_000);
+    await git('reset', '--quiet', '--hard', first);
+    await push({ 'infra/a.yaml': `${oneNetwork}# rewritten\n` });
+    await expect(specs.read(signal, seen.commit && { ...seen.commit, id: later })).rejects.toThrow(
+      /rewritten/,
+    );
+  });
+
+  test('one fetch is bounded, and a commit that does not fit leaves nothing behind and the last one in force', async () => {
+    const { url, push, git } = await createRepository();
+    const folder = join(folderWith(), 'git');
+    const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
+    const specs = source(url, { folder, mostFolderBytes: 4_000_000 });
+    await specs.read(signal);
+    await push({
+      'infra/vdcsync.yaml': `${oneNetwork}# big\n`,
+      'x.bin': randomBytes(4_000_000).toString('base64'),
+    });
+    for (const each of [specs, specs, source(url, { folder, mostFolderBytes: 4_000_000 })])
+      await expect(each.read(signal)).rejects.toThrow(/takes more than the 4 MiB/);
+    expect(sizeOf(folder)).toBeLessThan(200_000);
+    await git('reset', '--quiet', '--hard', first);
+    const small = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# small\n` });
+    expect((await specs.read(signal)).commit?.id).toBe(small);
+  });
+
+  test('the folder is bounded over many fetches: what is no longer needed goes, what is does not fit', async () => {
+    const { url, push } = await createRepository();
+    const folder = join(folderWith(), 'git');
+    const mostFolderBytes = 2_000_000;
+    const specs = source(url, { folder, mostFolderBytes, allowRewind: true });
+    const push450kB = async (name: string) => {
+      await push({ 'infra/vdcsync.yaml': oneNetwork, [name]: randomBytes(340_000).toString('base64') });
+      return specs.read(signal);
+    };
+    for (let commit = 0; commit < 3; commit += 1) await push450kB('x.bin');
+    let error: unknown;
+    for (let file = 0; file < 8 && error === undefined; file += 1) {
+      error = await push450kB(`y${file}.bin`).then(
+        () => undefined,
+        (reason: unknown) => reason,
+      );
+      expect(sizeOf(folder)).toBeLessThan(mostFolderBytes);
+    }
+    expect(error).toMatchObject({ message: expect.stringMatching(/takes more than the 2 MiB/) });
+    await expect(specs.read(signal)).rejects.toBe(error);
+    expect(sizeOf(folder)).toBeLessThan(mostFolderBytes);
   });
 
   test.each([

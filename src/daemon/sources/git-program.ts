@@ -1,11 +1,19 @@
 import { execFile } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { GitUrl } from './git-url.ts';
 import { SourceError } from './source.ts';
 
 /** One call of git may take so long, in real ms, and say so much. */
 const timeoutMs = 120_000;
 const mostOutputBytes = 4 * 1024 * 1024;
+
+/** The repository's own configuration, all of it. A fetch with a filter adds to it; that is undone. */
+const ownConfiguration = '[core]\n\trepositoryformatversion = 0\n\tbare = true\n';
+/** The unit of `ulimit -f`, by POSIX. */
+const blockBytes = 512;
+/** With less room than this a fetch is not begun. */
+const leastRoomBytes = 256 * 1024;
 
 export interface GitAccess {
   readonly url: GitUrl;
@@ -26,20 +34,27 @@ export interface GitAccess {
  * The `git` program on one bare repository. Nothing is ever checked out: there is no work
  * tree, so no hook, no filter, no submodule and no symbolic link of the repository has a
  * place to act in. Of the machine's own configuration of git nothing is read.
+ *
+ * The repository may lack files that a fetch has left out. Git takes them for damage then
+ * and does not ask the remote for them.
  */
 export class GitProgram {
   readonly #folder: string;
   readonly #access: GitAccess;
+  readonly #mostBytes: number;
 
-  constructor(folder: string, access: GitAccess) {
+  /** `mostBytes`: how much the repository may take on the disk. */
+  constructor(folder: string, access: GitAccess, mostBytes: number) {
     this.#folder = folder;
     this.#access = access;
+    this.#mostBytes = mostBytes;
   }
 
   /** Makes the repository where it is not there yet. */
   async prepare(signal: AbortSignal): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await this.run(['init', '--quiet', '--bare', '--template=', '.'], signal);
+    await this.#writeConfiguration();
   }
 
   /** Standard output. @throws SourceError with what git said; never what the environment held. */
@@ -48,10 +63,51 @@ export class GitProgram {
   }
 
   bytes(args: readonly string[], signal: AbortSignal): Promise<Buffer> {
+    return this.#start('git', [...fixedSettings(this.#access), ...args], `git ${args[0]}`, signal);
+  }
+
+  /** Begins with an empty repository again. */
+  async empty(signal: AbortSignal): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
+    await this.prepare(signal);
+  }
+
+  /**
+   * `git fetch`. The operating system ends it where it brings more than there is room for.
+   *
+   * @throws TooLargeError in that case; SourceError otherwise.
+   */
+  async fetchBounded(args: readonly string[], signal: AbortSignal): Promise<void> {
+    // A fetch that was killed leaves its files behind.
+    await this.#removeUnfinished();
+    const roomBytes = this.#mostBytes - (await this.#sizeBytes());
+    if (roomBytes < leastRoomBytes) throw new TooLargeError(this.#mostBytes);
+    const blocks = Math.floor(roomBytes / blockBytes);
+    const limited = ['-c', 'ulimit -f "$1" && shift && exec git "$@"', 'sh', String(blocks)];
+    const command = [...limited, ...fixedSettings(this.#access), 'fetch', ...args];
+    try {
+      await this.#start('sh', command, 'git fetch', signal);
+    } catch (error) {
+      if ((await this.#largestUnfinished()) < blocks * blockBytes) throw error;
+      throw new TooLargeError(this.#mostBytes);
+    } finally {
+      await this.#removeUnfinished();
+      await this.#writeConfiguration();
+    }
+  }
+
+  async #sizeBytes(): Promise<number> {
+    const entries = await readdir(this.#folder, { recursive: true, withFileTypes: true });
+    const files = entries.filter((entry) => entry.isFile());
+    const sizes = await Promise.all(files.map(({ parentPath, name }) => sizeOf(join(parentPath, name))));
+    return sizes.reduce((sum, size) => sum + size, 0);
+  }
+
+  #start(program: string, args: readonly string[], name: string, signal: AbortSignal): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       execFile(
-        'git',
-        [...fixedSettings(this.#access), ...args],
+        program,
+        [...args],
         {
           cwd: this.#folder,
           env: environmentOf(this.#access),
@@ -64,11 +120,45 @@ export class GitProgram {
         (error, stdout, stderr) => {
           if (error === null) return resolve(stdout);
           if (signal.aborted) return reject(signal.reason);
-          reject(new SourceError(`git ${args[0]}: ${failureOf(error, stderr)}`));
+          reject(new SourceError(`${name}: ${failureOf(error, stderr)}`));
         },
       );
     });
   }
+
+  async #writeConfiguration(): Promise<void> {
+    await writeFile(join(this.#folder, 'config'), ownConfiguration);
+  }
+
+  async #unfinished(): Promise<string[]> {
+    const packs = join(this.#folder, 'objects', 'pack');
+    const names = await readdir(packs).catch(() => []);
+    return names.filter((name) => name.startsWith('tmp_')).map((name) => join(packs, name));
+  }
+
+  async #largestUnfinished(): Promise<number> {
+    return Math.max(0, ...(await Promise.all((await this.#unfinished()).map(sizeOf))));
+  }
+
+  async #removeUnfinished(): Promise<void> {
+    for (const path of await this.#unfinished()) await rm(path, { force: true });
+  }
+}
+
+/** The repository has no room for what a fetch brings. */
+export class TooLargeError extends SourceError {
+  constructor(mostBytes: number) {
+    super(
+      `the newest commit takes more than the ${Math.round(mostBytes / 1024 ** 2)} MiB that vdcsync keeps of a repository. ` +
+        'The last good commit stays in force. Keep the spec in a repository of its own, or on a server that ' +
+        'can leave large files out of a fetch (uploadpack.allowFilter)',
+    );
+  }
+}
+
+/** A file that is gone meanwhile takes no space. */
+async function sizeOf(path: string): Promise<number> {
+  return (await stat(path).catch(() => undefined))?.size ?? 0;
 }
 
 function fixedSettings({ allowedSignersFile }: GitAccess): string[] {
@@ -84,9 +174,16 @@ function fixedSettings({ allowedSignersFile }: GitAccess): string[] {
     'maintenance.auto=false',
     'fetch.recurseSubmodules=false',
     'transfer.fsckObjects=true',
-    ...(allowedSignersFile === undefined
-      ? []
-      : ['gpg.format=ssh', `gpg.ssh.allowedSignersFile=${allowedSignersFile}`]),
+    // A pack stays one file, whose size is bounded.
+    'fetch.unpackLimit=1',
+    // Larger files pass through git in pieces and not through its memory.
+    'core.bigFileThreshold=1m',
+    // The signature chooses its program, whatever the format: only ssh's may run.
+    ...['gpg.program', 'gpg.openpgp.program', 'gpg.x509.program'].map((name) => `${name}=false`),
+    'gpg.format=ssh',
+    'gpg.ssh.program=ssh-keygen',
+    'gpg.minTrustLevel=fully',
+    ...(allowedSignersFile === undefined ? [] : [`gpg.ssh.allowedSignersFile=${allowedSignersFile}`]),
   ];
   return settings.flatMap((setting) => ['-c', setting]);
 }

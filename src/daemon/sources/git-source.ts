@@ -1,7 +1,9 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
 import type { Random } from '../../core/random.ts';
 import type { DaemonLogger } from '../ports.ts';
-import { type GitAccess, GitProgram } from './git-program.ts';
+import { type GitAccess, GitProgram, TooLargeError } from './git-program.ts';
 import { decodeSpec, mostBytes } from './read-file.ts';
 import {
   type Commit,
@@ -19,7 +21,7 @@ export interface GitSettings {
   readonly ref: string;
   /** In the repository; one that ends in a slash is a folder of specs, each a project of its own. */
   readonly path: string;
-  /** Where the bare repository is kept. */
+  /** Where the bare repository is kept, and what was taken from it last. */
   readonly folder: string;
   /** How often its tip is asked for, of the API's pace. */
   readonly intervalMs: number;
@@ -27,20 +29,20 @@ export interface GitSettings {
   readonly allowRewind: boolean;
 }
 
+/** How much the bare repository may take on the disk. */
+const usualMostFolderBytes = 512 * 1024 * 1024;
+
 export interface GitSourceOptions extends GitSettings {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: DaemonLogger;
+  /** Default: 512 MiB. */
+  readonly mostFolderBytes?: number;
 }
 
-/** The commit that was taken last; kept in the repository, so that a restart knows it too. */
-const currentRef = 'refs/vdcsync/current';
 const fetchedRef = 'refs/vdcsync/fetched';
 /** How deep a history is fetched to find the last commit in it; at last all of it. */
 const depths = [50, 1_000, 2_147_483_647];
-/** New commits between two cleanings of the repository. */
-const commitsPerCleaning = 50;
-
 /** @throws SourceError for what git would take for an option, or for something else than one ref or path. */
 export function checkGitNames(ref: string, path: string): void {
   if (!/^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$/.test(ref) || ref.includes('..') || ref.endsWith('/')) {
@@ -63,29 +65,49 @@ export function checkGitNames(ref: string, path: string): void {
  * one is fetched, as shallow as can be, checked, and read straight from its objects.
  */
 export function gitSource(options: GitSourceOptions): SpecSource {
-  const { access, ref, path, clock, random } = options;
+  const { access, ref, path, clock, random, mostFolderBytes = usualMostFolderBytes } = options;
   checkGitNames(ref, path);
-  const git = new GitProgram(options.folder, access);
+  const git = new GitProgram(join(options.folder, 'repository'), access, mostFolderBytes);
+  const memory = new TakenMemory(options.folder);
   const name = `${access.url.shown}#${ref}:${path}`;
   let prepared = false;
   let taken: Snapshot | undefined;
-  let commits = 0;
+  /** A tip that does not fit is not fetched again and again. */
+  let tooLarge: { readonly commit: string; readonly error: TooLargeError } | undefined;
 
   async function read(signal: AbortSignal, last?: Commit): Promise<Snapshot> {
     if (!prepared) await git.prepare(signal);
     prepared = true;
-    const tip = await findTip(git, access.url.text, ref, signal);
-    const follows = last?.id ?? (await currentCommit(git, signal));
+    const before = await memory.read();
+    const follows = last?.id ?? before?.commit;
+    const tip = await findTip(git, access.url.text, ref, last?.fullRef ?? before?.ref, signal);
     if (taken?.commit?.id === tip.commit && follows === tip.commit) return taken;
-    await fetchTip(git, options, tip, follows, signal);
-    const commit = await describe(git, tip.commit, ref, signal);
+    if (tooLarge?.commit === tip.commit) throw tooLarge.error;
+    await fetchWithRoom(tip, follows, signal);
+    const commit = await describe(git, tip, ref, signal);
     const specs = await readSpecs(git, commit.id, path, signal);
     // Only what could be read is what the next one has to follow on.
-    await git.run(['update-ref', currentRef, commit.id], signal);
-    commits += 1;
-    if (commits % commitsPerCleaning === 0) await git.run(['gc', '--quiet', '--prune=now'], signal);
+    await memory.write(tip);
     taken = { specs, commit };
     return taken;
+  }
+
+  /** What earlier commits have left behind goes where there is no room beside it. */
+  async function fetchWithRoom(tip: Tip, follows: string | undefined, signal: AbortSignal): Promise<void> {
+    try {
+      await fetchTip(git, options, tip, follows, signal);
+      return;
+    } catch (error) {
+      if (!(error instanceof TooLargeError)) throw error;
+    }
+    await git.empty(signal);
+    try {
+      await fetchTip(git, options, tip, follows, signal);
+    } catch (error) {
+      if (error instanceof TooLargeError) tooLarge = { commit: tip.commit, error };
+      await git.empty(signal);
+      throw error;
+    }
   }
 
   async function watch(hint: (trigger: 'git') => void, signal: AbortSignal): Promise<void> {
@@ -104,17 +126,80 @@ interface Tip {
   readonly commit: string;
 }
 
-/** A branch before a tag of the same name. */
-async function findTip(git: GitProgram, url: string, ref: string, signal: AbortSignal): Promise<Tip> {
-  const names = ref.startsWith('refs/') ? [ref] : [`refs/heads/${ref}`, `refs/tags/${ref}`];
-  const wanted = names.flatMap((name) => [name, `${name}^{}`]);
+/** What a configured ref may mean: a branch before a tag of the same name. */
+function meaningsOf(ref: string): readonly string[] {
+  return ref.startsWith('refs/') ? [ref] : [`refs/heads/${ref}`, `refs/tags/${ref}`];
+}
+
+/**
+ * `bound`: what the ref has meant so far. It keeps that meaning. Otherwise whoever may push
+ * replaces the branch by a tag of the same name, and a tag need not follow on anything.
+ */
+async function findTip(
+  git: GitProgram,
+  url: string,
+  ref: string,
+  bound: string | undefined,
+  signal: AbortSignal,
+): Promise<Tip> {
+  const all = meaningsOf(ref);
+  const names = bound !== undefined && all.includes(bound) ? [bound] : all;
+  const wanted = all.flatMap((name) => [name, `${name}^{}`]);
   const lines = (await git.run(['ls-remote', '--quiet', url, ...wanted], signal)).split('\n');
   const found = new Map(lines.map((line) => line.split('\t').reverse() as [string, string]));
-  for (const name of names) {
+  const tips = all.flatMap((name) => {
     const commit = found.get(`${name}^{}`) ?? found.get(name);
-    if (commit !== undefined && /^[0-9a-f]{40,64}$/.test(commit)) return { ref: name, commit };
+    return commit !== undefined && /^[0-9a-f]{40,64}$/.test(commit) ? [{ ref: name, commit }] : [];
+  });
+  const tip = tips.find((each) => names.includes(each.ref));
+  if (tip !== undefined) return tip;
+  const [other] = tips;
+  if (other === undefined) throw new SourceError(`the repository has no branch or tag ${ref}`);
+  throw new SourceError(
+    `the repository has ${other.ref} but no ${names[0]} any more, which vdcsync has followed so far. ` +
+      `The last good commit stays in force. To follow ${other.ref} from now on, start with --git-ref ${other.ref}`,
+  );
+}
+
+/** What was taken last, and from which ref: a file beside the repository, so that a restart knows both. */
+class TakenMemory {
+  readonly #folder: string;
+  readonly #path: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+    this.#path = join(folder, 'taken.json');
   }
-  throw new SourceError(`the repository has no branch or tag ${ref}`);
+
+  async read(): Promise<Tip | undefined> {
+    const text = await readFile(this.#path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw this.#unusable(error.message);
+    });
+    if (text === undefined) return undefined;
+    try {
+      const { ref, commit } = JSON.parse(text) as Partial<Tip>;
+      if (typeof ref === 'string' && typeof commit === 'string') return { ref, commit };
+    } catch {
+      // The error below covers text that is no JSON, too.
+    }
+    throw this.#unusable('it is damaged');
+  }
+
+  async write({ ref, commit }: Tip): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const next = `${this.#path}.next`;
+    await writeFile(next, `${JSON.stringify({ ref, commit })}\n`, { flush: true, mode: 0o600 });
+    await rename(next, this.#path);
+  }
+
+  #unusable(why: string): SourceError {
+    return new SourceError(
+      `${this.#path} holds the commit that was taken last, and cannot be read: ${why}. ` +
+        'So vdcsync cannot see whether the history was rewritten. ' +
+        'If the branch is right as it is now, delete that file',
+    );
+  }
 }
 
 async function fetchTip(
@@ -125,15 +210,16 @@ async function fetchTip(
   signal: AbortSignal,
 ): Promise<void> {
   const fetchWith = (...limits: readonly string[]) =>
-    git.run(
+    git.fetchBounded(
       [
-        ...['fetch', '--quiet', '--no-tags', '--no-recurse-submodules', '--no-write-fetch-head', '--force'],
+        ...['--quiet', '--no-tags', '--no-recurse-submodules', '--no-write-fetch-head', '--force'],
         ...[...limits, options.access.url.text, `${tip.ref}:${fetchedRef}`],
       ],
       signal,
     );
   const fetchTo = (depth: number) =>
-    fetchWith(`--depth=${depth}`).catch((error: Error) => {
+    // A server that knows no filters sends everything, up to the bound on one fetch.
+    fetchWith(`--depth=${depth}`, `--filter=blob:limit=${mostBytes + 1}`).catch((error: Error) => {
       // A server of plain files cannot cut a history short: it gives all of it.
       if (error.message.includes('dumb http transport')) return fetchWith();
       throw error;
@@ -155,17 +241,17 @@ async function fetchTip(
 }
 
 async function verify(git: GitProgram, commit: string, signal: AbortSignal): Promise<void> {
+  const refused = new SourceError(
+    `commit ${commit.slice(0, 12)} carries no ssh signature of an allowed signer`,
+  );
+  const [headers = ''] = (await git.run(['cat-file', 'commit', commit], signal)).split('\n\n', 1);
+  const signatures = headers.split('\n').filter((line) => line.startsWith('gpgsig'));
+  if (signatures.length !== 1 || signatures[0] !== 'gpgsig -----BEGIN SSH SIGNATURE-----') throw refused;
   try {
     await git.run(['verify-commit', commit], signal);
   } catch (error) {
-    if (!(error instanceof SourceError)) throw error;
-    throw new SourceError(`commit ${commit.slice(0, 12)} carries no signature of an allowed signer`);
+    throw error instanceof SourceError ? refused : error;
   }
-}
-
-async function currentCommit(git: GitProgram, signal: AbortSignal): Promise<string | undefined> {
-  const text = await git.run(['for-each-ref', '--format=%(objectname)', currentRef], signal);
-  return text.trim() || undefined;
 }
 
 async function isAncestor(
@@ -183,11 +269,12 @@ async function isAncestor(
   }
 }
 
-async function describe(git: GitProgram, id: string, ref: string, signal: AbortSignal): Promise<Commit> {
+async function describe(git: GitProgram, tip: Tip, ref: string, signal: AbortSignal): Promise<Commit> {
+  const { commit: id, ref: fullRef } = tip;
   const [seconds = '', subject = ''] = (
     await git.run(['log', '-1', '--format=%ct%n%s', '--no-show-signature', id], signal)
   ).split('\n');
-  return { id, ref, subject: subject.slice(0, 200), at: Number(seconds) * 1000 };
+  return { id, ref, fullRef, subject: subject.slice(0, 200), at: Number(seconds) * 1000 };
 }
 
 /** One entry of a tree, as `git ls-tree` tells it. */
@@ -230,7 +317,9 @@ async function listTree(
   return text.split('\0').flatMap((line) => {
     const [, mode, type, size, name] = /^(\d+) (\w+) \S+ +(\S+)\t(.*)$/s.exec(line) ?? [];
     if (mode === undefined || type === undefined || name === undefined) return [];
-    return [{ mode, type, sizeBytes: Number(size) || 0, path: name }];
+    // A file that the fetch has left out is there without a size.
+    const sizeBytes = type === 'blob' && !/^\d+$/.test(size ?? '') ? mostBytes + 1 : Number(size) || 0;
+    return [{ mode, type, sizeBytes, path: name }];
   });
 }
 

@@ -5,7 +5,10 @@ import type { Trigger } from '../ports.ts';
 /** Where in Git a spec comes from. */
 export interface Commit {
   readonly id: string;
+  /** As it is configured: `main`. */
   readonly ref: string;
+  /** What it means at the remote: `refs/heads/main`. */
+  readonly fullRef: string;
   /** First line of its message. */
   readonly subject: string;
   /** When it was committed, wall ms. */
