@@ -14,7 +14,7 @@ import type { StatusFlags } from './commands/status.ts';
 import type { ValidateFlags } from './commands/validate.ts';
 import type { RunFlags } from './daemon/settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
-import { positiveNumber, wholeNumber } from './flag-values.ts';
+import { durationRange, positiveNumber, wholeNumber } from './flag-values.ts';
 import { textOrJson, withApi, withChanges, withFile, withRun, withSelection, withState } from './flags.ts';
 import { exampleText, programHelp } from './help.ts';
 import { planFormats } from './plan/formats.ts';
@@ -291,6 +291,7 @@ function addTools({ command, io, end }: Making): void {
     .option('--speed <factor>', 'how many times faster its clock runs (default: 1)', positiveNumber)
     .option('--seed <text>', 'the same seed gives the same world')
     .option('--faults <file>', 'faults to play, YAML or JSON')
+    .option('--task-time <range>', 'how long each task takes, such as 5m or 1m..25m', durationRange)
     .option('--profile <file>', 'API profile: limits and undocumented operations to serve')
     .option('--data <file>', 'keep the world in this file')
     .option('--project <id>', 'id of its project (default: 4711)', wholeNumber(1, Number.MAX_SAFE_INTEGER))

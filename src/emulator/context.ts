@@ -1,9 +1,10 @@
-import { between, hex, type Range } from './dice.ts';
+import { between, hex } from './dice.ts';
 import type { FaultAction } from './faults.ts';
 import { Refusal } from './problem.ts';
 import type { Profile } from './profile.ts';
 import type { Readings } from './readings.ts';
 import { finishTask } from './tasks.ts';
+import { isLost } from './visibility.ts';
 import type { Durations, Execution, Project, Server, Task, TaskEffect, World } from './world.ts';
 
 /** What one operation works on. A stale read is handed an older copy of the world. */
@@ -33,8 +34,8 @@ export interface Reply {
 }
 
 /** Throws 402 while the project may not create new spending. `@source API §1.6` */
-export function spend(context: Context): void {
-  if (context.project.standing === 'active') return;
+export function spend({ project }: Pick<Context, 'project'>): void {
+  if (project.standing === 'active') return;
   throw new Refusal(402, 'payment_required', {
     detail: 'The project is suspended or has an unpaid invoice: no new spending.',
   });
@@ -43,7 +44,7 @@ export function spend(context: Context): void {
 /** The server, or 404. */
 export function findServer(context: Context, id: number): Server {
   const server = context.project.servers.find((candidate) => candidate.id === id);
-  if (server === undefined)
+  if (server === undefined || isLost(context.project, server))
     throw new Refusal(404, 'server_not_found', { detail: `There is no server ${id}.` });
   return server;
 }
@@ -70,14 +71,18 @@ export function recordExecution(context: Context, kind: Execution['kind'], id: s
   return world.executions.length - 1;
 }
 
+/** How long after its reported failure the work of a task shows, unless a fault says otherwise. */
+const APPEARS_AFTER_MS = 300_000;
+
 /**
  * Starts background work. Its end is drawn now and comes when the clock has
  * reached it: pending → running → succeeded | failed. `@source API §3`
  */
 export function startTask(context: Context, effect: TaskEffect, willFail = false): Task {
   const { world, project, nowMs, readings, durations, fault } = context;
-  const spanMs = between(world, durations[effect.kind]);
+  const drawnMs = between(world, durations[effect.kind]);
   const faulty = fault?.do === 'task' ? fault : null;
+  const spanMs = faulty?.ms ?? drawnMs;
   const ordered = project.failNextTasks > 0;
   if (ordered) project.failNextTasks -= 1;
   const leaves = faulty?.leaves ?? readings.failedTaskLeaves;
@@ -97,6 +102,7 @@ export function startTask(context: Context, effect: TaskEffect, willFail = false
         : leaves === 'nothing' && readings.failedTaskKeepsIp
           ? 'address'
           : leaves,
+    appearsAfterMs: faulty?.laterMs ?? APPEARS_AFTER_MS,
     effect,
   };
   project.tasks.push(task);
@@ -128,18 +134,3 @@ export function takeId(
   world.nextId[sort] += 1;
   return world.nextId[sort] - 1;
 }
-
-/** How long things take when nobody says otherwise: least and most, in emulator milliseconds. */
-export const DEFAULT_DURATIONS: Durations = {
-  create_server: [25_000, 45_000],
-  delete_server: [10_000, 20_000],
-  create_network: [3_000, 8_000],
-  delete_network: [3_000, 8_000],
-  add_card: [4_000, 10_000],
-  remove_card: [4_000, 10_000],
-  add_iso: [20_000, 60_000],
-  take_image: [20_000, 60_000],
-  change_server: [5_000, 15_000],
-  backup: [60_000, 120_000],
-  image_submission: [1_500, 2_500],
-} satisfies Record<string, Range>;

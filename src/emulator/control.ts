@@ -1,4 +1,5 @@
 import type { HttpRequest, HttpResponse } from '../core/transport.ts';
+import { parseDurations } from './durations.ts';
 import { loadFaults, parseFaults } from './faults-file.ts';
 import { parseMutation } from './mutations.ts';
 import type { Emulator } from './options.ts';
@@ -64,7 +65,8 @@ const ROUTES: Readonly<Record<string, ControlRoute>> = {
     }),
   'GET /_emulator/faults': (emulator) => ({ faults: emulator.faults, hits: emulator.world.faultHits }),
   'PUT /_emulator/faults': (emulator, body) => {
-    const { faults, readings } = loadFaults(body);
+    const { faults, readings, durations } = loadFaults(body);
+    emulator.setDurations(durations);
     emulator.setReadings(readings);
     emulator.setFaults(faults);
   },
@@ -77,6 +79,11 @@ const ROUTES: Readonly<Record<string, ControlRoute>> = {
   'PATCH /_emulator/readings': (emulator, body) => {
     emulator.setReadings(parseReadings(parseText(body, 'readings')));
     return emulator.readings;
+  },
+  'GET /_emulator/durations': (emulator) => emulator.durations,
+  'PATCH /_emulator/durations': (emulator, body) => {
+    emulator.setDurations(parseDurations(parseText(body, 'durations')));
+    return emulator.durations;
   },
   'POST /_emulator/mutations': (emulator, body) =>
     emulator.mutate(parseMutation(parseText(body, 'mutation'))),

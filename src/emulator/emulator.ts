@@ -60,6 +60,12 @@ export function createEmulator(options: EmulatorOptions): Emulator {
     setReadings: (changed) => {
       service.readings = { ...service.readings, ...parseReadings(changed) };
     },
+    get durations() {
+      return service.durations;
+    },
+    setDurations: (changed) => {
+      service.durations = { ...service.durations, ...changed };
+    },
     snapshot: () => structuredClone(worldNow()),
     restore: (saved) => service.restore(saved),
   };

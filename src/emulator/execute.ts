@@ -1,6 +1,6 @@
 import type { HttpResponse } from '../core/transport.ts';
 import type { Step } from './call.ts';
-import type { Context, Reply } from './context.ts';
+import { type Context, type Reply, spend } from './context.ts';
 import { between } from './dice.ts';
 import type { FaultAction } from './faults.ts';
 import { invalid, problemResponse, Refusal } from './problem.ts';
@@ -56,14 +56,53 @@ function defaultCode(status: number): string {
 
 function execute(step: Step, key: string | null): HttpResponse {
   const { call, world, project, token, routed, nowMs, settings } = step;
-  const { route, params } = routed;
+  const { route } = routed;
   authorise(token, route.name, call.method);
+  const body = readRequest(step);
+  changeStanding(step);
+  const context = contextOf(step, key, body);
+  const reply = route.handle(context);
+  if (['add_iso', 'delete_iso', 'take_server_image'].includes(route.name)) {
+    project.libraryBusyUntilMs = nowMs + between(world, settings.durations.image_submission);
+  }
+  return success(reply, context);
+}
+
+/** The refusal of a body that is not JSON, has unknown fields or wrong types, whatever else is so; or null. */
+export function refusedBody(step: Step): HttpResponse | null {
+  try {
+    step.routed.route.check?.(contextOf(step, null, readRequest(step)));
+    return null;
+  } catch (error) {
+    return refused(error, step.call.requestId);
+  }
+}
+
+/** Throws 402 for an operation that is new spending, before anything else of it is looked at. `@assumption A57` */
+export function refuseSpending(step: Step): void {
+  changeStanding(step);
+  if (step.routed.route.spends?.(step.settings.readings) === true) spend(step);
+}
+
+function changeStanding({ call, project }: Step): void {
+  if (call.fault?.do === 'standing') project.standing = call.fault.standing;
+}
+
+/** The parsed body, undefined where there is none. Throws what is wrong with the request as such. */
+function readRequest(step: Step): unknown {
+  const { call, routed } = step;
+  const { route } = routed;
   if (call.method !== 'GET') refuseMediaType(step);
   readQuery(call.query, route.query ?? []);
   const body = call.method === 'GET' ? undefined : parseBody(call.request.body);
   if (route.takesBody !== true) refuseMembers(body);
-  if (call.fault?.do === 'standing') project.standing = call.fault.standing;
-  const context: Context = {
+  return body;
+}
+
+function contextOf(step: Step, key: string | null, body: unknown): Context {
+  const { call, world, project, routed, nowMs, settings } = step;
+  const { route, params } = routed;
+  return {
     world,
     project,
     nowMs,
@@ -78,11 +117,6 @@ function execute(step: Step, key: string | null): HttpResponse {
     query: call.query,
     body,
   };
-  const reply = route.handle(context);
-  if (['add_iso', 'delete_iso', 'take_server_image'].includes(route.name)) {
-    project.libraryBusyUntilMs = nowMs + between(world, settings.durations.image_submission);
-  }
-  return success(reply, context);
 }
 
 /** JSON only; a body that names no type is not JSON either. `@source API §4` `@assumption A21` */

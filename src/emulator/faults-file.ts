@@ -1,28 +1,32 @@
 import * as z from 'zod';
+import { parseDurations } from './durations.ts';
 import type { FaultRule } from './faults.ts';
 import { parseText } from './profile.ts';
 import { parseReadings, type Readings } from './readings.ts';
 import { refusal } from './words.ts';
+import type { Durations } from './world.ts';
 
 /** What a faults file holds. */
 interface FaultsFile {
   readonly faults: FaultRule[];
   readonly readings: Partial<Readings>;
+  readonly durations: Partial<Durations>;
 }
 
 /**
- * Reads a faults file, YAML or JSON: a list of rules, or a map of `faults` and
- * `readings`. Throws `EmulatorInputError` that names the rule and the member.
+ * Reads a faults file, YAML or JSON: a list of rules, or a map of `faults`,
+ * `readings` and `durations`. Throws `EmulatorInputError` that names the rule and the member.
  */
 export function loadFaults(text: string): FaultsFile {
   const document = parseText(text, 'faults');
-  if (document === null) return { faults: [], readings: {} };
-  if (Array.isArray(document)) return { faults: parseFaults(document), readings: {} };
+  if (document === null) return { faults: [], readings: {}, durations: {} };
+  if (Array.isArray(document)) return { faults: parseFaults(document), readings: {}, durations: {} };
   const file = fileSchema.safeParse(document);
   if (!file.success) throw refusal(file.error, 'faults file');
   return {
     faults: parseFaults(file.data.faults ?? [], ['faults']),
     readings: parseReadings(file.data.readings),
+    durations: parseDurations(file.data.durations),
   };
 }
 
@@ -33,7 +37,11 @@ export function parseFaults(input: unknown, base: readonly PropertyKey[] = []): 
   return rules.data as FaultRule[];
 }
 
-const fileSchema = z.strictObject({ faults: z.unknown().optional(), readings: z.unknown().optional() });
+const fileSchema = z.strictObject({
+  faults: z.unknown().optional(),
+  readings: z.unknown().optional(),
+  durations: z.unknown().optional(),
+});
 
 const count = z.int().min(1);
 const ms = z.number().min(0);
@@ -65,11 +73,13 @@ const actionSchema = z.discriminatedUnion('do', [
     stored,
   }),
   z.strictObject({ do: z.literal('slow'), ms }),
-  z.strictObject({ do: z.literal('late'), ms }),
+  z.strictObject({ do: z.literal('late'), ms, holdsKey: z.boolean().optional() }),
   z.strictObject({
     do: z.literal('task'),
-    outcome: z.enum(['fail', 'stuck', 'forgotten']),
-    leaves: z.enum(['nothing', 'everything', 'partial']).optional(),
+    outcome: z.enum(['fail', 'stuck', 'forgotten']).optional(),
+    leaves: z.enum(['nothing', 'everything', 'partial', 'later']).optional(),
+    ms: ms.optional(),
+    laterMs: ms.optional(),
   }),
   z.strictObject({ do: z.literal('omit_task') }),
   z.strictObject({ do: z.literal('no_gpu_capacity') }),

@@ -63,13 +63,21 @@ export type FaultAction =
     } & Storing)
   /** The effect at once, the answer `ms` emulator milliseconds later. */
   | { readonly do: 'slow'; readonly ms: number }
-  /** The connection breaks at once, the effect comes `ms` emulator milliseconds later. */
-  | { readonly do: 'late'; readonly ms: number }
-  /** What becomes of the task the request starts. `partial` leaves the address but not the server. */
+  /**
+   * The connection breaks at once, the effect comes `ms` emulator milliseconds later. Meanwhile the service works
+   * on it under its key; with `holdsKey: false` it is still on its way, and its key is free.
+   */
+  | { readonly do: 'late'; readonly ms: number; readonly holdsKey?: boolean }
+  /**
+   * What becomes of the task the request starts, and how long it takes (`ms`). `partial` leaves the address but not
+   * the server; `later` shows nothing when the task is reported as failed, and everything `laterMs` after that.
+   */
   | {
       readonly do: 'task';
-      readonly outcome: 'fail' | 'stuck' | 'forgotten';
-      readonly leaves?: 'nothing' | 'everything' | 'partial';
+      readonly outcome?: 'fail' | 'stuck' | 'forgotten';
+      readonly leaves?: 'nothing' | 'everything' | 'partial' | 'later';
+      readonly ms?: number;
+      readonly laterMs?: number;
     }
   /** The `task` member is missing from the answer. */
   | { readonly do: 'omit_task' }

@@ -101,8 +101,8 @@ export async function startEmulator(options: ServeOptions = {}): Promise<Running
 }
 
 function buildEmulator(options: ServeOptions, saved: World | null): Emulator {
-  const { projects = DEFAULT_PROJECTS, projectId, faults = [], readings } = options;
-  const file = typeof faults === 'string' ? loadFaults(faults) : { faults, readings: {} };
+  const { projects = DEFAULT_PROJECTS, projectId, faults = [], readings, durations } = options;
+  const file = typeof faults === 'string' ? loadFaults(faults) : { faults, readings: {}, durations: {} };
   return createEmulator({
     clock: options.clock ?? systemClock,
     seed: options.seed ?? 'vdcsync',
@@ -113,7 +113,7 @@ function buildEmulator(options: ServeOptions, saved: World | null): Emulator {
     faults: file.faults,
     readings: { ...file.readings, ...readings },
     ...(options.profile === undefined ? {} : { profile: options.profile }),
-    ...(options.durations === undefined ? {} : { durations: options.durations }),
+    durations: { ...file.durations, ...durations },
     ...(saved === null ? {} : { world: saved }),
   });
 }

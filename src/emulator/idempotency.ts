@@ -15,10 +15,27 @@ export interface KeyedCall {
 /** The key of a write, or null. Throws 422 for one that is not 8 to 255 printable characters. `@source API §4` */
 export function readKey(header: string | undefined): string | null {
   if (header === undefined) return null;
-  if (!/^[\x20-\x7e]{8,255}$/.test(header)) {
+  if (!isKey(header)) {
     throw invalid({ name: 'Idempotency-Key', reason: 'must be 8 to 255 printable characters' });
   }
   return header;
+}
+
+/** Has the text the form of a key? `@source API §4` */
+export function isKey(text: string): boolean {
+  return /^[\x20-\x7e]{8,255}$/.test(text);
+}
+
+/** Is the answer of another request stored under the key? */
+export function holdsAnother(
+  project: Project,
+  key: string,
+  call: KeyedCall,
+  nowMs: number,
+  readings: Readings,
+): boolean {
+  const answer = storedUnder(project, key, nowMs);
+  return answer !== undefined && !isOf(answer, call, readings);
 }
 
 /**
@@ -32,18 +49,26 @@ export function findAnswer(
   nowMs: number,
   readings: Readings,
 ): StoredAnswer | null {
-  project.answers = project.answers.filter((answer) => nowMs - answer.sinceMs < KEY_RETENTION_MS);
-  const answer = project.answers.find((candidate) => candidate.key === key);
+  const answer = storedUnder(project, key, nowMs);
   if (answer === undefined) return null;
-  const samePlace = answer.method === call.method && answer.path === call.path;
-  const same = sameBody(answer.body, call.body) && (samePlace || readings.keyMatches === 'body');
-  if (!same) {
+  if (!isOf(answer, call, readings)) {
     const reason = 'was used for another request';
     if (readings.reusedKeyCode === 'invalid_request') throw invalid({ name: 'Idempotency-Key', reason });
     throw new Refusal(readings.reusedKeyStatus, readings.reusedKeyCode, { detail: `The key ${reason}.` });
   }
   if (readings.retentionFrom === 'last') answer.sinceMs = nowMs;
   return answer;
+}
+
+function storedUnder(project: Project, key: string, nowMs: number): StoredAnswer | undefined {
+  project.answers = project.answers.filter((answer) => nowMs - answer.sinceMs < KEY_RETENTION_MS);
+  return project.answers.find((candidate) => candidate.key === key);
+}
+
+/** `@assumption A5` */
+function isOf(answer: StoredAnswer, call: KeyedCall, readings: Readings): boolean {
+  const samePlace = answer.method === call.method && answer.path === call.path;
+  return sameBody(answer.body, call.body) && (samePlace || readings.keyMatches === 'body');
 }
 
 /** Are answers of this status kept? 5xx and 409 are not, other refusals are. `@source API §8` `@assumption A1` */

@@ -60,6 +60,9 @@ export interface Emulator {
   mutate(mutation: Mutation): unknown;
   setFaults(rules: readonly FaultRule[]): void;
   setReadings(readings: Partial<Readings>): void;
+  readonly durations: Durations;
+  /** How long work takes that begins from now on; what is not named stays as it is. */
+  setDurations(durations: Partial<Durations>): void;
   /** A copy of the world; requests that wait inside the emulator are not in it. */
   snapshot(): World;
   restore(world: World): void;

@@ -1,7 +1,7 @@
 import type { HttpRequest, HttpResponse } from '../core/transport.ts';
 import type { Call, Settings, Step } from './call.ts';
 import { hex } from './dice.ts';
-import { executeOrRefuse, refused } from './execute.ts';
+import { executeOrRefuse, refused, refusedBody, refuseSpending } from './execute.ts';
 import { type FaultAction, meetFault } from './faults.ts';
 import { backupRoutes } from './handlers/backups.ts';
 import { firewallRoutes } from './handlers/firewall.ts';
@@ -13,12 +13,21 @@ import { projectRoutes } from './handlers/project.ts';
 import { serverTypeRoutes } from './handlers/server-types.ts';
 import { serverRoutes } from './handlers/servers.ts';
 import { undocumentedRoutes } from './handlers/undocumented.ts';
-import { findAnswer, isStored, type KeyedCall, readKey, replay, storeAnswer } from './idempotency.ts';
+import {
+  findAnswer,
+  holdsAnother,
+  isKey,
+  isStored,
+  type KeyedCall,
+  readKey,
+  replay,
+  storeAnswer,
+} from './idempotency.ts';
 import { charge, refund } from './limits.ts';
 import { Refusal } from './problem.ts';
 import type { Profile } from './profile.ts';
 import { findRoute, matchPath, type Route } from './router.ts';
-import { authenticate, authorise } from './tokens.ts';
+import { authenticate, authorise, knownToken } from './tokens.ts';
 import type { Project, StoredAnswer, World } from './world.ts';
 
 /** Bodies beyond this are refused unread. */
@@ -85,8 +94,30 @@ export function attempt(call: Call, world: World, nowMs: number, settings: Setti
     const step: Step = { call, world, project, token, routed, nowMs, settings };
     return call.method === 'GET' ? read(step) : write(step);
   } catch (error) {
-    return { response: refused(error, call.requestId) };
+    const response = refused(error, call.requestId);
+    if (response.status === 401) keepUnauthenticated(call, world, response, nowMs, settings);
+    return { response };
   }
+}
+
+/** A token that is known but not valid any more still names a project, and so whose key it is. `@assumption A58` */
+function keepUnauthenticated(
+  call: Call,
+  world: World,
+  response: HttpResponse,
+  nowMs: number,
+  { readings }: Settings,
+): void {
+  const key = call.request.headers['idempotency-key'] ?? '';
+  const projectId = knownToken(world, call.request.headers.authorization)?.projectId;
+  const project = world.projects.find(({ id }) => id === projectId);
+  if (!readings.stored401 || call.method === 'GET' || project === undefined || !isKey(key)) return;
+  if (!project.answers.some((answer) => answer.key === key))
+    storeAnswer(project, key, keyedCall(call), response, nowMs);
+}
+
+function keyedCall(call: Call): KeyedCall {
+  return { method: call.method, path: call.path ?? '', body: call.request.body ?? '' };
 }
 
 /** Shows the world as it is, or as it was where reads are stale. `@assumption A9` */
@@ -98,12 +129,15 @@ function read(step: Step): Attempt {
   return { response: executeOrRefuse({ ...step, world, project }, null) };
 }
 
-/** `@source API §8` `@assumption A1` `@assumption A2` `@assumption A6` */
+/**
+ * In which order a write meets budget, permission, payment, its body's check and its key.
+ * `@source API §8` `@assumption A1` `@assumption A2` `@assumption A6` `@assumption A55` `@assumption A56` `@assumption A57`
+ */
 function write(step: Step): Attempt {
-  const { call, world, project, token, nowMs, settings } = step;
+  const { call, world, project, token, routed, nowMs, settings } = step;
   const { readings } = settings;
   const header = call.request.headers['idempotency-key'];
-  const keyed = { method: call.method, path: call.path ?? '', body: call.request.body ?? '' };
+  const keyed = keyedCall(call);
   call.trace.key = header ?? null;
   if (!call.charged) {
     try {
@@ -114,20 +148,23 @@ function write(step: Step): Attempt {
     call.charged = true;
   }
   const key = readKey(header);
+  if (readings.scopeCheck === 'beforeKey') authorise(token, routed.route.name, call.method);
+  if (readings.paymentCheck === 'beforeKey') refuseSpending(step);
+  const unfit = readings.bodyCheck === 'afterKey' ? null : refusedBody(step);
+  if (unfit !== null && (key === null || readings.bodyCheck === 'beforeKeyUnstored'))
+    return { response: unfit };
   if (key !== null) {
+    if (unfit !== null && holdsAnother(project, key, keyed, nowMs, readings)) return { response: unfit };
     const answer = findAnswer(project, key, keyed, nowMs, readings);
     if (answer !== null) {
       if (!readings.replaysCost) refund(world, token, call.method, nowMs, settings);
       return { response: replayTo(step, answer) };
     }
-    const busyUntilMs = settings.keyBusyUntil(project.id, key, call);
-    if (busyUntilMs !== null && readings.inFlightKey === 'wait') {
-      return { waitUntilMs: Math.max(busyUntilMs, nowMs + 1) };
-    }
-    if (busyUntilMs !== null) {
-      throw new Refusal(409, 'idempotency_key_in_flight', {
-        detail: 'A request with this key is being worked on.',
-      });
+    const waitUntilMs = inFlightWait(step, key);
+    if (waitUntilMs !== null) return { waitUntilMs };
+    if (unfit !== null) {
+      storeAnswer(project, key, keyed, unfit, nowMs);
+      return { response: unfit };
     }
   }
   const untilMs = libraryWait(step);
@@ -142,6 +179,19 @@ function write(step: Step): Attempt {
   return { response };
 }
 
+/** Until when the first request under this key is worked on; null where none is. Throws where it is not waited for. `@assumption A2` */
+function inFlightWait({ call, project, nowMs, settings }: Step, key: string): number | null {
+  const { inFlightKey } = settings.readings;
+  const busyUntilMs = settings.keyBusyUntil(project.id, key, call);
+  if (busyUntilMs === null) return null;
+  if (inFlightKey === 'wait') return Math.max(busyUntilMs, nowMs + 1);
+  const seconds = settings.clock.realSeconds(busyUntilMs - nowMs);
+  throw new Refusal(409, 'idempotency_key_in_flight', {
+    detail: 'A request with this key is being worked on.',
+    ...(inFlightKey === 'conflict' ? {} : { headers: { 'retry-after': String(seconds) } }),
+  });
+}
+
 /** What the token may not do, it may not have repeated to it either. `@source API §5.5` */
 function replayTo({ call, token, routed }: Step, answer: StoredAnswer): HttpResponse {
   if (answer.status < 400) authorise(token, routed.route.name, call.method);
@@ -154,8 +204,8 @@ function overBudget(step: Step, error: unknown, header: string | undefined, keye
   const { call, project, nowMs, settings } = step;
   const { readings } = settings;
   const response = refused(error, call.requestId);
-  const key = header === undefined || !/^[\x20-\x7e]{8,255}$/.test(header) ? null : header;
-  if (key === null) return response;
+  const key = header;
+  if (key === undefined || !isKey(key)) return response;
   const known = project.answers.some((answer) => answer.key === key);
   if (known && !readings.replaysCost) {
     const answer = findAnswer(project, key, keyed, nowMs, readings);

@@ -6,7 +6,7 @@ export interface Readings {
   /** `@assumption A1` */
   stored429: boolean;
   /** `@assumption A2` */
-  inFlightKey: 'conflict' | 'wait';
+  inFlightKey: 'conflict' | 'conflictRetryAfter' | 'wait';
   /** `@assumption A3` */
   retentionFrom: 'first' | 'last';
   /** `@assumption A4` */
@@ -34,7 +34,7 @@ export interface Readings {
   /** `@assumption A13` */
   networkCreate: 'async' | 'sync';
   /** `@assumption A14` */
-  failedTaskLeaves: 'nothing' | 'everything';
+  failedTaskLeaves: 'nothing' | 'everything' | 'later';
   /** `@assumption A15` */
   defaultNetworkCard: boolean;
   /** `@assumption A16` */
@@ -103,12 +103,32 @@ export interface Readings {
   cardIps: 'addresses' | 'objects';
   /** `@assumption A54` */
   planList: 'shown' | 'hidden';
+  /** `@assumption A55` */
+  bodyCheck: 'afterKey' | 'beforeKey' | 'beforeKeyUnstored';
+  /** `@assumption A56` */
+  scopeCheck: 'afterKey' | 'beforeKey';
+  /** `@assumption A57` */
+  paymentCheck: 'afterKey' | 'beforeKey';
+  /** `@assumption A58` */
+  stored401: boolean;
+  /** `@assumption A59` */
+  addressAt: 'accepted' | 'taskDone';
+  /** `@assumption A60` */
+  attachedAt: 'accepted' | 'taskDone';
+  /** `@assumption A61` */
+  interfaceAt: 'accepted' | 'taskDone';
+  /** `@assumption A62` */
+  networkAt: 'taskDone' | 'accepted';
+  /** `@assumption A63` */
+  isoAt: 'accepted' | 'taskDone';
+  /** `@assumption A64` */
+  serverListedAt: 'accepted' | 'taskDone';
 }
 
 /** The first of each list is the default; `number` stands for any whole number from zero. */
 const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings[Name] | 'number')[]] } = {
   stored429: [false, true],
-  inFlightKey: ['conflict', 'wait'],
+  inFlightKey: ['conflict', 'wait', 'conflictRetryAfter'],
   retentionFrom: ['first', 'last'],
   reusedKeyStatus: [422, 409, 400],
   reusedKeyCode: ['idempotency_key_reused', 'invalid_request', 'conflicting_request'],
@@ -122,7 +142,7 @@ const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings
   networkInUse: ['409 network_in_use', '409 conflict', '422 network_not_empty'],
   networkDelete: ['async', 'sync'],
   networkCreate: ['async', 'sync'],
-  failedTaskLeaves: ['nothing', 'everything'],
+  failedTaskLeaves: ['nothing', 'everything', 'later'],
   defaultNetworkCard: [false, true],
   uniqueNetworkNames: [true, false],
   reuseIds: [false, true],
@@ -157,6 +177,16 @@ const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings
   changeAnswer: ['done', 'task'],
   cardIps: ['addresses', 'objects'],
   planList: ['shown', 'hidden'],
+  bodyCheck: ['afterKey', 'beforeKey', 'beforeKeyUnstored'],
+  scopeCheck: ['afterKey', 'beforeKey'],
+  paymentCheck: ['afterKey', 'beforeKey'],
+  stored401: [false, true],
+  addressAt: ['accepted', 'taskDone'],
+  attachedAt: ['accepted', 'taskDone'],
+  interfaceAt: ['accepted', 'taskDone'],
+  networkAt: ['taskDone', 'accepted'],
+  isoAt: ['accepted', 'taskDone'],
+  serverListedAt: ['accepted', 'taskDone'],
 };
 
 /** Each reading at its default. */

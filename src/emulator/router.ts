@@ -1,5 +1,6 @@
 import type { Context, Reply } from './context.ts';
 import { Refusal } from './problem.ts';
+import type { Readings } from './readings.ts';
 
 /** One operation: where it is served and what does it. */
 export interface Route {
@@ -12,6 +13,10 @@ export interface Route {
   readonly query?: readonly string[];
   /** False: a body with members is refused. */
   readonly takesBody?: boolean;
+  /** Throws for a body with unknown fields or wrong types. It looks at nothing but the body. */
+  readonly check?: (context: Context) => unknown;
+  /** Is it new spending, whatever its body says? `@source API §1.6` */
+  readonly spends?: (readings: Readings) => boolean;
   readonly handle: (context: Context) => Reply;
 }
 

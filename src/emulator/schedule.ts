@@ -1,4 +1,4 @@
-import { finishTask } from './tasks.ts';
+import { appear, finishTask } from './tasks.ts';
 import { utcTimestamp } from './time.ts';
 import type { BackupPolicy, Project, World } from './world.ts';
 
@@ -9,7 +9,8 @@ const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 const MOST_RUNS = 366;
 
 /**
- * Lets everything happen that was due by `nowMs`: tasks end, backups become
+ * Lets everything happen that was due by `nowMs`: tasks end, what failed ones
+ * have left for later appears, backups become
  * available, scheduled backups are taken. Nothing in the emulator waits for a
  * timer; this is called before each request and each look at the world.
  */
@@ -18,6 +19,7 @@ export function advance(world: World, nowMs: number): void {
     const due = project.tasks.filter((task) => !task.done && !task.stuck && task.endsMs <= nowMs);
     due.sort((one, other) => one.endsMs - other.endsMs);
     for (const task of due) if (!task.done) finishTask(world, project, task);
+    for (const task of project.tasks) if ((task.appearsMs ?? Infinity) <= nowMs) appear(world, project, task);
     runPolicies(project, nowMs);
     for (const backup of project.backups) {
       if (backup.status === 'creating' && backup.readyMs <= nowMs) backup.status = 'available';

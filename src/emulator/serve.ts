@@ -1,6 +1,7 @@
 import type { HttpRequest, HttpResponse } from '../core/transport.ts';
 import type { Call } from './call.ts';
 import { deliver, deliverWithoutEffect, type Exchange } from './delivery.ts';
+import type { FaultAction } from './faults.ts';
 import { attempt, MOST_BODY_BYTES, openCall } from './pipeline.ts';
 import { problemResponse, Refusal } from './problem.ts';
 import type { Service } from './service.ts';
@@ -36,16 +37,22 @@ function tooLong({ requestId }: Call): Exchange {
 
 function withoutEffect(service: Service, call: Call, nowMs: number): Exchange | null {
   if (call.fault?.do !== 'late') return deliverWithoutEffect(call.fault);
-  putOff(service, call, nowMs + call.fault.ms, nowMs);
+  putOff(service, call, nowMs, call.fault);
   return { kind: 'reset' };
 }
 
 /** The client loses the connection now; the request has its effect later. */
-function putOff({ world }: Service, { request }: Call, atMs: number, nowMs: number): void {
+function putOff(
+  { world }: Service,
+  { request }: Call,
+  nowMs: number,
+  { ms, holdsKey = true }: FaultAction & { do: 'late' },
+): void {
+  const atMs = nowMs + ms;
   const { method, url, headers, body = null } = request;
   try {
     const { projectId } = authenticate(world, headers.authorization, nowMs);
-    world.late.push({ atMs, projectId, method, url, headers: { ...headers }, body });
+    world.late.push({ atMs, projectId, method, url, headers: { ...headers }, body, holdsKey });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
   }

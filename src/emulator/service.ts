@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import type { HttpRequest, HttpResponse } from '../core/transport.ts';
 import type { Call, Settings } from './call.ts';
-import { DEFAULT_DURATIONS } from './context.ts';
+import { DEFAULT_DURATIONS } from './durations.ts';
 import type { FaultRule } from './faults.ts';
 import { HeldKeys } from './held-keys.ts';
 import { History } from './history.ts';
@@ -22,7 +22,6 @@ export class Service implements Settings {
   readonly profile: Profile;
   readonly routes: readonly Route[];
   readonly limits: Limits;
-  readonly durations: Durations;
   readonly clock: EmulatorClock;
   readonly log = new RequestLog();
   readonly #caller: Clock;
@@ -32,6 +31,7 @@ export class Service implements Settings {
   #world: World;
   #readings: Readings;
   #faults: readonly FaultRule[];
+  #durations: Durations;
 
   /** Throws `EmulatorInputError` for options that cannot be used. */
   constructor(options: EmulatorOptions) {
@@ -41,7 +41,7 @@ export class Service implements Settings {
     this.profile = profile;
     this.routes = allRoutes(profile);
     this.limits = profile.limits;
-    this.durations = { ...DEFAULT_DURATIONS, ...options.durations };
+    this.#durations = { ...DEFAULT_DURATIONS, ...options.durations };
     this.clock = emulatorClock(clock, speed, () => this.#world);
     this.#caller = clock;
     this.#speed = speed;
@@ -74,6 +74,15 @@ export class Service implements Settings {
     this.#faults = faults;
     this.#world.faultHits = {};
     this.remember(this.settle());
+  }
+
+  /** How long work takes that begins from now on. */
+  get durations(): Durations {
+    return this.#durations;
+  }
+
+  set durations(durations: Durations) {
+    this.#durations = durations;
   }
 
   restore(saved: World): void {
@@ -128,7 +137,8 @@ export class Service implements Settings {
     if (heldUntil !== undefined) return heldUntil;
     if (call.late) return null;
     const late = this.#world.late.find(
-      (one) => one.projectId === projectId && one.headers['idempotency-key'] === key,
+      (one) =>
+        one.holdsKey !== false && one.projectId === projectId && one.headers['idempotency-key'] === key,
     );
     return late?.atMs ?? null;
   }

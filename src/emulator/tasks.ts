@@ -1,10 +1,11 @@
-import type { Project, Server, Task, World } from './world.ts';
+import { appearsLater } from './visibility.ts';
+import type { Project, Server, Task, TaskEffect, World } from './world.ts';
 
 /**
  * Ends one task and gives it its effect.
  *
  *     pending ──startsMs──► running ──endsMs──► succeeded (the effect)
- *                                    └────────► failed (what `leaves` says)
+ *                                    └────────► failed (what `leaves` says) ──appearsMs──► the effect after all
  *
  * A stuck task stays running for good; a forgotten one has its effect but
  * cannot be read. `@source API §3` `@assumption A14` `@assumption A40`
@@ -13,6 +14,11 @@ export function finishTask(world: World, project: Project, task: Task): void {
   task.done = true;
   const { effect } = task;
   const failed = task.outcome === 'failed';
+  if (failed && task.leaves === 'later' && CREATIONS.has(effect.kind)) {
+    task.appearsMs = task.endsMs + (task.appearsAfterMs ?? 0);
+    if (effect.kind === 'add_iso') endDownload(project, effect, 'failed');
+    return;
+  }
   switch (effect.kind) {
     case 'create_server':
       if (failed) failServer(world, project, task, effect);
@@ -23,11 +29,12 @@ export function finishTask(world: World, project: Project, task: Task): void {
       else reviveServer(project, effect.serverId);
       return;
     case 'create_network':
-      if (!failed || task.leaves === 'everything') addNetwork(world, project, effect);
+      if (failed && task.leaves !== 'everything') dropNetwork(project, effect.networkId);
+      else if (effect.listed !== true) addNetwork(world, project, effect);
       return;
     case 'delete_network':
       if (!failed || task.leaves === 'everything') {
-        project.networks = project.networks.filter((network) => network.id !== effect.networkId);
+        dropNetwork(project, effect.networkId);
       } else {
         for (const network of project.networks) if (network.id === effect.networkId) network.deleting = false;
       }
@@ -38,13 +45,9 @@ export function finishTask(world: World, project: Project, task: Task): void {
     case 'remove_card':
       if (!failed || task.leaves === 'everything') dropCard(project, effect.serverId, effect.cardId);
       return;
-    case 'add_iso': {
-      const iso = project.isos.find((candidate) => candidate.id === effect.isoId);
-      if (iso === undefined) return;
-      iso.status = failed ? 'failed' : 'available';
-      iso.failure = failed ? (effect.failure ?? 'the download was interrupted') : null;
+    case 'add_iso':
+      endDownload(project, effect, failed ? 'failed' : 'available');
       return;
-    }
     case 'change_server': {
       const server = project.servers.find(({ id }) => id === effect.serverId);
       if (failed && task.leaves !== 'everything' && server !== undefined)
@@ -59,15 +62,34 @@ export function finishTask(world: World, project: Project, task: Task): void {
   }
 }
 
+/** What a task that was reported as failed has made after all. `@assumption A14` */
+export function appear(world: World, project: Project, task: Task): void {
+  task.appearsMs = null;
+  const { effect } = task;
+  if (effect.kind === 'create_server') readyServer(project, effect.serverId);
+  if (effect.kind === 'create_network' && effect.listed !== true) addNetwork(world, project, effect);
+  if (effect.kind === 'add_iso' && effect.failure === null) endDownload(project, effect, 'available');
+}
+
+const CREATIONS: ReadonlySet<string> = new Set<TaskEffect['kind']>([
+  'create_server',
+  'create_network',
+  'add_card',
+  'add_iso',
+  'take_image',
+]);
+
 /** Lets go of a server and all that hangs on it; its addresses and backups stay. `@source API §1` */
 export function removeServer(world: World, project: Project, serverId: number): void {
   const server = project.servers.find((candidate) => candidate.id === serverId);
   if (server === undefined) return;
   for (const task of project.tasks) {
     // A creation that a deletion has overtaken must not be reported as a success.
-    if (!task.done && task.effect.kind === 'create_server' && task.effect.serverId === serverId) {
+    const isOpen = !task.done || appearsLater(task);
+    if (isOpen && task.effect.kind === 'create_server' && task.effect.serverId === serverId) {
       task.done = true;
       task.outcome = 'failed';
+      task.appearsMs = null;
     }
   }
   detach(project, serverId);
@@ -116,14 +138,31 @@ function reviveServer(project: Project, serverId: number): void {
   }
 }
 
-function addNetwork(world: World, project: Project, effect: NewNetwork): void {
+/** Puts the network into the project's list. */
+export function addNetwork(world: World, project: Project, effect: NewNetwork): void {
+  effect.listed = true;
   const id = effect.networkId;
   project.networks.push({ id, name: effect.name, cidr: effect.cidr, isDefault: false, deleting: false });
   const execution = world.executions[effect.execution];
   if (execution !== undefined) execution.id = String(id);
 }
 
-type NewNetwork = { networkId: number; name: string; cidr: string; execution: number };
+export type NewNetwork = TaskEffect & { kind: 'create_network' };
+
+function dropNetwork(project: Project, id: number): void {
+  project.networks = project.networks.filter((network) => network.id !== id);
+}
+
+function endDownload(
+  project: Project,
+  effect: TaskEffect & { kind: 'add_iso' },
+  status: 'available' | 'failed',
+): void {
+  const iso = project.isos.find((candidate) => candidate.id === effect.isoId);
+  if (iso === undefined) return;
+  iso.status = status;
+  iso.failure = status === 'failed' ? (effect.failure ?? 'the download was interrupted') : null;
+}
 
 function dropCard(project: Project, serverId: number, cardId: string): void {
   for (const server of project.servers) {

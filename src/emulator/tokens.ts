@@ -46,9 +46,8 @@ export function seedTokens(seed: string, projectId: number): Token[] {
  * revoked or expired. `@source API §5` `@assumption A37`
  */
 export function authenticate(world: World, header: string | undefined, nowMs: number): Token {
-  const secret = /^bearer +(\S+) *$/i.exec(header ?? '')?.[1];
-  const print = secret === undefined ? undefined : fingerprint(secret);
-  const token = world.tokens.find((candidate) => candidate.fingerprint === print);
+  const secret = secretIn(header);
+  const token = knownToken(world, header);
   if (token === undefined || token.revoked || (token.expiresMs !== null && token.expiresMs <= nowMs)) {
     throw new Refusal(401, 'unauthenticated', {
       detail: secret === undefined ? 'A bearer token is needed.' : 'The token is not valid.',
@@ -56,6 +55,17 @@ export function authenticate(world: World, header: string | undefined, nowMs: nu
     });
   }
   return token;
+}
+
+/** The token of the header, valid or not. */
+export function knownToken(world: World, header: string | undefined): Token | undefined {
+  const secret = secretIn(header);
+  const print = secret === undefined ? undefined : fingerprint(secret);
+  return world.tokens.find((candidate) => candidate.fingerprint === print);
+}
+
+function secretIn(header: string | undefined): string | undefined {
+  return /^bearer +(\S+) *$/i.exec(header ?? '')?.[1];
 }
 
 /** Throws 403 where the token's level or its member's permissions do not reach. `@source API §5` */

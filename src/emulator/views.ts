@@ -1,5 +1,6 @@
 import type { Readings } from './readings.ts';
 import { timestamp } from './time.ts';
+import { isLost, seenCards, seenIp } from './visibility.ts';
 import type {
   Backup,
   BackupPolicy,
@@ -28,14 +29,17 @@ export function projectView(project: Project, readings: Readings): View {
 
 /** `@source API §2 Server` `@assumption A48` `@assumption A50` */
 export function serverView(project: Project, server: Server, readings: Readings): View {
-  const ips = project.ips.filter((ip) => ip.serverId === server.id);
+  const ips = project.ips.flatMap((ip) => {
+    const seen = ip.serverId === server.id ? seenIp(project, ip, readings) : null;
+    return seen === null ? [] : { isPrimary: ip.primary, seen };
+  });
   return {
     id: server.id,
     name: server.name,
     status: server.status,
     power: server.power,
-    ipv4: ips.find((ip) => ip.primary)?.address ?? null,
-    ips: ips.map(ipView),
+    ipv4: ips.find(({ isPrimary }) => isPrimary)?.seen.address ?? null,
+    ips: ips.map(({ seen }) => ipView(seen)),
     ...(readings.serverFields === 'sizes'
       ? { cores: server.cores, memory_mb: server.memoryMb, disk_gb: server.diskGb, plan_id: server.planId }
       : {}),
@@ -75,7 +79,7 @@ export function networkView(
     name: network.name,
     cidr: network.cidr,
     is_default: network.isDefault,
-    server_count: skipCount ? readings.skippedServerCount : serversOn(project, network.id).length,
+    server_count: skipCount ? readings.skippedServerCount : seenServersOn(project, network.id, readings),
     router: null,
   };
 }
@@ -85,6 +89,13 @@ export function serversOn(project: Project, networkId: number): Server[] {
   return project.servers.filter((server) =>
     server.cards.some((card) => !card.public && card.networkId === networkId),
   );
+}
+
+function seenServersOn(project: Project, networkId: number, readings: Readings): number {
+  const servers = project.servers.filter((server) => !isLost(project, server));
+  return servers.filter((server) =>
+    seenCards(project, server, readings).some((card) => !card.public && card.networkId === networkId),
+  ).length;
 }
 
 /** `@source API §2 Network interface` `@assumption A53` */

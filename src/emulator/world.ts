@@ -188,16 +188,31 @@ export interface Task {
   stuck: boolean;
   forgotten: boolean;
   leaves: Leaves;
+  /** Where it fails and leaves its work for later: how long after its end that shows. Absent in older data files. */
+  appearsAfterMs?: number;
+  /** Set once it has been reported as failed and its work is still to show. `@assumption A14` */
+  appearsMs?: number | null;
   effect: TaskEffect;
 }
 
-/** What is still there after a failed task; `address` is a server's address without the server. */
-export type Leaves = 'nothing' | 'everything' | 'address';
+/**
+ * What is still there after a failed task: `address` is a server's address without
+ * the server; `later` shows nothing at first, and minutes later everything.
+ */
+export type Leaves = 'nothing' | 'everything' | 'address' | 'later';
 
 export type TaskEffect =
   | { kind: 'create_server'; serverId: number; newIpId: number | null }
   | { kind: 'delete_server'; serverId: number }
-  | { kind: 'create_network'; networkId: number; name: string; cidr: string; execution: number }
+  /** `listed`: the project's list has it already. */
+  | {
+      kind: 'create_network';
+      networkId: number;
+      name: string;
+      cidr: string;
+      execution: number;
+      listed?: boolean;
+    }
   | { kind: 'delete_network'; networkId: number }
   | { kind: 'add_card'; serverId: number; cardId: string }
   | { kind: 'remove_card'; serverId: number; cardId: string }
@@ -260,4 +275,6 @@ interface LateRequest {
   url: string;
   headers: Record<string, string>;
   body: string | null;
+  /** False: it is still on its way, and the service does not know of its key yet. */
+  holdsKey?: boolean;
 }

@@ -1,7 +1,7 @@
 import type { TaskEnd, WritePort, WriteResult } from '../core/ports.ts';
 import type { Readings } from '../emulator/readings.ts';
-import { readingValues } from '../emulator/readings.ts';
 import type { Running } from './controller.ts';
+import { drawnReadings } from './drawn-readings.ts';
 import { operations, operationsWith } from './operations.ts';
 
 /** Operations that are answered with a task. @source API §4 */
@@ -71,7 +71,7 @@ export function createCoverage(): Coverage {
       if (end === 'lost') coverage.hit('task 404', operation);
     },
     readings(readings) {
-      for (const [name, values] of Object.entries(readingValues)) {
+      for (const [name, values] of Object.entries(drawnReadings)) {
         const value = name in readings ? (readings as Record<string, unknown>)[name] : values[0];
         add(`reading ${name}: ${sideOf(values, value)}`);
       }
@@ -94,7 +94,7 @@ export function wantedCoverage(): readonly string[] {
   const cells = Object.entries(rows).flatMap(([row, each]) =>
     each.map((operation) => `row ${row} × ${operation}`),
   );
-  const sides = Object.entries(readingValues).flatMap(([name, values]) =>
+  const sides = Object.entries(drawnReadings).flatMap(([name, values]) =>
     values.map((value) => `reading ${name}: ${value === 'number' ? 'another' : JSON.stringify(value)}`),
   );
   return [...cells, ...sides];

@@ -1,6 +1,7 @@
 import { type FaultAction, type FaultRule, faultRule } from '../emulator/faults.ts';
-import { type Readings, readingValues } from '../emulator/readings.ts';
+import type { Readings } from '../emulator/readings.ts';
 import { type Chance, chance } from './chance.ts';
+import { drawnReadings } from './drawn-readings.ts';
 import { drillCount, drillOf } from './drill.ts';
 import { readFaults, writeFaults } from './fault-kinds.ts';
 import { writeNames } from './operations.ts';
@@ -76,7 +77,7 @@ function withProfile(dice: Chance, spec: SpecModel): SpecModel {
 /** Half of them at their default, so that both sides of each meet both sides of the others. */
 function drawReadings(dice: Chance, calm: boolean): Partial<Readings> {
   const readings: Record<string, unknown> = {};
-  for (const [name, values] of Object.entries(readingValues)) {
+  for (const [name, values] of Object.entries(drawnReadings)) {
     if (!dice.happens(0.35)) continue;
     const value = dice.pick(values.slice(1));
     readings[name] = value === 'number' ? numberFor(name, dice) : value;

@@ -187,10 +187,13 @@ function serverOf({ id }: Execution): string {
   return `server ${id?.split('/')[0]}`;
 }
 
-/** A network that is being created has no id yet. */
+/** A network that is being created has no id yet, nor has one that shows only after its task was reported as failed. */
 function isPending(project: Project, execution: number): boolean {
   return project.tasks.some(
-    ({ done, effect }) => !done && effect.kind === 'create_network' && effect.execution === execution,
+    ({ done, appearsMs, effect }) =>
+      (!done || (appearsMs ?? null) !== null) &&
+      effect.kind === 'create_network' &&
+      effect.execution === execution,
   );
 }
 

@@ -173,7 +173,7 @@ describe('emulator/faults-file', () => {
     const file = loadFaults(`readings: {stored429: true, pageSize: 3}\nfaults:\n  - ${rule}\n`);
     expect(file.readings).toEqual({ stored429: true, pageSize: 3 });
     expect(file.faults[0]?.when).toEqual({ method: 'POST', path: '/servers/**', times: 2 });
-    expect(loadFaults('')).toEqual({ faults: [], readings: {} });
+    expect(loadFaults('')).toEqual({ faults: [], readings: {}, durations: {} });
   });
 
   test.each([

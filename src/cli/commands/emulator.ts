@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
 import { isNode, LineCounter, parseDocument } from 'yaml';
 import { ConfigError } from '../../core/errors.ts';
+import type { Range } from '../../emulator/dice.ts';
+import { taskTimes } from '../../emulator/durations.ts';
 import { loadFaults } from '../../emulator/faults-file.ts';
 import { type RunningEmulator, type ServeOptions, startEmulator } from '../../emulator/http-server.ts';
 import { loadProfile } from '../../emulator/profile.ts';
@@ -17,6 +19,7 @@ export interface EmulatorFlags {
   readonly faults?: string;
   readonly profile?: string;
   readonly data?: string;
+  readonly taskTime?: Range;
   readonly project?: number;
   readonly format?: 'text' | 'json';
 }
@@ -37,7 +40,8 @@ export async function emulator(flags: EmulatorFlags, io: Io): Promise<ExitCode> 
 }
 
 async function start(flags: EmulatorFlags, io: Io): Promise<RunningEmulator> {
-  const { port, speed, seed, data, project } = flags;
+  const { port, speed, seed, data, project, taskTime } = flags;
+  const { durations, ...file } = fromFile(flags.faults, 'the faults file', io, loadFaults) ?? {};
   const options: ServeOptions = {
     ...(port === undefined ? {} : { port }),
     ...(speed === undefined ? {} : { speed }),
@@ -45,7 +49,8 @@ async function start(flags: EmulatorFlags, io: Io): Promise<RunningEmulator> {
     ...(data === undefined ? {} : { dataFile: resolve(io.cwd, data) }),
     ...(project === undefined ? {} : { projectId: project }),
     ...fromFile(flags.profile, 'the profile', io, (text) => ({ profile: loadProfile(text) })),
-    ...fromFile(flags.faults, 'the faults file', io, loadFaults),
+    ...file,
+    durations: { ...(taskTime === undefined ? {} : taskTimes(taskTime)), ...durations },
   };
   try {
     return await startEmulator(options);

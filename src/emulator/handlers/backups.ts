@@ -9,7 +9,13 @@ import type { Backup } from '../world.ts';
 /** `@source API §4 /servers/{id}/backups` */
 export const backupRoutes: readonly Route[] = [
   { name: 'list_backups', method: 'GET', path: '/servers/{id}/backups', handle: listBackups },
-  { name: 'take_backup', method: 'POST', path: '/servers/{id}/backups', handle: takeBackup },
+  {
+    name: 'take_backup',
+    method: 'POST',
+    path: '/servers/{id}/backups',
+    spends: () => true,
+    handle: takeBackup,
+  },
   {
     name: 'read_backup_policy',
     method: 'GET',

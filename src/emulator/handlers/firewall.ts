@@ -20,6 +20,7 @@ export const firewallRoutes: readonly Route[] = [
     method: 'PUT',
     path: '/servers/{id}/firewall',
     takesBody: true,
+    check: readFirewall,
     handle: replaceFirewall,
   },
 ];
@@ -38,11 +39,9 @@ const RULE_FIELDS: FieldRules = {
   description: { type: 'string' },
 };
 
-/** Replaces the whole firewall. `@assumption A43` `@assumption A45` */
-function replaceFirewall(context: Context): Reply {
-  const { readings } = context;
-  const serverId = readId(context.params.id ?? '');
-  const body = readBody(context.body, {
+/** `@assumption A45` `@assumption A46` */
+function readFirewall({ body, readings }: Context): Record<string, unknown> {
+  return readBody(body, {
     enabled: { type: 'boolean', required: true },
     policy_in: { type: 'string', required: true, oneOf: ['drop', 'accept', 'reject'] },
     rules: {
@@ -54,6 +53,13 @@ function replaceFirewall(context: Context): Reply {
       ? { policy_out: { type: 'string', oneOf: ['drop', 'accept', 'reject'] } as const }
       : {}),
   });
+}
+
+/** Replaces the whole firewall. `@assumption A43` */
+function replaceFirewall(context: Context): Reply {
+  const { readings } = context;
+  const serverId = readId(context.params.id ?? '');
+  const body = readFirewall(context);
   const rules = body.rules as Record<string, unknown>[];
   refuseImpossiblePorts(rules);
   const server = findServer(context, serverId);

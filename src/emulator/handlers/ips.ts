@@ -2,8 +2,9 @@ import { allocateIp, releaseIp } from '../addresses.ts';
 import { type Context, recordExecution, spend } from '../context.ts';
 import { Refusal } from '../problem.ts';
 import type { Route } from '../router.ts';
-import { readBody, readId } from '../validate.ts';
+import { type FieldRules, readBody, readId } from '../validate.ts';
 import { ipView } from '../views.ts';
+import { seenIp, seenIps } from '../visibility.ts';
 import type { Ip } from '../world.ts';
 import { findType } from './server-types.ts';
 
@@ -13,15 +14,17 @@ export const ipRoutes: readonly Route[] = [
     name: 'list_ips',
     method: 'GET',
     path: '/ips',
-    handle: ({ project }) => ({ status: 200, data: project.ips.map(ipView) }),
+    handle: ({ project, readings }) => ({ status: 200, data: seenIps(project, readings).map(ipView) }),
   },
   {
     name: 'allocate_ip',
     method: 'POST',
     path: '/ips',
     takesBody: true,
+    spends: () => true,
+    check: readAllocation,
     handle: (context) => {
-      const body = readBody(context.body, { server_type_id: { type: 'integer', least: 1 } });
+      const body = readAllocation(context);
       const typeId = body.server_type_id as number | undefined;
       const pool = typeId === undefined ? context.project.pool : findType(context, typeId).pool;
       spend(context);
@@ -34,7 +37,10 @@ export const ipRoutes: readonly Route[] = [
     name: 'read_ip',
     method: 'GET',
     path: '/ips/{id}',
-    handle: (context) => ({ status: 200, data: ipView(findIp(context, readId(context.params.id ?? ''))) }),
+    handle: (context) => {
+      const ip = findIp(context, readId(context.params.id ?? ''));
+      return { status: 200, data: ipView(seenIp(context.project, ip, context.readings) ?? ip) };
+    },
   },
   {
     name: 'release_ip',
@@ -51,9 +57,16 @@ export const ipRoutes: readonly Route[] = [
   },
 ];
 
-/** The project's address, or 404. */
-export function findIp(context: Context, id: number): Ip {
-  const ip = context.project.ips.find((candidate) => candidate.id === id);
-  if (ip === undefined) throw new Refusal(404, 'ip_not_found', { detail: `There is no address ${id}.` });
+const ALLOCATION: FieldRules = { server_type_id: { type: 'integer', least: 1 } };
+
+function readAllocation({ body }: Context): Record<string, unknown> {
+  return readBody(body, ALLOCATION);
+}
+
+/** The project's address, or 404, also for one that does not show yet. `@assumption A59` */
+export function findIp({ project, readings }: Context, id: number): Ip {
+  const ip = project.ips.find((candidate) => candidate.id === id);
+  if (ip === undefined || seenIp(project, ip, readings) === null)
+    throw new Refusal(404, 'ip_not_found', { detail: `There is no address ${id}.` });
   return ip;
 }

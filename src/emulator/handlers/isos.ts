@@ -1,8 +1,9 @@
 import { type Context, finishAtOnce, type Reply, recordExecution, spend, startTask } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
 import type { Route } from '../router.ts';
-import { readBody } from '../validate.ts';
+import { type FieldRules, readBody } from '../validate.ts';
 import { isoView } from '../views.ts';
+import { showsIso } from '../visibility.ts';
 import type { Iso } from '../world.ts';
 
 /** `@source API §4 /isos` */
@@ -13,10 +14,20 @@ export const isoRoutes: readonly Route[] = [
     path: '/isos',
     handle: ({ project, readings }) => ({
       status: 200,
-      data: project.isos.map((iso) => isoView(iso, readings)),
+      data: project.isos
+        .filter((iso) => showsIso(project, iso, readings))
+        .map((iso) => isoView(iso, readings)),
     }),
   },
-  { name: 'add_iso', method: 'POST', path: '/isos', takesBody: true, handle: addIso },
+  {
+    name: 'add_iso',
+    method: 'POST',
+    path: '/isos',
+    takesBody: true,
+    spends: ({ spending }) => spending === 'everything',
+    check: readIso,
+    handle: addIso,
+  },
   {
     name: 'read_iso',
     method: 'GET',
@@ -29,25 +40,29 @@ export const isoRoutes: readonly Route[] = [
   { name: 'delete_iso', method: 'DELETE', path: '/isos/{id}', handle: deleteIso },
 ];
 
-/** The project's ISO, 404, or 422 for an id that cannot be one. */
+/** The project's ISO, 404 (also before it shows), or 422 for an id that cannot be one. `@assumption A63` */
 export function findIso(context: Context, id: string, name = 'id'): Iso {
   if (!/^uiso-\d{1,10}$/.test(id)) throw invalid({ name, reason: 'must be uiso- and 1 to 10 digits' });
-  const iso = context.project.isos.find((candidate) => candidate.id === id);
-  if (iso === undefined) throw new Refusal(404, 'iso_not_found', { detail: `There is no ISO ${id}.` });
+  const { project, readings } = context;
+  const iso = project.isos.find((candidate) => candidate.id === id);
+  if (iso === undefined || !showsIso(project, iso, readings))
+    throw new Refusal(404, 'iso_not_found', { detail: `There is no ISO ${id}.` });
   return iso;
+}
+
+const ISO: FieldRules = {
+  url: { type: 'string', required: true, least: 8, most: 2048 },
+  name: { type: 'string', least: 1, most: 50 },
+};
+
+function readIso({ body, readings }: Context): Record<string, unknown> {
+  return readBody(body, ISO, readings.normalise);
 }
 
 /** `@assumption A23` */
 function addIso(context: Context): Reply {
   const { project, world, readings } = context;
-  const body = readBody(
-    context.body,
-    {
-      url: { type: 'string', required: true, least: 8, most: 2048 },
-      name: { type: 'string', least: 1, most: 50 },
-    },
-    readings.normalise,
-  );
+  const body = readIso(context);
   const url = parseUrl(body.url as string);
   if (url === null) throw invalid({ name: 'url', reason: 'must be an http or https address' });
   if (readings.spending === 'everything') spend(context);

@@ -10,8 +10,9 @@ import {
 } from '../context.ts';
 import { Refusal } from '../problem.ts';
 import type { Route } from '../router.ts';
-import { readBody, readId } from '../validate.ts';
+import { type FieldRules, readBody, readId } from '../validate.ts';
 import { cardView } from '../views.ts';
+import { seenCards } from '../visibility.ts';
 import type { Card, Network, Server } from '../world.ts';
 import { findNetwork } from './networks.ts';
 
@@ -26,7 +27,7 @@ export const networkInterfaceRoutes: readonly Route[] = [
     path: '/servers/{id}/network-interfaces',
     handle: (context) => {
       const server = findServer(context, readId(context.params.id ?? ''));
-      const shown = server.cards.filter((card) => !card.hidden);
+      const shown = seenCards(context.project, server, context.readings);
       return { status: 200, data: shown.map((card) => cardView(server, card, context.readings)) };
     },
   },
@@ -35,6 +36,8 @@ export const networkInterfaceRoutes: readonly Route[] = [
     method: 'POST',
     path: '/servers/{id}/network-interfaces',
     takesBody: true,
+    spends: () => true,
+    check: readInterface,
     handle: addNetworkInterface,
   },
 ];
@@ -54,10 +57,16 @@ export function plugCard(server: Server, network: Network): Card {
   return card;
 }
 
+const INTERFACE: FieldRules = { network_id: { type: 'integer', required: true, least: 1 } };
+
+function readInterface({ body }: Context): Record<string, unknown> {
+  return readBody(body, INTERFACE);
+}
+
 /** `@assumption A27` `@assumption A44` */
 function addNetworkInterface(context: Context): Reply {
   const serverId = readId(context.params.id ?? '');
-  const body = readBody(context.body, { network_id: { type: 'integer', required: true, least: 1 } });
+  const body = readInterface(context);
   const server = findServer(context, serverId);
   const network = findNetwork(context, body.network_id as number);
   spend(context);

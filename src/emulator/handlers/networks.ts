@@ -10,8 +10,10 @@ import {
 } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
 import type { Route } from '../router.ts';
-import { readBody, readId } from '../validate.ts';
+import { addNetwork, type NewNetwork } from '../tasks.ts';
+import { type FieldRules, readBody, readId } from '../validate.ts';
 import { networkView, serversOn } from '../views.ts';
+import { showsNetwork } from '../visibility.ts';
 import type { Network } from '../world.ts';
 
 /** `@source API §4 /networks` */
@@ -23,48 +25,58 @@ export const networkRoutes: readonly Route[] = [
     query: ['skip_vm_count'],
     handle: ({ project, query, readings }) => ({
       status: 200,
-      data: project.networks.map((network) =>
-        networkView(project, network, query.has('skip_vm_count'), readings),
-      ),
+      data: project.networks
+        .filter((network) => showsNetwork(project, network))
+        .map((network) => networkView(project, network, query.has('skip_vm_count'), readings)),
     }),
   },
-  { name: 'create_network', method: 'POST', path: '/networks', takesBody: true, handle: createNetwork },
+  {
+    name: 'create_network',
+    method: 'POST',
+    path: '/networks',
+    takesBody: true,
+    spends: ({ spending }) => spending === 'everything',
+    check: readNetwork,
+    handle: createNetwork,
+  },
   { name: 'delete_network', method: 'DELETE', path: '/networks/{id}', handle: deleteNetwork },
 ];
 
 /** The project's network, or 404. */
 export function findNetwork(context: Context, id: number): Network {
   const network = context.project.networks.find((candidate) => candidate.id === id);
-  if (network === undefined)
+  if (network === undefined || !showsNetwork(context.project, network))
     throw new Refusal(404, 'network_not_found', { detail: `There is no network ${id}.` });
   return network;
 }
 
-/** `@assumption A13` `@assumption A16` `@assumption A19` */
+const NETWORK: FieldRules = {
+  name: {
+    type: 'string',
+    required: true,
+    least: 1,
+    most: 30,
+    pattern: /^[A-Za-z0-9 _.-]+$/,
+    reason: 'may hold letters, digits, space, underscore, dot and hyphen',
+  },
+  cidr: {
+    type: 'string',
+    required: true,
+    least: 9,
+    most: 18,
+    pattern: /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\/\d{1,2}$/,
+    reason: 'must be a subnet such as 10.20.0.0/24',
+  },
+};
+
+function readNetwork({ body, readings }: Context): Record<string, unknown> {
+  return readBody(body, NETWORK, readings.normalise);
+}
+
+/** `@assumption A13` `@assumption A16` `@assumption A19` `@assumption A62` */
 function createNetwork(context: Context): Reply {
   const { project, readings, world } = context;
-  const body = readBody(
-    context.body,
-    {
-      name: {
-        type: 'string',
-        required: true,
-        least: 1,
-        most: 30,
-        pattern: /^[A-Za-z0-9 _.-]+$/,
-        reason: 'may hold letters, digits, space, underscore, dot and hyphen',
-      },
-      cidr: {
-        type: 'string',
-        required: true,
-        least: 9,
-        most: 18,
-        pattern: /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\/\d{1,2}$/,
-        reason: 'must be a subnet such as 10.20.0.0/24',
-      },
-    },
-    readings.normalise,
-  );
+  const body = readNetwork(context);
   const name = body.name as string;
   const given = body.cidr as string;
   const masked = parseCidr(given.trim());
@@ -92,6 +104,7 @@ function createNetwork(context: Context): Reply {
     cidr: readings.normalise ? masked : given,
     execution,
   });
+  if (readings.networkAt === 'accepted') addNetwork(world, project, task.effect as NewNetwork);
   if (readings.networkCreate === 'async') return { status: 202, data: null, task };
   finishAtOnce(context, task);
   const network = project.networks.at(-1) as Network;

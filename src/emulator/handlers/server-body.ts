@@ -24,9 +24,7 @@ interface WantedServer {
 
 /** `@source API §4 POST /servers body` */
 export function readServerBody(context: Context): WantedServer {
-  const { readings } = context;
-  const fields = { ...FIELDS, ...addressFields(context) };
-  const body = readBody(context.body, fields, readings.normalise);
+  const body = readServerFields(context);
   const type = findType(context, body.server_type_id as number);
   const sold = type.pricingMode === 'fixed' ? readPackage(context, type, body) : null;
   const sizes = sold === null ? readSizes(context, type, body) : NO_SIZES;
@@ -39,6 +37,11 @@ export function readServerBody(context: Context): WantedServer {
     address: readAddress(context, body.public_ipv4),
     sshKeys: readSshKeys(context, (body.ssh_keys as number[] | undefined) ?? []),
   };
+}
+
+/** The fields of the body as such: known, and of their types. */
+export function readServerFields(context: Context): Record<string, unknown> {
+  return readBody(context.body, { ...FIELDS, ...addressFields(context) }, context.readings.normalise);
 }
 
 const FIELDS: FieldRules = {

@@ -3,11 +3,20 @@ import type { Route } from '../router.ts';
 import { detach } from '../tasks.ts';
 import { readId } from '../validate.ts';
 import { billableIps } from '../views.ts';
+import { readServerFields } from './server-body.ts';
 import { createServer } from './server-creation.ts';
 
 /** `@source API §4 /servers` */
 export const serverRoutes: readonly Route[] = [
-  { name: 'create_server', method: 'POST', path: '/servers', takesBody: true, handle: createServer },
+  {
+    name: 'create_server',
+    method: 'POST',
+    path: '/servers',
+    takesBody: true,
+    spends: () => true,
+    check: readServerFields,
+    handle: createServer,
+  },
   { name: 'delete_server', method: 'DELETE', path: '/servers/{id}', handle: deleteServer },
 ];
 

@@ -14,6 +14,7 @@ import { nextRun } from '../schedule.ts';
 import { bindTemplate } from '../template.ts';
 import { readBody, readId } from '../validate.ts';
 import { policyView, serverView } from '../views.ts';
+import { listsServer } from '../visibility.ts';
 import type { Server } from '../world.ts';
 import { findIso } from './isos.ts';
 
@@ -34,6 +35,8 @@ export function undocumentedRoutes(profile: Profile): Route[] {
         method: operation.method,
         path: operation.path,
         takesBody: operation.method !== 'GET',
+        spends: () => name === 'take_server_image',
+        check: (context) => readValues(context, operation),
         handle: (context) => handler(context, readValues(context, operation)),
       },
     ];
@@ -43,7 +46,9 @@ export function undocumentedRoutes(profile: Profile): Route[] {
 const HANDLERS: Readonly<Record<string, Handler>> = {
   list_servers: ({ project, readings }) => ({
     status: 200,
-    data: project.servers.map((server) => serverView(project, server, readings)),
+    data: project.servers
+      .filter((server) => listsServer(project, server, readings))
+      .map((server) => serverView(project, server, readings)),
   }),
   read_server: (context, values) => ({
     status: 200,

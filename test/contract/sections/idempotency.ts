@@ -204,6 +204,68 @@ describe('§8 idempotency', () => {
     expect([again.status, again.code, again.replayed]).toEqual([404, 'server_type_not_found', true]);
   });
 
+  // An unknown field and a wrong type: refused under every reading (§4.3), so that only the key decides what is answered.
+  const unfit = { surprise: 1, server_type_id: 'three' };
+
+  test.each([
+    ['afterKey', [422, 422], [false, true], 0],
+    ['beforeKey', [422, 422], [false, true], 0],
+    ['beforeKeyUnstored', [422, 422], [false, false], 1],
+  ] as const)('§8.4 (A55) a refusal of the body is stored, or comes before its key: %s', async (bodyCheck, statuses, replays, bought) => {
+    const api = await open({ readings: { bodyCheck } });
+    const send = (body: unknown) => api.post('/ips', body, { key: 'refused-first' });
+    const answers = [await send(unfit), await send(unfit)];
+    expect(answers.map(({ status }) => status)).toEqual(statuses);
+    expect(answers.map(({ replayed }) => replayed)).toEqual(replays);
+    await send({});
+    expect((await api.get('/ips')).data).toHaveLength(bought);
+  });
+
+  test.each([
+    'afterKey',
+    'beforeKey',
+    'beforeKeyUnstored',
+  ] as const)('§8.1 (A55) a refused body leaves the stored response as it is: %s', async (bodyCheck) => {
+    const api = await open({ readings: { bodyCheck } });
+    const first = await api.post<Ip>('/ips', {}, { key: 'bought-first' });
+    for (let time = 0; time < 3; time += 1) {
+      const refused = await api.post('/ips', unfit, { key: 'bought-first' });
+      expect([refused.status, refused.replayed]).toEqual([422, false]);
+    }
+    const again = await api.post<Ip>('/ips', {}, { key: 'bought-first' });
+    expect([again.replayed, again.data.id]).toEqual([true, first.data.id]);
+  });
+
+  test.each([
+    ['afterKey', 403],
+    ['beforeKey', 201],
+  ] as const)('§8.4 (A56) a 403 is stored, or comes before its key: %s', async (scopeCheck, expected) => {
+    const api = await open({ readings: { scopeCheck } });
+    await api.post('/ips', {}, { key: 'read-only-token', token: api.tokens.read });
+    expect((await api.post('/ips', {}, { key: 'read-only-token' })).status).toBe(expected);
+  });
+
+  test.each([
+    ['afterKey', 402],
+    ['beforeKey', 201],
+  ] as const)('§8.4 (A57) a 402 is stored, or comes before its key: %s', async (paymentCheck, expected) => {
+    const api = await open({ readings: { paymentCheck } });
+    api.standing('unpaid');
+    await api.post('/ips', {}, { key: 'unpaid-at-first' });
+    api.standing('active');
+    expect((await api.post('/ips', {}, { key: 'unpaid-at-first' })).status).toBe(expected);
+  });
+
+  test.each([
+    [false, 201],
+    [true, 401],
+  ] as const)('§8.4 (A58) a 401 to a revoked token is stored: %s', async (stored401, expected) => {
+    const api = await open({ readings: { stored401 } });
+    api.revoke(api.tokens.member);
+    await api.post('/ips', {}, { key: 'revoked-token', token: api.tokens.member });
+    expect((await api.post('/ips', {}, { key: 'revoked-token' })).status).toBe(expected);
+  });
+
   test.each([
     ['7 characters', 'k'.repeat(7), 422],
     ['8 characters', 'k'.repeat(8), 201],

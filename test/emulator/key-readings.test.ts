@@ -1,0 +1,199 @@
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import type { Readings } from '../../src/emulator/readings.ts';
+import { settled, stage } from './support.ts';
+
+const key = 'key-00001';
+/** An unknown field, and a documented field of a wrong type. */
+const probe = { surprise: 1, server_type_id: 'three' };
+
+function stageWith(readings: Partial<Readings>) {
+  const made = stage({ readings });
+  const addresses = () => made.emulator.world.projects[0]?.ips.length;
+  const send = async (body: unknown, path = '/ips') => {
+    const { status, headers, body: answer } = await made.call('POST', path, body, { key });
+    return {
+      status,
+      code: answer.code as string | undefined,
+      replayed: headers['idempotency-replayed'] === 'true',
+    };
+  };
+  return { ...made, send, addresses };
+}
+
+const fresh = { status: 422, code: 'invalid_request', replayed: false };
+const replayed = { ...fresh, replayed: true };
+const reused = { status: 422, code: 'idempotency_key_reused', replayed: false };
+
+describe('emulator/pipeline: the body and its key', () => {
+  test('the key first: a probe is replayed, and the original is refused after it', async () => {
+    const { send, addresses } = stageWith({});
+    expect([await send(probe), await send(probe), await send({})]).toEqual([fresh, replayed, reused]);
+    expect(addresses()).toBe(0);
+  });
+
+  test('the key first: after the original, a probe is refused as another request', async () => {
+    const { send, addresses } = stageWith({});
+    expect((await send({})).status).toBe(201);
+    expect([await send(probe), await send(probe)]).toEqual([reused, reused]);
+    expect(await send({})).toEqual({ status: 201, code: undefined, replayed: true });
+    expect(addresses()).toBe(1);
+  });
+
+  test('the body first, stored: a probe alone is replayed, and fences its key', async () => {
+    const { send, addresses } = stageWith({ bodyCheck: 'beforeKey' });
+    expect([await send(probe), await send(probe), await send({})]).toEqual([fresh, replayed, reused]);
+    expect(addresses()).toBe(0);
+  });
+
+  test('the body first, stored: after the original, a probe gets a fresh refusal each time, and overwrites nothing', async () => {
+    const { send, addresses } = stageWith({ bodyCheck: 'beforeKey' });
+    await send({});
+    expect([await send(probe), await send(probe)]).toEqual([fresh, fresh]);
+    expect(await send({})).toEqual({ status: 201, code: undefined, replayed: true });
+    expect(addresses()).toBe(1);
+  });
+
+  test('the body first, unstored: a fresh refusal each time, and the key stays free', async () => {
+    const { send, addresses } = stageWith({ bodyCheck: 'beforeKeyUnstored' });
+    expect([await send(probe), await send(probe)]).toEqual([fresh, fresh]);
+    expect(await send({})).toEqual({ status: 201, code: undefined, replayed: false });
+    expect(await send(probe)).toEqual(fresh);
+    expect(addresses()).toBe(1);
+  });
+
+  test.each([
+    ['malformed JSON', '{', {}, 400],
+    ['a form', 'a=1', { 'content-type': 'application/x-www-form-urlencoded' }, 415],
+  ])('%s is refused before the key too, stored or not', async (_what, body, headers, status) => {
+    for (const bodyCheck of ['beforeKey', 'beforeKeyUnstored'] as const) {
+      const { call } = stageWith({ bodyCheck });
+      const answers = [
+        await call('POST', '/ips', body, { key, headers }),
+        await call('POST', '/ips', body, { key, headers }),
+      ];
+      expect(answers.map((each) => each.status)).toEqual([status, status]);
+      expect(answers[1]?.headers['idempotency-replayed'] === 'true').toBe(bodyCheck === 'beforeKey');
+    }
+  });
+
+  test('a refusal that needs more than the body is stored wherever the body is checked', async () => {
+    const { send } = stageWith({ bodyCheck: 'beforeKeyUnstored' });
+    const unknown = { server_type_id: 987 };
+    expect((await send(unknown)).status).toBe(404);
+    expect((await send(unknown)).replayed).toBe(true);
+  });
+});
+
+describe('emulator/pipeline: a key in flight', () => {
+  const late = (holdsKey: boolean) =>
+    faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'late', ms: 5_000, holdsKey });
+  const lose = async (readings: Partial<Readings>, holdsKey = true) => {
+    const made = stage({ readings, faults: [late(holdsKey)] });
+    await expect(made.call('POST', '/ips', {}, { key })).rejects.toThrow('reset');
+    return { ...made, addresses: () => made.emulator.world.projects[0]?.ips.length };
+  };
+
+  test.each([
+    ['conflict', undefined],
+    ['conflictRetryAfter', '5'],
+  ] as const)('%s: the original and a probe get 409 until it is done', async (inFlightKey, seconds) => {
+    for (const bodyCheck of ['afterKey', 'beforeKey'] as const) {
+      const { call, clock, addresses } = await lose({ inFlightKey, bodyCheck });
+      for (const body of [{}, probe]) {
+        const refused = await call('POST', '/ips', body, { key });
+        expect([refused.status, refused.headers['retry-after']]).toEqual([409, seconds]);
+      }
+      await clock.forward(5_000);
+      const again = await call('POST', '/ips', {}, { key });
+      expect([again.status, again.headers['idempotency-replayed']]).toEqual([201, 'true']);
+      expect(addresses()).toBe(1);
+    }
+  });
+
+  test('a probe waits for the first request where the service waits', async () => {
+    const { call, clock } = await lose({ inFlightKey: 'wait' });
+    const answer = call('POST', '/ips', probe, { key });
+    await settled();
+    await clock.forward(5_000);
+    expect((await answer).body.code).toBe('idempotency_key_reused');
+  });
+
+  test('a body that is checked first and not stored is refused meanwhile, whatever is in flight', async () => {
+    const { call, clock, addresses } = await lose({ bodyCheck: 'beforeKeyUnstored' });
+    expect((await call('POST', '/ips', probe, { key })).status).toBe(422);
+    await clock.forward(5_000);
+    expect(addresses()).toBe(1);
+  });
+
+  test('a request that is still on its way holds no key: a stored probe keeps it out', async () => {
+    for (const [bodyCheck, bought] of [
+      ['afterKey', 0],
+      ['beforeKey', 0],
+      ['beforeKeyUnstored', 1],
+    ] as const) {
+      const { call, clock, addresses } = await lose({ bodyCheck }, false);
+      expect((await call('POST', '/ips', probe, { key })).status).toBe(422);
+      await clock.forward(5_000);
+      expect(addresses()).toBe(bought);
+    }
+  });
+});
+
+describe('emulator/pipeline: refusals and the key', () => {
+  test('403 comes after the key and is stored, or before it and is not', async () => {
+    for (const [scopeCheck, status] of [
+      ['afterKey', 403],
+      ['beforeKey', 201],
+    ] as const) {
+      const { call, emulator } = stageWith({ scopeCheck });
+      const token = emulator.tokens().read;
+      expect((await call('POST', '/ips', {}, { key, token })).status).toBe(403);
+      expect((await call('POST', '/ips', {}, { key })).status).toBe(status);
+    }
+  });
+
+  test('402 comes after the key and is stored, or before it and is not', async () => {
+    for (const [paymentCheck, status] of [
+      ['afterKey', 402],
+      ['beforeKey', 201],
+    ] as const) {
+      const { call, emulator } = stageWith({ paymentCheck });
+      emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
+      expect((await call('POST', '/ips', {}, { key })).status).toBe(402);
+      emulator.mutate({ do: 'set_standing', standing: 'active' });
+      expect((await call('POST', '/ips', {}, { key })).status).toBe(status);
+    }
+  });
+
+  test('402 before the key also hides a stored success and refuses a probe, and spares what spends nothing', async () => {
+    const { call, send, emulator } = stageWith({ paymentCheck: 'beforeKey' });
+    const bought = await call('POST', '/ips', {}, { key });
+    emulator.mutate({ do: 'set_standing', standing: 'suspended' });
+    expect([(await send({})).status, (await send(probe)).status]).toEqual([402, 402]);
+    expect((await call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' })).status).toBe(202);
+    expect((await call('DELETE', `/ips/${bought.body.data.id}`)).status).toBe(200);
+    emulator.mutate({ do: 'set_standing', standing: 'active' });
+    expect((await send({})).replayed).toBe(true);
+  });
+
+  test('401 to a revoked token is stored under its key only where the reading says so', async () => {
+    for (const stored401 of [false, true]) {
+      const { call, emulator } = stageWith({ stored401 });
+      const token = emulator.tokens().member;
+      emulator.mutate({ do: 'revoke_token', token });
+      expect((await call('POST', '/ips', {}, { key, token })).status).toBe(401);
+      expect((await call('POST', '/ips', {}, { key })).status).toBe(stored401 ? 401 : 201);
+      expect((await call('POST', '/ips', {}, { key, token: 'vdc_nobody' })).status).toBe(401);
+    }
+  });
+
+  test('a stored 401 does not take the place of a stored success', async () => {
+    const { call, emulator } = stageWith({ stored401: true });
+    await call('POST', '/ips', {}, { key });
+    const token = emulator.tokens().member;
+    emulator.mutate({ do: 'revoke_token', token });
+    await call('POST', '/ips', {}, { key, token });
+    expect((await call('POST', '/ips', {}, { key })).status).toBe(201);
+  });
+});

@@ -1,0 +1,222 @@
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { loadFaults } from '../../src/emulator/faults-file.ts';
+import { loadProfile } from '../../src/emulator/profile.ts';
+import type { Readings } from '../../src/emulator/readings.ts';
+import { sliderServer, stage } from './support.ts';
+
+const minute = 60_000;
+const profile = loadProfile('operations: {list_servers: {}, read_server: {}}');
+
+async function creating(readings: Partial<Readings>, options: Parameters<typeof stage>[0] = {}) {
+  const made = stage({ readings, profile, ...options });
+  const list = async (path: string) => (await made.call('GET', path)).body.data;
+  const address = { public_ipv4: { new: true } };
+  const created = await made.call('POST', '/servers', await sliderServer(made.call, address));
+  return { ...made, list, created, id: created.body.data.id as number };
+}
+
+describe('emulator/visibility', () => {
+  test('by default a new address and its server show at once', async () => {
+    const { list, created, id } = await creating({});
+    expect(await list('/ips')).toMatchObject([{ server_id: id, primary: true }]);
+    expect(await list('/servers')).toMatchObject([{ id }]);
+    expect(created.body.data.ips).toHaveLength(1);
+  });
+
+  test('an address that shows only at the end of its task is in no read before, and billed', async () => {
+    const { list, call, clock, emulator, created, id } = await creating({ addressAt: 'taskDone' });
+    expect(created.body.data).toMatchObject({ id, ipv4: null, ips: [] });
+    expect(await list('/ips')).toEqual([]);
+    expect((await call('GET', '/ips/5001')).status).toBe(404);
+    expect((await call('DELETE', '/ips/5001')).status).toBe(404);
+    expect(emulator.billed().map(({ kind }) => kind)).toEqual(['server', 'ip']);
+    await clock.forward(45_000);
+    expect(await list('/ips')).toMatchObject([{ id: 5001, server_id: id, primary: true }]);
+  });
+
+  test('an address that shows its server only at the end of the task is not free before', async () => {
+    const { list, call, clock, created, id } = await creating({ attachedAt: 'taskDone' });
+    const free = { server_id: null, primary: false };
+    expect(created.body.data.ips).toMatchObject([free]);
+    expect(created.body.data.ipv4).toBe(created.body.data.ips[0].address);
+    expect(await list('/ips')).toMatchObject([free]);
+    expect((await call('GET', '/ips/5001')).body.data).toMatchObject(free);
+    expect((await call('DELETE', '/ips/5001')).body.code).toBe('ip_in_use');
+    await clock.forward(45_000);
+    expect(await list('/ips')).toMatchObject([{ server_id: id, primary: true }]);
+  });
+
+  test('a reused address shows in any case, and its server when the reading says so', async () => {
+    const { call, clock } = stage({ readings: { addressAt: 'taskDone', attachedAt: 'taskDone' } });
+    await call('POST', '/ips', { server_type_id: 3 });
+    await call('POST', '/servers', await sliderServer(call, { public_ipv4: { reuse: true } }));
+    expect((await call('GET', '/ips')).body.data).toMatchObject([{ id: 5001, server_id: null }]);
+    await clock.forward(45_000);
+    expect((await call('GET', '/ips')).body.data).toMatchObject([{ id: 5001, server_id: 2001 }]);
+  });
+
+  test('a list of servers may show one only at the end of its task; a read by id does at once', async () => {
+    const { list, clock, call, id } = await creating({ serverListedAt: 'taskDone' });
+    expect(await list('/servers')).toEqual([]);
+    expect((await call('GET', `/servers/${id}`)).status).toBe(200);
+    await clock.forward(45_000);
+    expect(await list('/servers')).toMatchObject([{ id }]);
+  });
+
+  test('a network interface shows at once, or at the end of its own task', async () => {
+    for (const [interfaceAt, before] of [
+      ['accepted', 2],
+      ['taskDone', 1],
+    ] as const) {
+      const durations = { add_card: [2 * minute, 2 * minute] } as const;
+      const { list, clock, call, id } = await creating({ interfaceAt }, { durations });
+      const path = `/servers/${id}/network-interfaces`;
+      await call('POST', path, { network_id: 31 });
+      // The end of the server's task shows nothing of it.
+      await clock.forward(minute);
+      expect(await list(path)).toHaveLength(before);
+      expect((await list('/networks'))[0].server_count).toBe(before - 1);
+      await clock.forward(minute);
+      expect(await list(path)).toHaveLength(2);
+    }
+  });
+
+  test('a network shows at the end of its task, or at once', async () => {
+    for (const [networkAt, before] of [
+      ['taskDone', 1],
+      ['accepted', 2],
+    ] as const) {
+      const { call, clock, emulator } = stage({ readings: { networkAt } });
+      const networks = async () => (await call('GET', '/networks')).body.data;
+      await call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' });
+      expect(await networks()).toHaveLength(before);
+      await clock.forward(8_000);
+      expect(await networks()).toHaveLength(2);
+      expect(emulator.world.executions).toMatchObject([{ kind: 'network', id: '32' }]);
+      emulator.mutate({ do: 'fail_next_task' });
+      await call('POST', '/networks', { name: 'b', cidr: '10.2.0.0/24' });
+      await clock.forward(8_000);
+      expect(await networks()).toHaveLength(2);
+    }
+  });
+
+  test('an ISO shows at once, or at the end of its task', async () => {
+    for (const [isoAt, before] of [
+      ['accepted', 200],
+      ['taskDone', 404],
+    ] as const) {
+      const { call, clock } = stage({ readings: { isoAt } });
+      const made = await call('POST', '/isos', { url: 'https://images.example/a.iso' });
+      expect(made.body.data.id).toBe('uiso-1');
+      expect((await call('GET', '/isos/uiso-1')).status).toBe(before);
+      expect((await call('GET', '/isos')).body.data).toHaveLength(before === 200 ? 1 : 0);
+      await clock.forward(minute);
+      expect((await call('GET', '/isos/uiso-1')).status).toBe(200);
+      expect((await call('GET', '/isos')).body.data).toHaveLength(1);
+    }
+  });
+});
+
+describe('emulator/tasks: work that shows after its task was reported as failed', () => {
+  const later = (path: string) =>
+    faultRule({ path, nth: 1 }, { do: 'task', outcome: 'fail', leaves: 'later', laterMs: 7 * minute });
+
+  test('a server and its address are in no read for minutes, and then there', async () => {
+    const { list, call, clock, emulator, created, id } = await creating(
+      {},
+      { faults: [later('create_server')] },
+    );
+    expect(await list('/ips')).toHaveLength(1);
+    await clock.forward(minute);
+    expect((await call('GET', `/tasks/${created.body.task.id}`)).body.data.status).toBe('failed');
+    for (const path of ['/ips', '/servers']) expect(await list(path)).toEqual([]);
+    expect((await call('GET', `/servers/${id}/network-interfaces`)).status).toBe(404);
+    expect((await call('DELETE', `/servers/${id}`)).status).toBe(404);
+    expect(emulator.billed()).toHaveLength(2);
+    await clock.forward(7 * minute);
+    expect(await list('/ips')).toMatchObject([{ server_id: id }]);
+    expect(await list('/servers')).toMatchObject([{ id, status: 'active' }]);
+    expect(await list(`/servers/${id}/network-interfaces`)).toMatchObject([{ id: 'net0' }]);
+    expect((await call('GET', `/tasks/${created.body.task.id}`)).body.data.status).toBe('failed');
+  });
+
+  test('what somebody deletes meanwhile does not come back', async () => {
+    const { list, clock, emulator, id } = await creating({}, { faults: [later('create_server')] });
+    await clock.forward(minute);
+    emulator.mutate({ do: 'delete_server', id });
+    await clock.forward(7 * minute);
+    expect(await list('/servers')).toEqual([]);
+    expect(await list('/ips')).toMatchObject([{ server_id: null }]);
+  });
+
+  test('so do a network, a network interface and an ISO, listed before or not', async () => {
+    for (const readings of [
+      {},
+      { networkAt: 'accepted', interfaceAt: 'taskDone', isoAt: 'taskDone' },
+    ] as const) {
+      const faults = ['create_network', 'add_network_interface', 'add_iso'].map(later);
+      const { list, call, clock, id } = await creating(readings, { faults });
+      await clock.forward(minute);
+      await call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' });
+      await call('POST', `/servers/${id}/network-interfaces`, { network_id: 31 });
+      await call('POST', '/isos', { url: 'https://images.example/a.iso' });
+      await clock.forward(minute);
+      expect(await list('/networks')).toHaveLength(1);
+      expect((await call('DELETE', '/networks/32')).status).toBe(404);
+      expect(await list(`/servers/${id}/network-interfaces`)).toHaveLength(1);
+      expect(await list('/isos')).toMatchObject([{ status: 'failed' }]);
+      await clock.forward(7 * minute);
+      expect(await list('/networks')).toHaveLength(2);
+      expect(await list(`/servers/${id}/network-interfaces`)).toHaveLength(2);
+      expect(await list('/isos')).toMatchObject([{ status: 'available', error: null }]);
+    }
+  });
+
+  test('the reading does the same to any task that fails', async () => {
+    const { call, clock, emulator } = stage({ readings: { failedTaskLeaves: 'later' } });
+    emulator.mutate({ do: 'fail_next_task' });
+    await call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' });
+    await clock.forward(minute);
+    expect((await call('GET', '/networks')).body.data).toHaveLength(1);
+    await clock.forward(5 * minute);
+    expect((await call('GET', '/networks')).body.data).toHaveLength(2);
+  });
+});
+
+describe('emulator/durations', () => {
+  test('a faults file says how long work takes', async () => {
+    const { durations } = loadFaults('durations: {create_network: 5m, create_server: 1m..25m}');
+    expect(durations).toEqual({
+      create_network: [5 * minute, 5 * minute],
+      create_server: [minute, 25 * minute],
+    });
+    const { call, clock } = stage({ durations });
+    const { task } = (await call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' })).body;
+    await clock.forward(5 * minute - 1);
+    expect((await call('GET', `/tasks/${task.id}`)).body.data.status).toBe('running');
+    await clock.forward(1);
+    expect((await call('GET', `/tasks/${task.id}`)).body.data.status).toBe('succeeded');
+  });
+
+  test('a fault makes a single task slow', async () => {
+    const slow = faultRule({ path: 'create_network', nth: 1 }, { do: 'task', ms: 25 * minute });
+    const { call, clock } = stage({ faults: [slow] });
+    await call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' });
+    await call('POST', '/networks', { name: 'b', cidr: '10.2.0.0/24' });
+    await clock.forward(24 * minute);
+    expect((await call('GET', '/networks')).body.data).toHaveLength(2);
+    await clock.forward(minute);
+    expect((await call('GET', '/networks')).body.data).toHaveLength(3);
+  });
+
+  test.each([
+    ['durations: {create_servers: 5m}', /durations\.create_servers: no such work/],
+    ['durations: {create_server: soon}', /durations\.create_server: must be a duration/],
+    ['durations: {create_server: 5m..1m}', /durations\.create_server: must be a duration/],
+    ['durations: {create_server: 1m..2m..3m}', /durations\.create_server: must be a duration/],
+    ['durations: [5m]', /durations: must be a map/],
+  ])('%j is refused with its place', (text, message) => {
+    expect(() => loadFaults(text)).toThrow(message);
+  });
+});
