@@ -16,6 +16,7 @@ import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts'
 import { billedAddress, unattached } from '../engine/bookkeeping/billed-address.ts';
 import { type LeftAlone, leftAlone } from '../engine/bookkeeping/left-alone.ts';
 import type { LeftBackups } from '../engine/bookkeeping/left-backups.ts';
+import type { Finding } from '../engine/bookkeeping/recorded-findings.ts';
 import { waysOut } from '../plan/open-writes.ts';
 import type { Vouched } from '../plan/strangers.ts';
 
@@ -96,6 +97,8 @@ export interface StatusFacts {
   /** Writes that have ended, newest first. */
   readonly past?: readonly Intent[];
   readonly left?: readonly LeftBackups[];
+  /** What the last run found blocked, and no later write has ended. */
+  readonly findings?: readonly Finding[];
   /** What is known to be somebody else's. */
   readonly vouched?: Vouched | undefined;
   readonly last: JournalEntry | undefined;
@@ -112,7 +115,7 @@ export interface StatusFacts {
 export function statusOf(facts: StatusFacts): StatusView {
   const { info, bindings, intents, last, plan, ips, at } = facts;
   const observedAt = at === undefined ? null : time(at);
-  const blocked = plan?.blocked ?? intents.flatMap(blockedIntent);
+  const blocked = plan?.blocked ?? blockedByState(facts);
   const bound = new Set(bindings.map(({ key }) => key));
   const free = ips && unattached(ips, facts.vouched, { bindings, intents });
   return {
@@ -136,7 +139,7 @@ export function statusOf(facts: StatusFacts): StatusView {
       key: binding.key,
       kind: binding.kind,
       id: binding.id,
-      standing: standingOf(binding.key, facts),
+      standing: standingOf(binding.key, { ...facts, blocked }),
       protect: binding.protect,
       identity: binding.identity,
       bound_at: time(binding.boundAt),
@@ -172,7 +175,18 @@ export function statusOf(facts: StatusFacts): StatusView {
   };
 }
 
-/** As a plan tells it, for when there is no plan. */
+/** Without a plan: open writes that wait for the operator, and the findings of the last run. */
+function blockedByState({ intents, findings = [] }: StatusFacts): readonly Blocked[] {
+  const found = findings.map(({ key, verb, code, reason, resolve }) => ({
+    key,
+    verb,
+    code,
+    reason,
+    resolve,
+  }));
+  return [...intents.flatMap(blockedIntent), ...found];
+}
+
 function blockedIntent(intent: Intent): Blocked[] {
   const { key, verb, phase, blocked } = intent;
   if (phase !== 'blocked' || blocked === undefined) return [];

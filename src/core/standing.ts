@@ -1,5 +1,5 @@
 import { isInside, type ResourceKey } from './keys.ts';
-import { type Plan, tellsDifference, type Warning } from './plan.ts';
+import { type Blocked, type Plan, tellsDifference, type Warning } from './plan.ts';
 import type { Binding, Intent } from './state.ts';
 
 /**
@@ -31,11 +31,13 @@ export interface StandingFacts {
   /** Open ones. */
   readonly intents: readonly Pick<Intent, 'key' | 'phase'>[];
   readonly plan?: Plan | undefined;
+  /** What is blocked, where that is known from elsewhere than the plan. */
+  readonly blocked?: readonly Pick<Blocked, 'key'>[];
 }
 
-export function standingOf(key: ResourceKey, { bindings, intents, plan }: StandingFacts): Standing {
+export function standingOf(key: ResourceKey, { bindings, intents, plan, ...facts }: StandingFacts): Standing {
   const isOf = (each: { readonly key: ResourceKey | null }) => each.key === key;
-  const blocked = plan?.blocked ?? intents.filter(({ phase }) => phase === 'blocked');
+  const blocked = facts.blocked ?? plan?.blocked ?? intents.filter(({ phase }) => phase === 'blocked');
   if (bindings.find(isOf)?.tainted !== undefined) return 'tainted';
   if (blocked.some(isOf)) return 'blocked';
   if (intents.some(isOf)) return 'in_flight';

@@ -6,13 +6,22 @@ import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import { isFailedRead } from '../core/transport.ts';
 import { keepBooks, settleMoves } from './bookkeeping/keep-books.ts';
 import { leftByDeletion } from './bookkeeping/left-backups.ts';
+import { applying, recordFindings, standingFindings, withFurther } from './bookkeeping/recorded-findings.ts';
 import type { Judged } from './bookkeeping/vouching.ts';
 import type { ApplyOptions, EngineDeps } from './deps.ts';
 import { drain } from './drain.ts';
-import { isSuperseded, openServers, stillOpen, supersededOf, withFindings } from './findings.ts';
+import {
+  furtherBlocked,
+  isSuperseded,
+  openServers,
+  stillOpen,
+  supersededOf,
+  withFindings,
+} from './findings.ts';
 import { amountOf, type Increase, increasesOf, takenEffect } from './increase.ts';
 import { warn } from './intents/endings.ts';
 import { settleOpen } from './intents/settle-open.ts';
+import { withHolds } from './intents/standing-holds.ts';
 import { isAbort } from './interruption.ts';
 import { openRun, planFor } from './look.ts';
 import type { Run } from './run.ts';
@@ -121,7 +130,7 @@ class Rounds {
     // What was in flight hid what is to be done under its key.
     if (due.size === 0 && run.intents.size < inFlight && round < mostRounds) return undefined;
     if (due.size === 0 || round === mostRounds)
-      return this.#reportFindings(ending(plan, this.#results, run), plan);
+      return this.#reportFindings(ending(plan, this.#results, run), planned);
     return this.#drain(plan, due);
   }
 
@@ -200,21 +209,30 @@ class Rounds {
     this.#results.push(...done);
     this.#added.push(...takenEffect(run, done, increases));
     if (run.stop.aborted || done.some(isProgress)) return undefined;
-    const { plan: rest } = await this.#plan();
-    return this.#reportFindings(done.some(hasFailed) ? 'failed' : 'blocked', rest);
+    return this.#reportFindings(done.some(hasFailed) ? 'failed' : 'blocked', await this.#plan());
   }
 
-  /** With what this run found in the way, which a look alone does not show. */
-  #reportFindings(outcome: ApplyReport['outcome'], last: Plan): ApplyReport {
+  /** With what this run and earlier ones found blocked, recorded so that the next plan reports the same. */
+  async #reportFindings(outcome: ApplyReport['outcome'], last: Judged): Promise<ApplyReport> {
     const run = this.#run;
-    const unshown = unshownResults(last.operations.filter((each) => this.#isUnshown(each)));
-    const found = [
+    const { store } = run.deps;
+    const { plan } = last;
+    const unshown = unshownResults(plan.operations.filter((each) => this.#isUnshown(each)));
+    const results = [
       ...stillOpen(run, this.#unsettled),
       ...this.#results,
-      ...supersededOf(run, last),
+      ...supersededOf(run, plan),
       ...unshown,
     ];
-    return this.#report(outcome, withFindings(run, last, found, this.#options.destroy === true));
+    const found = furtherBlocked(run, plan, results, this.#options.destroy === true);
+    const tried = new Set(results.map(({ key }) => key));
+    const earlier = (await standingFindings(store)).filter(({ key }) => !tried.has(key));
+    // A refusal that holds back a class of writes is kept, and lifted, by itself.
+    const held = new Set((await withHolds(run.deps, last)).blocked.map(({ key }) => key));
+    const recorded = run.allHeld() === undefined ? found.filter(({ key }) => !held.has(key)) : [];
+    await recordFindings(store, run.world, run.intents, { kept: earlier, found: recorded });
+    const shown = withFurther(withFindings(plan, found), applying(earlier, plan, run.world));
+    return this.#report(outcome, shown);
   }
 
   #report(outcome: ApplyReport['outcome'], last: Plan): ApplyReport {

@@ -1,4 +1,4 @@
-import type { Operation, Plan } from '../core/plan.ts';
+import type { Blocked, Operation, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
 import type { Intent } from '../core/state.ts';
 import { waysOut } from '../plan/open-writes.ts';
@@ -9,16 +9,16 @@ import type { Run } from './run.ts';
 
 type Found = Pick<OperationResult, 'key' | 'verb'> & { readonly code: string };
 
-/** What this run found in the way belongs into its last plan, also where a fresh look does not show it. */
-export function withFindings(
+/** What this run found blocked, also where its last plan does not show it. */
+export function furtherBlocked(
   run: Run,
   plan: Plan,
   results: readonly OperationResult[],
   destroy: boolean,
-): Plan {
+): readonly Blocked[] {
   const found = new Map(results.map((result) => [result.key, result]));
   const planned = new Map(plan.blocked.map((each) => [each.key, each]));
-  const further = [...found.values()].flatMap((result) => {
+  return [...found.values()].flatMap((result) => {
     const { key, verb, outcome, code = 'blocked', detail = '', resolve: named } = result;
     const open = run.intents.get(key);
     // Of what is under way a diff knows nothing: what it did already looks like somebody else's.
@@ -30,9 +30,12 @@ export function withFindings(
     const resolve = [wayOut(open, next), ...waysOfOther(run, { key, verb, code })].join(' | ');
     return [{ key, verb, code, reason: detail, resolve }];
   });
-  const told = new Set(further.map(({ key }) => key));
-  const blocked = [...plan.blocked.filter(({ key }) => !told.has(key)), ...further];
-  return withBlocked(plan, blocked);
+}
+
+/** The plan with these in the place of what it reports as blocked under the same keys. */
+export function withFindings(plan: Plan, further: readonly Blocked[]): Plan {
+  const found = new Set(further.map(({ key }) => key));
+  return withBlocked(plan, [...plan.blocked.filter(({ key }) => !found.has(key)), ...further]);
 }
 
 /** What has to be done before it can be tried again, where that is known. */

@@ -2,6 +2,7 @@ import type { Desired } from '../core/desired.ts';
 import type { Plan, Selection } from '../core/plan.ts';
 import { buildPlan } from '../plan/build.ts';
 import { movedKeys } from './bookkeeping/moves.ts';
+import { applying, standingFindings, withFurther } from './bookkeeping/recorded-findings.ts';
 import { type Judged, strangersOf } from './bookkeeping/vouching.ts';
 import type { EngineDeps, PlanOptions, Repeating } from './deps.ts';
 import { withHolds } from './intents/standing-holds.ts';
@@ -41,7 +42,8 @@ export async function planOnce(
   const run = await openRun(deps, gate, desired, { repeating, selection, destroy });
   const planned = await planFor(run, destroy, 0);
   // Who runs again and again shows its own holds, and when each is tried again.
-  return repeating === undefined ? withHolds(deps, planned) : planned.plan;
+  const plan = repeating === undefined ? await withHolds(deps, planned) : planned.plan;
+  return withFurther(plan, applying(await standingFindings(deps.store), plan, run.world));
 }
 
 /** The plan that the run's last look gives. */

@@ -7,6 +7,7 @@ import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../../core/state.ts';
 import { TransportError } from '../../core/transport.ts';
 import { type LeftBackups, leftBackups } from '../../engine/bookkeeping/left-backups.ts';
+import { type Finding, standingFindings } from '../../engine/bookkeeping/recorded-findings.ts';
 import { vouchedBy } from '../../engine/bookkeeping/vouching.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { shownLocation } from '../../state/open.ts';
@@ -76,6 +77,7 @@ interface Known {
   readonly intents: readonly Intent[];
   readonly past: readonly Intent[];
   readonly left: readonly LeftBackups[];
+  readonly findings: readonly Finding[];
   readonly vouched: StatusFacts['vouched'];
   readonly last: JournalEntry | undefined;
 }
@@ -90,6 +92,7 @@ async function readState(flags: CommonFlags, io: Io): Promise<Known> {
       intents: await store.openIntents(),
       past: await store.intents({ limit: 1_000 }),
       left: await leftBackups(store),
+      findings: await standingFindings(store),
       vouched: await vouchedBy(store),
       last,
     };

@@ -1,0 +1,89 @@
+import { digestOf } from '../../core/json.ts';
+import type { ResourceKey } from '../../core/keys.ts';
+import type { World } from '../../core/kind.ts';
+import type { Blocked, Plan } from '../../core/plan.ts';
+import type { Intent, StateStore } from '../../core/state.ts';
+import { isSelected } from '../../plan/selection.ts';
+import { withBlocked } from '../../plan/totals.ts';
+
+/** The note in the state that holds the findings of the last run. */
+const noteName = 'findings';
+
+/**
+ * An operation that a run found blocked although a fresh plan alone does not show it: a task
+ * past its deadline, a write refused too often. Every later plan and status reports it until
+ * its cause may be gone. It decides nothing: the next run tries again whatever is recorded here.
+ */
+export interface Finding extends Blocked {
+  /** Digest of the entry at that time. An edited entry ends the finding. */
+  readonly basis: string;
+  /** The newest write of the key at that time, or null. A later write ends the finding. */
+  readonly intent: string | null;
+  /** That write was open. It then holds whatever the plan asks for, and its end ends the finding. */
+  readonly open: boolean;
+}
+
+/** The recorded findings that no later write, and no decision of the operator, has ended. */
+export async function standingFindings(
+  store: Pick<StateStore, 'note' | 'intents' | 'openIntents'>,
+): Promise<readonly Finding[]> {
+  const recorded = ((await store.note(noteName)) ?? []) as unknown as readonly Finding[];
+  if (recorded.length === 0) return [];
+  const openIntents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
+  const standing = recorded.map(async (finding): Promise<Finding[]> => {
+    const open = openIntents.get(finding.key);
+    // A blocked write is in the plan with all that resolves it.
+    if (finding.open !== (open !== undefined) || open?.phase === 'blocked') return [];
+    return finding.intent === (open?.id ?? (await newestWrite(store, finding.key))) ? [finding] : [];
+  });
+  return (await Promise.all(standing)).flat();
+}
+
+/** The findings that still say something of this plan: their write is open, or the plan asks for the same again. */
+export function applying(
+  findings: readonly Finding[],
+  { operations, selection }: Plan,
+  world: World,
+): readonly Blocked[] {
+  const isAsked = ({ key, verb, basis }: Finding) =>
+    basisOf(world, key) === basis &&
+    operations.some((each) => each.key === key && (each.verb === verb || each.replacement !== undefined));
+  const isShown = (key: ResourceKey) =>
+    selection === undefined || isSelected(selection, key) || operations.some((each) => each.key === key);
+  return findings
+    .filter((finding) => isShown(finding.key) && (finding.open || isAsked(finding)))
+    .map(({ key, verb, code, reason, resolve }) => ({ key, verb, code, reason, resolve }));
+}
+
+/** The plan with these as blocked, except for keys that it reports as blocked by itself. */
+export function withFurther(plan: Plan, further: readonly Blocked[]): Plan {
+  const shown = new Set(plan.blocked.map(({ key }) => key));
+  const more = further.filter(({ key }) => !shown.has(key));
+  return more.length === 0 ? plan : withBlocked(plan, [...plan.blocked, ...more]);
+}
+
+/** Replaces the recorded findings. Writes nothing where they are the same. */
+export async function recordFindings(
+  store: StateStore,
+  world: World,
+  intents: ReadonlyMap<ResourceKey, Intent>,
+  { kept, found }: { readonly kept: readonly Finding[]; readonly found: readonly Blocked[] },
+): Promise<void> {
+  const fresh = found.map(async ({ key, verb, code, reason, resolve }): Promise<Finding> => {
+    const open = intents.get(key);
+    const intent = open?.id ?? (await newestWrite(store, key));
+    return { key, verb, code, reason, resolve, basis: basisOf(world, key), intent, open: open !== undefined };
+  });
+  const next = [...kept, ...(await Promise.all(fresh))].map((each) => ({ ...each }));
+  const before = (await store.note(noteName)) ?? [];
+  if (digestOf(before) !== digestOf(next)) await store.putNote(noteName, next);
+}
+
+async function newestWrite(store: Pick<StateStore, 'intents'>, key: ResourceKey): Promise<string | null> {
+  const [newest] = await store.intents({ key, limit: 1 });
+  return newest?.id ?? null;
+}
+
+function basisOf(world: World, key: ResourceKey): string {
+  return digestOf(world.subjects.get(key)?.desired?.value ?? null);
+}
