@@ -1,7 +1,9 @@
+import { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { StateError } from '../core/errors.ts';
 import { endsConnection, postgresFailure } from './postgres-failure.ts';
+import { refuseUnverified } from './postgres-tls.ts';
 import type { PostgresLocation } from './postgres-url.ts';
 import type { Row } from './queries.ts';
 
@@ -26,11 +28,12 @@ export class PostgresConnection {
     let connection: PostgresConnection | undefined;
     try {
       connection = new PostgresConnection(location);
+      if (!location.allowInsecure) refuseUnverified(connection.client, location.label);
       await connection.client.connect();
       await connection.configure(mode);
       return connection;
     } catch (error) {
-      await connection?.close();
+      connection?.abandon();
       throw postgresFailure(error, location.label, 'be opened');
     }
   }
@@ -114,7 +117,22 @@ export class PostgresConnection {
     await this.tail;
     this.ended = true;
     this.broken ??= `The connection to the state ${this.label} is closed.`;
-    await this.client.end().catch(() => undefined);
+    await this.hangUp();
+  }
+
+  /** Without a goodbye, which the server may never answer. */
+  private abandon(): void {
+    this.client.end().catch(() => undefined);
+    const { stream } = this.client.connection;
+    if (stream instanceof Socket) stream.destroy();
+  }
+
+  /** A server that stays silent does not close its end, and the driver alone would wait for that for ever. */
+  private async hangUp(): Promise<void> {
+    const ended = this.client.end().catch(() => undefined);
+    const { stream } = this.client.connection;
+    if (stream instanceof Socket) stream.setTimeout(goodbyeMs, () => stream.destroy());
+    await ended;
   }
 
   /** The server's process on the other end: another one would not have our lock. */
@@ -191,7 +209,7 @@ export class PostgresConnection {
     this.broken = `${message} The lock is gone with the connection, so nothing more is recorded; start again to go on.`;
     this.loss.abort(new StateError(this.broken, { cause: error }));
     // After a time-out the server may still answer: nobody must take that for another question's answer.
-    this.client.end().catch(() => undefined);
+    void this.hangUp();
     return this.broken;
   }
 }
@@ -200,6 +218,9 @@ type Value = string | number | null | readonly string[];
 
 /** How long to wait for the server at the beginning. */
 const connectMs = 10_000;
+
+/** How long to wait for the server's end of the connection, once this end has said goodbye. */
+const goodbyeMs = 2_000;
 
 /** Longer than the server's own limit below, so that a slow answer is its error, and silence is ours. */
 const answerMs = 40_000;

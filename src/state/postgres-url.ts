@@ -8,6 +8,8 @@ export interface PostgresLocation {
   readonly state: string;
   /** For messages and reports: without user, password and settings. */
   readonly label: string;
+  /** The operator accepts a connection to another machine that is not verified (`allow_insecure=true`). */
+  readonly allowInsecure: boolean;
 }
 
 /** The state that a URL without `?state=` means. */
@@ -21,7 +23,7 @@ export function isPostgresUrl(location: string): boolean {
 /**
  * Reads `postgres://USER:PASSWORD@HOST:PORT/DATABASE?state=NAME`. Everything else in the
  * query is the driver's: `sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host` (a folder
- * with a socket), `options`. `name`: the state where the URL does not name one.
+ * with a socket), `options`; but for `allow_insecure`, see `PostgresLocation`. `name`: the state where the URL does not name one.
  *
  * No message repeats the URL: what cannot be read may be a password in the wrong place.
  *
@@ -36,7 +38,8 @@ export function parsePostgresUrl(text: string, name = defaultStateName): Postgre
       "The state's name in the PostgreSQL URL (?state=NAME) may hold letters, digits, '.', '_' and '-', up to 100.",
     );
   }
-  return { connectionString: withStrictTls(text, url), state, label: labelOf(url, state) };
+  const allowInsecure = url.searchParams.get('allow_insecure') === 'true';
+  return { connectionString: withStrictTls(text, url), state, label: labelOf(url, state), allowInsecure };
 }
 
 function readUrl(text: string): URL {

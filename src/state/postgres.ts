@@ -27,9 +27,9 @@ export interface OpenPostgresOptions extends OwnerLockOptions {
  * is `default`. A state is tied to a project by its first claim, as a file is. The user may
  * create the schema, or somebody makes an empty one that it owns.
  *
- * User, password and host may also stand in `PGUSER`, `PGPASSWORD` and `PGHOST`. TLS is
- * what the URL says: `sslmode=require` and stricter check the certificate (against
- * `sslrootcert` where it is private); `no-verify` does not.
+ * User, password and host may also stand in `PGUSER`, `PGPASSWORD` and `PGHOST`. A server on
+ * another machine needs `sslmode=verify-full` (with `sslrootcert` where the authority is
+ * private) or `allow_insecure=true` in the URL.
  *
  * For writing: creates what is missing, and is the only owner until `close` or until the
  * connection is lost. A lost connection is not made anew: every later call rejects.

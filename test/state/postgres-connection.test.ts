@@ -1,0 +1,148 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { StateError } from '../../src/core/errors.ts';
+import { openPostgresState } from '../../src/state/postgres.ts';
+import { surveyPostgres } from '../../src/state/postgres-survey.ts';
+import { folderWith, inProcess, oneNetwork } from '../cli/run.ts';
+import { postgresServer } from '../support/postgres.ts';
+
+const server = postgresServer();
+const read = { mode: 'read', now: 1, lineage: 'test' } as const;
+const write = { mode: 'write', now: 1, lineage: 'test' } as const;
+
+interface Listener {
+  readonly port: number;
+  readonly sockets: readonly Socket[];
+}
+
+/** A server that accepts connections on loopback, does `answer` with each, and never closes one. */
+async function listener(answer: (socket: Socket) => void): Promise<Listener> {
+  const sockets: Socket[] = [];
+  const listening = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+    answer(socket);
+  });
+  listening.listen(0, '127.0.0.1');
+  await once(listening, 'listening');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    listening.close();
+  });
+  return { port: (listening.address() as AddressInfo).port, sockets };
+}
+
+/** Answers the client's first message, which asks for TLS, and stays silent from then on. */
+function afterRequest(answer: string): (socket: Socket) => void {
+  return (socket) => void socket.once('data', () => socket.write(answer));
+}
+
+/** `0.0.0.0` leads to this machine, and is no loopback address. */
+function elsewhere(url: string, query: string): string {
+  return `${url.replace('127.0.0.1', '0.0.0.0')}?${query}`;
+}
+
+describe('state/postgres-connection: servers on other machines', () => {
+  test.each([
+    'state=a',
+    'sslmode=disable',
+    'sslmode=no-verify',
+    'ssl=0',
+    'uselibpqcompat=true&sslmode=require',
+    'allow_insecure=1',
+  ])('with %s nothing is sent, not even a first byte', async (query) => {
+    const { port, sockets } = await listener(() => undefined);
+    const url = elsewhere(`postgres://me:canary@127.0.0.1:${port}/vdc`, query);
+    for (const opened of [
+      openPostgresState(url, read),
+      openPostgresState(url, write),
+      surveyPostgres(url, 'n'),
+    ]) {
+      await expect(opened).rejects.toThrow(StateError);
+      await expect(opened).rejects.toThrow(/sslmode=verify-full .*allow_insecure=true/);
+      await expect(opened).rejects.not.toThrow(/canary/);
+    }
+    expect(sockets).toHaveLength(0);
+  });
+
+  test('neither PGHOST nor ?host= is a way around', async () => {
+    const { port, sockets } = await listener(() => undefined);
+    const before = process.env.PGHOST;
+    process.env.PGHOST = '0.0.0.0';
+    onTestFinished(() => {
+      if (before === undefined) delete process.env.PGHOST;
+      else process.env.PGHOST = before;
+    });
+    for (const url of [`postgres:///vdc?port=${port}`, `postgres://127.0.0.1:${port}/vdc?host=0.0.0.0`])
+      await expect(openPostgresState(url, read)).rejects.toThrow(/sslmode=verify-full/);
+    expect(sockets).toHaveLength(0);
+  });
+
+  test('with verify-full a server without TLS is refused, before it is given the password', async () => {
+    const url = elsewhere(server.url(), 'sslmode=verify-full');
+    await expect(openPostgresState(url, write)).rejects.toThrow(/no trusted TLS connection/);
+  });
+
+  test('with allow_insecure=true the operator has it as the URL says', async () => {
+    const store = await openPostgresState(elsewhere(server.url(), 'allow_insecure=true'), write);
+    await store.putNote('n', 1);
+    await store.close();
+    const here = await openPostgresState(server.url(), read);
+    expect(await here.note('n')).toBe(1);
+    await here.close();
+  });
+});
+
+describe('state/postgres-connection: servers that stay silent', () => {
+  test.each([
+    ['refuses TLS', 'N'],
+    ['answers the request for TLS with an error', 'E\0\0\0\x08no\0\0'],
+    ['speaks another protocol', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
+  ])(
+    'one that %s is told at once, and its connection closed',
+    async (_, answer) => {
+      const { port, sockets } = await listener(afterRequest(answer));
+      const url = `postgres://me:canary@127.0.0.1:${port}/vdc?sslmode=verify-full`;
+      const ended = await inProcess(['plan', '--state', url], {
+        cwd: folderWith({ 'vdcsync.yaml': oneNetwork }),
+        env: { VDC_BASE_URL: 'http://127.0.0.1:1/v1', VDC_TOKEN: 'token' },
+      });
+      expect(ended).toMatchObject({ code: 1, stdout: '' });
+      expect(ended.stderr).toMatch(/no trusted TLS connection could be made.*\n$/);
+      await expect.poll(() => sockets.every((socket) => socket.destroyed || socket.readableEnded)).toBe(true);
+    },
+    8_000,
+  );
+
+  test('one that says nothing, or nothing behind its word for TLS, is given up after ten seconds', async () => {
+    const silent = await listener(() => undefined);
+    const half = await listener(afterRequest('S'));
+    const urls = [
+      `postgres://me:canary@127.0.0.1:${silent.port}/vdc`,
+      `postgres://me:canary@127.0.0.1:${silent.port}/vdc?sslmode=verify-full`,
+      `postgres://me:canary@127.0.0.1:${half.port}/vdc?sslmode=verify-full`,
+    ];
+    const startedAt = performance.now();
+    await Promise.all(
+      urls.map((url) =>
+        expect(openPostgresState(url, read)).rejects.toThrow(/cannot be reached.*timeout expired/),
+      ),
+    );
+    expect(performance.now() - startedAt).toBeLessThan(15_000);
+  }, 20_000);
+
+  test('one that falls silent in the end does not hold up the end', async () => {
+    let forward = true;
+    const { port } = await listener((client) => {
+      const upstream = connect(server.port, '127.0.0.1');
+      upstream.on('error', () => undefined);
+      client.on('data', (chunk) => forward && upstream.write(chunk));
+      upstream.on('data', (chunk) => forward && client.write(chunk));
+      onTestFinished(() => void upstream.destroy());
+    });
+    const store = await openPostgresState(server.url().replace(`:${server.port}/`, `:${port}/`), read);
+    forward = false;
+    await store.close();
+  }, 8_000);
+});
