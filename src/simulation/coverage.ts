@@ -56,6 +56,8 @@ export interface Coverage {
   task(operation: string, end: TaskEnd['end']): void;
   readings(readings: Partial<Readings>): void;
   count(what: string, by?: number): void;
+  /** An operator was asked; `isFirst` by this code in its story. */
+  asked(code: string, kind: string, isFirst: boolean): void;
   merge(other: Readonly<Record<string, number>>): void;
 }
 
@@ -75,6 +77,10 @@ export function createCoverage(): Coverage {
         const value = name in readings ? (readings as Record<string, unknown>)[name] : values[0];
         add(`reading ${name}: ${sideOf(values, value)}`);
       }
+    },
+    asked(code, kind, isFirst) {
+      add(`asked ${code} × ${kind}`);
+      if (isFirst) add(`asked ${code} × story`);
     },
     count: (what, by = 1) => add(`count ${what}`, by),
     merge(other) {

@@ -9,6 +9,7 @@ import type { Controller, Running } from './controller.ts';
 import { type Coverage, createCoverage } from './coverage.ts';
 import { exchangeState, plantIncidents, type Wishes } from './happenings.ts';
 import { operate } from './operator.ts';
+import type { Question } from './questions.ts';
 import { checkAtRest, checkFixedPoint, checkJournal } from './rest.ts';
 import { Stage, type Violation } from './stage.ts';
 import type { SpecModel, Story } from './story.ts';
@@ -22,6 +23,8 @@ export interface Outcome {
   readonly elapsedMs: number;
   readonly runs: number;
   readonly blockedRuns: number;
+  /** What the operator was asked. */
+  readonly questions: readonly Question[];
   readonly boundaries: ReadonlyMap<string, number>;
   /** Durable changes of the first machine's state. */
   readonly changes: number;
@@ -104,6 +107,7 @@ export async function play(story: Story, coverage: Coverage = createCoverage()):
     elapsedMs: stage.clock.monotonic(),
     runs: main.runs,
     blockedRuns,
+    questions: stage.questions.all,
     boundaries: stage.crossed,
     changes: main.box.changes,
   };
@@ -144,6 +148,7 @@ async function together(
       started.map(({ running, engine }) => untilEnd(running, engine.apply(desired, optionsOf(running)))),
     ),
   );
+  for (const end of ends) if (end.end === 'report') stage.questions.note(end.report);
   for (const [at, { running }] of started.entries()) {
     stage.trace.add(running.name, `run ends: ${describeEnd(ends[at] as End)}`);
     await stage.end(running);

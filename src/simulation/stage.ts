@@ -12,6 +12,7 @@ import type { Coverage } from './coverage.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { clientProfile, serviceProfile } from './operations.ts';
 import { engineOf, startProcess } from './process.ts';
+import { Questions } from './questions.ts';
 import { createRules, type Rules } from './rules/rules.ts';
 import { memoryBox, sqliteBox } from './state-box.ts';
 import { type SpecModel, type Story, specText } from './story.ts';
@@ -43,6 +44,7 @@ export class Stage {
   readonly trace: Trace = createTrace(() => this.clock.monotonic());
   readonly chance: Chance;
   readonly tokens: Readonly<Record<TokenName, string>>;
+  readonly questions: Questions;
   /** What plans have said stays billed on purpose. */
   readonly leftBilled = new Set<string>();
   /** The person has written `unmanaged: ignore`: what nobody knows is theirs. */
@@ -60,6 +62,7 @@ export class Stage {
   constructor(story: Story, coverage: Coverage) {
     this.story = story;
     this.coverage = coverage;
+    this.questions = new Questions(coverage);
     this.chance = chance(story.seed ^ 0x5eed);
     this.#profile = story.profile === true ? clientProfile : documentedProfile;
     this.emulator = emulatorOf(story, this.clock);

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { createCoverage, missingCoverage, wantedCoverage } from '../../src/simulation/coverage.ts';
 import { drawStory } from '../../src/simulation/draw.ts';
 import { earlierStates, pairsOfFaults, singleFaults } from '../../src/simulation/exhaustive.ts';
+import { askedByCode } from '../../src/simulation/questions.ts';
 import { play } from '../../src/simulation/scenario.ts';
 import { shrink } from '../../src/simulation/shrink.ts';
 import type { Story } from '../../src/simulation/story.ts';
@@ -83,6 +84,7 @@ async function many(): Promise<void> {
   console.log(progress(played, failures.length, startedAt));
   const [first] = failures;
   if (first !== undefined) await tell(first);
+  tellQuestions(coverage, played);
   if (values.seeds !== undefined) tellCoverage(coverage, values.from === undefined);
   if (failures.length > 0) process.exitCode = 1;
 }
@@ -110,6 +112,22 @@ function tellCoverage(coverage: ReturnType<typeof createCoverage>, complete: boo
   if (!complete) return;
   for (const name of missing) console.log(`not met: ${name}`);
   if (missing.length > 0) process.exitCode = 1;
+}
+
+/** Code × how often an operator was asked (I16). */
+function tellQuestions(coverage: ReturnType<typeof createCoverage>, played: number): void {
+  const asked = askedByCode(coverage);
+  const widest = Math.max(4, ...asked.map(({ code }) => code.length));
+  const line = (code: string, questions: string, stories: string, share: string, kinds: string) =>
+    [code.padEnd(widest), questions.padStart(9), stories.padStart(8), share.padStart(7), ` ${kinds}`].join(
+      ' ',
+    );
+  console.log(line('code', 'questions', 'stories', 'share', 'about'));
+  for (const { code, questions, stories, kinds } of asked) {
+    const share = `${((stories / Math.max(1, played)) * 100).toFixed(1)} %`;
+    const about = kinds.map(([kind, times]) => `${kind} ${times}`).join(', ');
+    console.log(line(code, String(questions), String(stories), share, about));
+  }
 }
 
 /** The smallest story that fails the same way, the end of its trace, and how to see it again. */

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
 import { createCoverage } from '../../src/simulation/coverage.ts';
 import { drawStory } from '../../src/simulation/draw.ts';
+import { subjects } from '../../src/simulation/fault-kinds.ts';
+import { askedByCode } from '../../src/simulation/questions.ts';
 import { play } from '../../src/simulation/scenario.ts';
 import { shrink } from '../../src/simulation/shrink.ts';
+import type { SpecModel, Story } from '../../src/simulation/story.ts';
 import { patched, sourceOf } from './plant.ts';
 import { plantedBugs } from './planted.ts';
 import { playAll, seedJobs } from './pool.ts';
@@ -42,6 +46,27 @@ describe('simulation', () => {
 
       expect(one.trace.join('\n')).toBe(other.trace.join('\n'));
     }
+  });
+
+  test('each question to an operator is counted once, by code and kind', async () => {
+    const coverage = createCoverage();
+    const refused = faultRule({ path: 'allocate_ip' }, { do: 'answer', status: 422 });
+    const specs = [{ ...(subjects.ip?.[0] as SpecModel), ips: { one: {}, two: {} } }];
+
+    const story: Story = {
+      ...{ seed: 2, state: 'memory', readings: {}, specs },
+      ...{ faults: [refused], incidents: [], pausesMs: [60_000] },
+    };
+
+    const { questions } = await play(story, coverage);
+
+    expect(questions.map(({ code, key }) => [code, key])).toEqual([
+      [questions[0]?.code, 'ips.one'],
+      [questions[0]?.code, 'ips.two'],
+    ]);
+    expect(askedByCode(coverage)).toEqual([
+      { code: questions[0]?.code, questions: 2, stories: 1, kinds: [['ip', 2]] },
+    ]);
   });
 
   test('a failing story shrinks to what it needs', async () => {
