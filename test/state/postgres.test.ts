@@ -421,7 +421,7 @@ describe('state/postgres: what cannot be used', () => {
     expect(await refusal('postgres://me:hunter2@127.0.0.1:1/vdc')).toMatch(
       /postgres:\/\/127\.0\.0\.1:1\/vdc could not be opened: the server cannot be reached.*Check host and port/,
     );
-    expect(await refusal('postgres://me:hunter2@no-such-host.invalid/vdc', read)).toMatch(
+    expect(await refusal('postgres://me:hunter2@no-such-host.invalid/vdc?sslmode=verify-full', read)).toMatch(
       /cannot be reached/,
     );
   });
