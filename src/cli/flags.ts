@@ -34,7 +34,6 @@ export function withChanges(command: Command): Command {
 }
 
 export function withSelection(command: Command): Command {
-  const listed = (key: string, keys: string[] = []) => [...keys, key];
   return command
     .option(
       '--target <key>',
@@ -42,6 +41,11 @@ export function withSelection(command: Command): Command {
       listed,
     )
     .option('--exclude <key>', 'all but this resource and what needs it; repeatable', listed);
+}
+
+/** Every value of a repeatable option. */
+function listed(value: string, values: string[] = []): string[] {
+  return [...values, value];
 }
 
 export function withRun(command: Command): Command {
@@ -62,6 +66,19 @@ export function withRun(command: Command): Command {
       '--parallel <count>',
       'of a folder of projects in PostgreSQL: so many at a time (default: 10)',
       wholeNumber(1, 1_000),
+    )
+    .option(
+      '--allow-env <name>',
+      'a variable that specs of a folder or of Git may use; repeatable (default: none)',
+      listed,
+    )
+    .option(
+      '--token-folder <folder>',
+      'where specs of a folder or of Git may name files with `token_file` (default: nowhere)',
+    )
+    .option(
+      '--token-env-prefix <prefix>',
+      'what variables begin with that specs of a folder or of Git may name with `token_env` (default: none)',
     );
 }
 

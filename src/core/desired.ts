@@ -48,6 +48,15 @@ export interface Settings {
 export interface TokenPlace {
   readonly env?: string;
   readonly file?: string;
+  /** The folder that the file has to be in, with all symbolic links followed; absent where any will do. */
+  readonly below?: string;
+  readonly position: Position;
+}
+
+/** A text that came from the environment, and the text that every output shows in its place. */
+export interface MaskedText {
+  readonly value: string;
+  readonly shown: string;
 }
 
 /** The spec, validated, with every reference resolved. */
@@ -57,6 +66,8 @@ export interface Desired {
   readonly resources: readonly DesiredResource[];
   /** Where this project's token is, where the file says; no part of what is wanted. */
   readonly token?: TokenPlace;
+  /** What of it came from the environment; absent where nothing did. */
+  readonly masked?: readonly MaskedText[];
   /** `sha256:` over the canonical form: equal files in other words give equal digests. */
   readonly digest: string;
 }

@@ -6,17 +6,20 @@ export interface Diagnostic {
   readonly message: string;
 }
 
-/** The spec cannot be used. Carries every error at once. */
+/** The spec cannot be used. Carries its first errors at once. */
 export class SpecError extends Error {
   override readonly name = 'SpecError';
   readonly diagnostics: readonly Diagnostic[];
   /** Whose it says that it is, where that much can be read. */
   readonly projectId: number | undefined;
+  /** Of all errors, those that are not carried included. */
+  readonly count: number;
 
-  constructor(diagnostics: readonly Diagnostic[], projectId?: number) {
+  constructor(diagnostics: readonly Diagnostic[], projectId?: number, count = diagnostics.length) {
     super(diagnostics.map(formatDiagnostic).join('\n'));
     this.diagnostics = diagnostics;
     this.projectId = projectId;
+    this.count = count;
   }
 }
 

@@ -6,7 +6,7 @@ import { logOf } from './notices/project-log.ts';
 import type { DaemonDeps, Mode, Trigger } from './ports.ts';
 import type { Offer, PassRecord } from './project/facts.ts';
 import { Project } from './project/project.ts';
-import type { Taken } from './sources/intake.ts';
+import type { Intake, Taken } from './sources/intake.ts';
 import type { Holders, SpecSource } from './sources/source.ts';
 import { SpecProblem } from './sources/spec-problem.ts';
 import { type Orphan, SpecReader } from './sources/spec-reader.ts';
@@ -19,8 +19,11 @@ const reopenMs = 60_000;
 export interface DaemonOptions {
   readonly deps: DaemonDeps;
   readonly source: SpecSource;
+  readonly intake: Intake;
   /** `one`: all files are one project's. `many`: each file is a project of its own. */
   readonly projects: 'one' | 'many';
+  /** Whether the operator names the spec itself: a project that cannot go on then ends the daemon. */
+  readonly trusted: boolean;
   readonly mode: Mode;
   readonly intervalMs: number;
   /** Given, projects are shared with others; left out, this process works on all of them. */
@@ -56,6 +59,7 @@ export class Daemon {
     this.specs = new SpecReader({
       deps: options.deps,
       source: options.source,
+      intake: options.intake,
       deliver: (taken, holders, trigger) => this.#deliver(taken, holders, trigger),
       onNotice: (notice) => this.#tell({ ...notice, project: this.#projectOfSource() }),
       onChange: options.onChange,
@@ -223,14 +227,17 @@ export class Daemon {
     await fleet.run(work, stop).catch((error: unknown) => this.#fail(error));
   }
 
-  /** One project alone ends the daemon with what it cannot go on after; among many, the others go on. */
+  /**
+   * The one project that the operator names ends the daemon with what it cannot go on after. Among many the others go on,
+   * and a project whose spec anybody may push is tried again.
+   */
   async #keepRunning(project: Project): Promise<void> {
-    const { projects } = this.#options;
+    const { trusted } = this.#options;
     while (!this.#stop.aborted) {
       try {
         await project.run(this.#stop);
       } catch (error) {
-        if (projects === 'one') throw error;
+        if (trusted) throw error;
         project.fail(error);
         if (!project.isGone()) await project.pause(reopenMs, this.#stop);
       }

@@ -74,7 +74,6 @@ export interface DaemonDeps {
   readonly random: Random;
   readonly log: DaemonLogger;
   readonly open: (project: OpenProject) => Promise<ProjectSession>;
-  readonly environment: Readonly<Record<string, string | undefined>>;
   /** Gives the commands that a text names what makes them mean this project, with its files, run from anywhere on this machine. */
   readonly carrying: (projectId: number, files: readonly string[]) => (text: string) => string;
 }

@@ -5,7 +5,16 @@ import { childKey, parseKey, topLevelKey } from '../core/keys.ts';
 import type { EntryIssue, ResourceKind } from '../core/kind.ts';
 import { didYouMean } from '../core/suggest.ts';
 import { kinds } from '../reconcilers/registry.ts';
-import { find, isUnread, type Located, nearest, type Path, type Report, redact } from './located.ts';
+import {
+  find,
+  isUnread,
+  type Located,
+  nearest,
+  type Path,
+  type Report,
+  redact,
+  refuseSecretName,
+} from './located.ts';
 import { checkSchema } from './messages.ts';
 import { commonFields, nameRules, type Section } from './schemas.ts';
 
@@ -16,6 +25,9 @@ export interface Entry {
   readonly located: Located;
   readonly kind: ResourceKind;
 }
+
+/** Where an entry says which resource it is. */
+const namePaths: readonly Path[] = [['name'], ['cidr'], ['id'], ['moved', 'from']];
 
 /**
  * Reads one entry of a map and the resources inside it, reporting all that is wrong with
@@ -34,6 +46,10 @@ export function readEntry(
   const entry = parse(section, key, located, report);
   if (entry === undefined) return [];
   const { fields, dropped } = entry;
+  for (const path of namePaths) {
+    const here = find(located, path);
+    if (here !== undefined) refuseSecretName(here, report);
+  }
   const moved = movedFrom(section, fields);
   const value = ownValue(section, fields, moved?.name ?? name);
   const managed = fields.managed !== false;

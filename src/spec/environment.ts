@@ -1,7 +1,7 @@
 /** The environment as an argument, so that reading a spec has no hidden input. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** `text` with its `${env:NAME}` replaced, or what is wrong with one of them. */
+/** `text` with its `${env:NAME}` replaced and the names it used, or what is wrong with one of them. */
 export type Expansion =
   | { readonly text: string; readonly used: readonly string[] }
   | { readonly problem: string };
@@ -10,15 +10,59 @@ export type Expansion =
 const marker = /\$?\$\{\s*env\s*[:.]/i;
 const variable = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Tokens and webhook secrets would end in plans, in the state and at the API. */
-const secret = /^(VDC|VDCSYNC)_.*(TOKEN|SECRET)|^VDC_TOKEN/;
+/** Variables that configure vdcsync and its PostgreSQL client: tokens, secrets, passwords, paths. */
+const own = /^(VDC|VDCSYNC)_|^PG[A-Z]+$/;
+
+/** Whether vdcsync reads the variable for itself, so that no spec may use it. */
+export function isOwnVariable(name: string): boolean {
+  return own.test(name);
+}
+
+/** What a spec may take from the machine that reads it. Plain data, so that a worker thread can be given it. */
+export interface SpecTrust {
+  /** Names of the variables that `${env:NAME}` may use; `any`: all but vdcsync's own. */
+  readonly variables: 'any' | readonly string[];
+  /** `any`: every file and every variable. */
+  readonly tokens: 'any' | TokenPlaces;
+}
+
+/** Where tokens may be that a spec names, as the operator has said. */
+export interface TokenPlaces {
+  /** Absolute. `token_file` has to be below it; absent: no `token_file`. */
+  readonly folder?: string;
+  /** Of the variables that `token_env` may name; absent: no `token_env`. */
+  readonly prefix?: string;
+  /** What a relative `token_file` is relative to. */
+  readonly base: string;
+}
+
+/** Of a spec that the operator names in the call. */
+export const operatorsSpec: SpecTrust = { variables: 'any', tokens: 'any' };
 
 const howToWrite =
   // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the syntax being explained
   'write `${env:NAME}` with the name of an environment variable, or `$${env:` for the characters themselves';
 
+/** Why a spec may not use the variable; `undefined` where it may. */
+function refusal(name: string, { variables, tokens }: SpecTrust): string | undefined {
+  if (isOwnVariable(name)) return `\`${name}\` configures vdcsync itself: use a variable of another name`;
+  if (variables === 'any') return undefined;
+  if (tokens !== 'any' && tokens.prefix !== undefined && name.startsWith(tokens.prefix))
+    return `\`${name}\` holds a token, as its name begins with ${tokens.prefix}: use a variable of another name`;
+  if (variables.includes(name)) return undefined;
+  return `this spec may not use the environment variable \`${name}\`: the operator allows it with --allow-env ${name}`;
+}
+
+/** The variables that a spec may use, and no others. */
+export function allowedEnvironment(environment: Environment, trust: SpecTrust): Environment {
+  const names = trust.variables === 'any' ? Object.keys(environment) : trust.variables;
+  return Object.fromEntries(
+    names.flatMap((name) => (refusal(name, trust) === undefined ? [[name, environment[name]]] : [])),
+  );
+}
+
 /** Takes `${env:NAME}` from the environment; `$${env:` is an escape. */
-export function expand(raw: string, environment: Environment): Expansion {
+export function expand(raw: string, environment: Environment, trust: SpecTrust = operatorsSpec): Expansion {
   const used: string[] = [];
   let text = '';
   let rest = raw;
@@ -35,8 +79,8 @@ export function expand(raw: string, environment: Environment): Expansion {
     if (!variable.test(name)) {
       return { problem: howToWrite };
     }
-    if (secret.test(name))
-      return { problem: `\`${name}\` is a secret of vdcsync's own, which no resource is given` };
+    const problem = refusal(name, trust);
+    if (problem !== undefined) return { problem };
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
     if (value === undefined) return { problem: `the environment variable \`${name}\` is not set` };
     used.push(name);

@@ -1,11 +1,12 @@
+import { resolve, sep } from 'node:path';
 import equal from 'fast-deep-equal';
-import type { Desired, Position, Settings, TokenPlace } from '../core/desired.ts';
+import type { Desired, MaskedText, Position, Settings, TokenPlace } from '../core/desired.ts';
 import { type Diagnostic, SpecError } from '../core/errors.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import { digestOf } from './digest.ts';
 import { type Entry, readEntry } from './entries.ts';
-import type { Environment } from './environment.ts';
-import { formatPosition, isUnread, type Located, type Report } from './located.ts';
+import { type Environment, isOwnVariable, operatorsSpec, type SpecTrust } from './environment.ts';
+import { formatPosition, isUnread, type Located, maskedIn, type Report } from './located.ts';
 import { checkSchema } from './messages.ts';
 import { checkReferences } from './references.ts';
 import { fileSchema, sections, settingsSchema } from './schemas.ts';
@@ -18,21 +19,34 @@ export interface Source {
   readonly text: string;
 }
 
+/** A broken file breaks over and over: so many errors are kept, and so many of these are shown. */
+const maxErrors = { kept: 2_000, shown: 50 } as const;
+
 /**
  * Reads the spec, from one file or several that add up to one.
  *
  * @param environment where `${env:NAME}` is looked up; its values appear in no message
- * @throws SpecError with everything that is wrong, in the order of files and positions
+ * @param trust what the spec may take from this machine
+ * @throws SpecError with the first errors in the order of files and positions, and how many more there are
  */
-export function loadSpec(sources: readonly Source[], environment: Environment): Desired {
+export function loadSpec(
+  sources: readonly Source[],
+  environment: Environment,
+  trust: SpecTrust = operatorsSpec,
+): Desired {
   const diagnostics: Diagnostic[] = [];
-  const report: Report = (position, message) => diagnostics.push({ position, message: printable(message) });
-  const roots = sources.flatMap(({ file, text }) => readYaml(file, text, environment, report) ?? []);
+  let dropped = 0;
+  const report: Report = (position, message) => {
+    if (diagnostics.length < maxErrors.kept) diagnostics.push({ position, message: printable(message) });
+    else dropped += 1;
+  };
+  const reading = { environment, trust };
+  const roots = sources.flatMap(({ file, text }) => readYaml(file, text, reading, report) ?? []);
   for (const root of roots) checkSchema(fileSchema, root, 'the file', report);
 
   const project = agreed(roots, 'project', report);
   const projectId = project.get('id');
-  const token = tokenPlace(project, report);
+  const token = tokenPlace(project, trust, report);
   const settings = agreed(roots, 'settings', report);
   const [first] = roots;
   if (first?.fields !== undefined && !roots.some((root) => isUnread(root) || root.fields?.has('project'))) {
@@ -47,7 +61,9 @@ export function loadSpec(sources: readonly Source[], environment: Environment): 
   }
   if (diagnostics.length > 0) {
     const id = projectId?.value;
-    throw new SpecError(inOrder(diagnostics, sources), typeof id === 'number' ? id : undefined);
+    const shown = firstOf(inOrder(diagnostics, sources), dropped);
+    const count = diagnostics.length + dropped;
+    throw new SpecError(shown, typeof id === 'number' ? id : undefined, count);
   }
 
   const given = Object.fromEntries([...settings].map(([name, { value }]) => [name, value]));
@@ -56,17 +72,80 @@ export function loadSpec(sources: readonly Source[], environment: Environment): 
     settings: settingsSchema.parse(given) as Settings,
     resources: entries.map(({ resource }) => resource),
   };
-  return { ...wanted, digest: digestOf(wanted), ...(token === undefined ? {} : { token }) };
+  const masked = distinct(roots.flatMap(maskedIn));
+  return {
+    ...{ ...wanted, digest: digestOf(wanted) },
+    ...(token === undefined ? {} : { token }),
+    ...(masked.length === 0 ? {} : { masked }),
+  };
 }
 
 /** Where the file says that its token is; one place, or there would be a question which one counts. */
-function tokenPlace(project: ReadonlyMap<string, Located>, report: Report): TokenPlace | undefined {
+function tokenPlace(
+  project: ReadonlyMap<string, Located>,
+  trust: SpecTrust,
+  report: Report,
+): TokenPlace | undefined {
   const [env, file] = [project.get('token_env'), project.get('token_file')];
   if (env !== undefined && file !== undefined) {
     report(file.position, '`project.token_env` and `project.token_file` are both given: leave one out');
   }
-  if (typeof env?.value === 'string') return { env: env.value };
-  return typeof file?.value === 'string' ? { file: file.value } : undefined;
+  if (typeof env?.value === 'string') return tokenVariable(env.value, env.position, trust, report);
+  return typeof file?.value === 'string' ? tokenFile(file.value, file.position, trust, report) : undefined;
+}
+
+function tokenVariable(
+  env: string,
+  position: Position,
+  { tokens }: SpecTrust,
+  report: Report,
+): TokenPlace | undefined {
+  if (tokens === 'any') return { env, position };
+  const { prefix } = tokens;
+  if (prefix !== undefined && env.startsWith(prefix) && !isOwnVariable(env)) return { env, position };
+  report(
+    position,
+    prefix === undefined
+      ? '`token_env` is not allowed in this spec: the operator allows a prefix of names with --token-env-prefix'
+      : `\`token_env\` may only name a variable that begins with ${prefix}: rename it, or change --token-env-prefix`,
+  );
+  return undefined;
+}
+
+function tokenFile(
+  file: string,
+  position: Position,
+  { tokens }: SpecTrust,
+  report: Report,
+): TokenPlace | undefined {
+  if (tokens === 'any') return { file, position };
+  const { folder, base } = tokens;
+  const path = resolve(base, file);
+  const below = folder !== undefined && path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
+  if (below && !file.includes('\0')) return { file: path, below: folder, position };
+  report(
+    position,
+    folder === undefined
+      ? '`token_file` is not allowed in this spec: the operator allows a folder with --token-folder'
+      : '`token_file` may only name a file in the folder of --token-folder: move the file there, or change the folder',
+  );
+  return undefined;
+}
+
+/** Each value once, the longest first, so that a value inside another one does not cut that one up. */
+function distinct(masked: readonly MaskedText[]): MaskedText[] {
+  const byValue = new Map(masked.map((each) => [each.value, each]));
+  return [...byValue.values()]
+    .filter(({ value }) => value.trim() !== '')
+    .sort((a, b) => b.value.length - a.value.length || (a.value < b.value ? -1 : 1));
+}
+
+function firstOf(diagnostics: readonly Diagnostic[], dropped: number): Diagnostic[] {
+  const shown = diagnostics.slice(0, maxErrors.shown);
+  const more = diagnostics.length - shown.length + dropped;
+  const last = shown.at(-1);
+  if (more === 0 || last === undefined) return shown;
+  return [...shown, { position: last.position, message: `and ${more} more errors` }];
 }
 
 /** The fields of `project` or `settings`: each may stand in one file, or say the same in several. */

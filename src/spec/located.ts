@@ -1,4 +1,4 @@
-import type { Position } from '../core/desired.ts';
+import type { MaskedText, Position } from '../core/desired.ts';
 
 /** A value of the file with everything that a message about it needs. */
 export interface Located {
@@ -11,6 +11,8 @@ export interface Located {
   readonly shown: string;
   /** Holds something that came from the environment. */
   readonly secret: boolean;
+  /** Of a secret text: what output shows in its place and in the place of each variable's value. */
+  readonly masked?: readonly MaskedText[];
   /** Already reported as unusable; further messages about it would only confuse. */
   readonly broken: boolean;
   /** A map of which some fields could not be read, which is reported: what seems to be missing may be among them. */
@@ -56,9 +58,29 @@ export function redact(message: string, root: Located): string {
   return text;
 }
 
+/**
+ * Refuses a name that came from the environment. Names are parts of keys, identify resources, and are shown everywhere,
+ * so they cannot be masked. Gives whether it refused it.
+ */
+export function refuseSecretName({ secret, position, shown }: Located, report: Report): boolean {
+  if (secret) {
+    report(
+      position,
+      `${shown} takes a name from the environment: write the name itself, because names are shown everywhere`,
+    );
+  }
+  return secret;
+}
+
 /** Nothing can be said of what is not in it. */
 export function isUnread({ broken, partial }: Located): boolean {
   return broken || partial === true;
+}
+
+/** Everything that came from the environment, and what output shows in its place. */
+export function maskedIn(root: Located): readonly MaskedText[] {
+  if (root.masked !== undefined) return root.masked;
+  return [...(root.fields?.values() ?? []), ...(root.items ?? [])].flatMap(maskedIn);
 }
 
 function secretsIn(root: Located): readonly Located[] {

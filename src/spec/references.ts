@@ -2,7 +2,7 @@ import type { Position } from '../core/desired.ts';
 import { collections, parseKey, type ResourceKey } from '../core/keys.ts';
 import { didYouMean } from '../core/suggest.ts';
 import { type Entry, noun } from './entries.ts';
-import { formatPosition, nearest, type Report } from './located.ts';
+import { formatPosition, nearest, type Report, refuseSecretName } from './located.ts';
 
 /** Comparing every wrong name with every right one would be quadratic. */
 const maxSuggestions = 100;
@@ -25,14 +25,14 @@ export function checkReferences(
   for (const { resource, located, kind } of entries) {
     for (const { path, key } of kind.references(resource.value)) {
       const here = nearest(located, path);
+      if (refuseSecretName(here, report)) continue;
       const target = parseKey(key);
       if (target === undefined || !declared.has(key)) {
         const collection = collections.find((each) => key.startsWith(`${each}.`)) ?? '';
         if (unread.has(collection)) continue;
         const name = key.slice(collection.length + 1);
         suggestions += 1;
-        const hint =
-          here.secret || suggestions > maxSuggestions ? '' : didYouMean(name, namesIn(declared, collection));
+        const hint = suggestions > maxSuggestions ? '' : didYouMean(name, namesIn(declared, collection));
         const word = collection.replace(/s$/, '');
         report(
           here.position,

@@ -5,6 +5,10 @@ import type { Report } from './located.ts';
 /** The limits that the format promises. */
 const maxBytes = 1024 * 1024;
 const maxDepth = 32;
+/** Entries of one list or one map: every rule is checked for each. */
+const maxEntries = { list: 1_000, map: 10_000 } as const;
+/** Pieces of syntax: a file of 1 MiB that is a spec has fewer. */
+const maxLexemes = 800_000;
 /** A broken file breaks over and over: the first few say it, and the rest would only take time. */
 export const maxSyntaxErrors = 20;
 export const coreTags = new Set([
@@ -33,13 +37,25 @@ export function tokenize(file: string, text: string, report: Report): Tokens | u
   lines.addNewLine(0);
   let wrong = 0;
   let content = false;
+  let lexemes = 0;
   for (const lexeme of new Lexer().lex(text)) {
     const { offset } = parser;
+    lexemes += 1;
+    if (lexemes > maxLexemes) {
+      report({ file, line: 1, column: 1 }, 'the file holds too many values: split it into several files');
+      return undefined;
+    }
     for (const token of parser.next(lexeme)) {
       tokens.push(token);
       if (token.type === 'error') wrong += 1;
     }
     const refused = content ? undefined : refusal(lexeme);
+    const long = tooLong(parser.stack);
+    if (long !== undefined) {
+      const { line, col } = lines.linePos(long.offset);
+      report({ file, line, column: col }, long.problem);
+      return undefined;
+    }
     const problem = refused ?? tooDeep(parser.stack);
     // What follows this mark is the text of a scalar, which may begin like anything.
     content = lexeme === Syntax.SCALAR;
@@ -66,6 +82,26 @@ function refusal(lexeme: string): string | undefined {
     default:
       return undefined;
   }
+}
+
+/** The list or map that is being built, where it has too many entries: the rest is not even cut into tokens. */
+function tooLong(
+  stack: readonly CST.Token[],
+): { readonly offset: number; readonly problem: string } | undefined {
+  for (const token of stack.slice(-2)) {
+    if (!('items' in token) || !Array.isArray(token.items)) continue;
+    const isList =
+      token.type === 'block-seq' || (token.type === 'flow-collection' && token.start.source === '[');
+    const most = isList ? maxEntries.list : maxEntries.map;
+    // The last one has only begun.
+    if (token.items.length <= most + 1) continue;
+    const what = isList ? 'list' : 'map';
+    return {
+      offset: token.offset,
+      problem: `a ${what} has at most ${most} entries: split it, or remove the rest`,
+    };
+  }
+  return undefined;
 }
 
 function tooDeep(stack: readonly CST.Token[]): string | undefined {

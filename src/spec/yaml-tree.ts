@@ -1,6 +1,6 @@
 import { Composer, isAlias, isMap, isScalar, isSeq, type ParsedNode } from 'yaml';
 import type { Position } from '../core/desired.ts';
-import { type Environment, expand } from './environment.ts';
+import { type Environment, expand, type SpecTrust } from './environment.ts';
 import { formatPosition, type Located, type Report } from './located.ts';
 import { coreTags, maxSyntaxErrors, type Tokens, tokenize } from './yaml-tokens.ts';
 
@@ -9,6 +9,7 @@ const forbiddenKeys = new Set(['__proto__', 'constructor', 'prototype']);
 
 interface Reading {
   readonly environment: Environment;
+  readonly trust: SpecTrust;
   readonly report: Report;
   at(offset: number): Position;
 }
@@ -20,7 +21,7 @@ interface Reading {
 export function readYaml(
   file: string,
   source: string,
-  environment: Environment,
+  { environment, trust }: Pick<Reading, 'environment' | 'trust'>,
   report: Report,
 ): Located | undefined {
   const text = source.startsWith('\uFEFF') ? source.slice(1) : source;
@@ -31,7 +32,7 @@ export function readYaml(
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
   };
   const node = compose(tokens, text, at, report);
-  return node && locate(node, { environment, report, at });
+  return node && locate(node, { environment, trust, report, at });
 }
 
 function compose(
@@ -137,8 +138,8 @@ function fieldName(key: ParsedNode): string | undefined {
 function scalar(
   value: unknown,
   position: Position,
-  { environment, report }: Reading,
-): Pick<Located, 'value' | 'shown' | 'secret' | 'broken'> {
+  { environment, trust, report }: Reading,
+): Pick<Located, 'value' | 'shown' | 'secret' | 'broken' | 'masked'> {
   const refuse = (message: string) => {
     report(position, message);
     return { value: null, shown: '', secret: false, broken: true };
@@ -156,10 +157,15 @@ function scalar(
       : refuse('this is no number that can be used');
   }
   if (typeof value !== 'string') return plain(value, String(value));
-  const expansion = expand(value, environment);
+  const expansion = expand(value, environment, trust);
   if ('problem' in expansion) return refuse(expansion.problem);
-  const secret = expansion.used.length > 0;
-  return { value: expansion.text, shown: quote(value), secret, broken: false };
+  const { text, used } = expansion;
+  if (used.length === 0) return plain(text, quote(value));
+  const masked = [
+    { value: text, shown: value },
+    ...used.map((name) => ({ value: environment[name] ?? '', shown: `\${env:${name}}` })),
+  ];
+  return { value: text, shown: quote(value), secret: true, broken: false, masked };
 }
 
 function quote(text: string): string {

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { Board } from '../../src/daemon/fleet/board.ts';
 import { fleetSource } from '../../src/daemon/fleet/fleet-source.ts';
+import { Intake } from '../../src/daemon/sources/intake.ts';
 import { SourceError, type SpecSource } from '../../src/daemon/sources/source.ts';
 import { systemClock } from '../../src/platform/system-clock.ts';
+import { operatorsSpec } from '../../src/spec/environment.ts';
 import { memoryState } from '../../src/state/memory.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -21,7 +23,8 @@ test('a replica that loses the lead while it reads the source goes on, and publi
     watch: async () => {},
   };
   const shared = fleetSource({
-    ...{ source, board, environment: {}, clock: systemClock, log: quiet },
+    ...{ source, board, clock: systemClock, log: quiet },
+    intake: new Intake({ environment: {}, trust: operatorsSpec, checkToken: () => {}, clock: systemClock }),
     queue: { takeHints: async () => async () => {} },
   });
 

@@ -414,8 +414,8 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
     const state = `${await database(server, 'documented')}?application_name=fleet`;
     const env = {
       VDCSYNC_STATE: state,
-      SHOP_TOKEN: api.emulator.tokens(4711).readWrite,
-      BLOG_TOKEN: api.emulator.tokens(4712).readWrite,
+      TOKEN_SHOP: api.emulator.tokens(4711).readWrite,
+      TOKEN_BLOG: api.emulator.tokens(4712).readWrite,
     };
     const [, call = ''] = /^vdcsync run (.*)$/m.exec(page) ?? [];
     const one = await startDaemon(api, { folder, args: call.split(' '), env });

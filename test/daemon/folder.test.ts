@@ -246,7 +246,7 @@ describe('daemon: a project that leaves the folder', () => {
     const file = join(folder, 'projects/third.yaml');
     await daemon.until(({ condition }) => condition === 'fenced', 'the wrong token is found');
     writeFileSync(file, foreign.replace('TOKEN_4712', 'TOKEN_NOBODY'));
-    await daemon.until(({ condition }) => condition === 'failing', 'there is no such variable');
+    await daemon.until(({ spec }) => spec.broken.length === 1, 'there is no such variable');
     writeFileSync(file, foreign.replace('TOKEN_4712', 'TOKEN_4713'));
     await converged(daemon, [4713]);
   });
@@ -258,11 +258,8 @@ describe('daemon: a project that leaves the folder', () => {
       'projects/third.yaml': foreign.replace('TOKEN_4712', 'TOKEN_NOBODY'),
     });
     const daemon = await keep(api, { folder });
-    await until(
-      async () => (await projects(daemon)).get(4713)?.condition,
-      (condition) => condition === 'failing',
-      'there is no token',
-    );
+    const message = await toldBroken(daemon, 'projects/third.yaml');
+    expect(message).toContain('no token: the file names the variable TOKEN_NOBODY');
     rmSync(join(folder, 'projects/third.yaml'));
     await converged(daemon, [4711]);
   });

@@ -94,6 +94,7 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
       VDC_TOKEN: options.token ?? api.projects[0]?.tokens.readWrite ?? '',
       VDCSYNC_API_PROFILE: 'profile.yaml',
       VDCSYNC_ALLOW_EPHEMERAL_STATE: '1',
+      VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_',
       LOG_FORMAT: 'json',
       ...options.env,
     },

@@ -213,7 +213,12 @@ describe('daemon: many projects in one process', () => {
     const notices = await receiver();
     const daemon = await startDaemon(api, {
       ...{ folder, args: ['-f', 'specs'], file: 'specs/three.yaml' },
-      env: { VDC_TOKEN: '', TOKEN_ONE: one ?? '', VDCSYNC_NOTIFY_URL: notices.url },
+      env: {
+        VDC_TOKEN: '',
+        VDCSYNC_TOKEN_FOLDER: '.',
+        TOKEN_ONE: one ?? '',
+        VDCSYNC_NOTIFY_URL: notices.url,
+      },
     });
     await daemon.until(
       (_, { projects }) => projects.length === 2 && projects.every((each) => each.converged),

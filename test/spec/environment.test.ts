@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test looks like one
 import { describe, expect, test } from 'vitest';
-import { expand } from '../../src/spec/environment.ts';
+import { allowedEnvironment, expand, operatorsSpec, type SpecTrust } from '../../src/spec/environment.ts';
 import { errorsIn, read, spec } from './read.ts';
 
 const env = (name: string) => `$\{env:${name}}`;
@@ -54,12 +54,13 @@ describe('spec/environment', () => {
     const errors = errorsIn(text, secret);
     expect(errors.length).toBeGreaterThan(10);
     expect(errors.join('\n')).not.toContain(secret.SECRET);
-    expect(errors.join('\n')).toContain('unknown ip "${env:SECRET}": there is no such entry under `ips`');
+    expect(errors.join('\n')).toContain('"${env:SECRET}" takes a name from the environment');
   });
 
   test('shows nothing that was made of it either', () => {
     const text = spec(`networks: {n: {cidr: "${env('CIDR')}"}}`);
     expect(errorsIn(text, { CIDR: '10.77.88.99/24' })).toEqual([
+      'a.yaml:3:22: "${env:CIDR}" takes a name from the environment: write the name itself, because names are shown everywhere',
       'a.yaml:3:22: "${env:CIDR}" stands for a value that is not valid here',
     ]);
   });
@@ -69,5 +70,34 @@ describe('spec/environment', () => {
     const [one, other] = [read(text, secret), read(text, { SECRET: 'another' })];
     expect(one.digest).toMatch(/^sha256:[0-9a-f]{64}$/);
     expect(one.digest).not.toBe(other.digest);
+  });
+});
+
+describe('spec/environment: what a spec may use', () => {
+  const takes = (name: string, trust: SpecTrust) => {
+    const text = expand(env(name), { [name]: 'value' }, trust);
+    return 'text' in text;
+  };
+
+  test('at the desk everything but what vdcsync reads for itself', () => {
+    expect(['HOME', 'DATABASE_URL', 'VDCX'].map((each) => takes(each, operatorsSpec))).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    for (const each of ['VDC_TOKEN', 'VDC_BASE_URL', 'VDCSYNC_STATE', 'VDCSYNC_SLACK_URL', 'PGPASSWORD'])
+      expect(takes(each, operatorsSpec)).toBe(false);
+  });
+
+  test('of others only what the operator lists, and never a token', () => {
+    const trust: SpecTrust = {
+      variables: ['A', 'TOKEN_1', 'VDC_TOKEN'],
+      tokens: { prefix: 'TOKEN_', base: '/' },
+    };
+    expect(['A', 'B', 'HOME', 'TOKEN_1', 'VDC_TOKEN'].map((each) => takes(each, trust))).toEqual([
+      ...[true, false, false, false, false],
+    ]);
+    const environment = { A: 'a', B: 'b', TOKEN_1: 'c', VDC_TOKEN: 'd' };
+    expect(allowedEnvironment(environment, trust)).toEqual({ A: 'a' });
   });
 });

@@ -17,8 +17,8 @@ function problems(project: string): string {
 
 describe('spec: where a project names its token', () => {
   test('takes the name of a variable, or of a file', () => {
-    expect(load('{id: 1, token_env: SHOP_TOKEN}').token).toEqual({ env: 'SHOP_TOKEN' });
-    expect(load('{id: 1, token_file: /run/secrets/shop}').token).toEqual({ file: '/run/secrets/shop' });
+    expect(load('{id: 1, token_env: SHOP_TOKEN}').token).toMatchObject({ env: 'SHOP_TOKEN' });
+    expect(load('{id: 1, token_file: /run/secrets/shop}').token).toMatchObject({ file: '/run/secrets/shop' });
     expect(load('{id: 1}').token).toBeUndefined();
   });
 

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import type { TokenPlace } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { Daemon, type DaemonOptions } from '../../daemon/daemon.ts';
 import { fleetSource } from '../../daemon/fleet/fleet-source.ts';
@@ -10,6 +11,7 @@ import { startServer } from '../../daemon/http/server.ts';
 import { Notifier } from '../../daemon/notices/notifier.ts';
 import { controlPath, listenForOrders } from '../../daemon/orders/control.ts';
 import type { DaemonDeps, DaemonLogger, OpenProject, ProjectSession } from '../../daemon/ports.ts';
+import { Intake } from '../../daemon/sources/intake.ts';
 import { createLogger } from '../../platform/logger.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { systemRandom } from '../../platform/system-random.ts';
@@ -20,7 +22,7 @@ import { type DaemonSettings, type RunFlags, readDaemonSettings } from '../daemo
 import { sourceOf } from '../daemon/source.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { carrying } from '../render/carrying.ts';
-import { type CommonFlags, logSettings, stateLocation } from '../settings/config.ts';
+import { type CommonFlags, logSettings, stateLocation, tokenSource } from '../settings/config.ts';
 import { ownState, refuseSecondState, refuseStateBeside } from '../settings/own-state.ts';
 import { listenForDaemonSignals } from '../signals.ts';
 import type { Io } from '../terminal.ts';
@@ -35,7 +37,6 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     clock: systemClock,
     random: systemRandom,
     log,
-    environment: io.env,
     open: (project) => openProject(flags, io, settings, project),
     carrying: (projectId, named) => carrying(flagsOf(projectId, named, flags, io, settings), io.env),
   };
@@ -50,9 +51,14 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     ? await openFleet(settings, flags, io, log, notifier)
     : undefined;
   const own = sourceOf(settings, deps);
+  const intake = new Intake({
+    ...{ environment: io.env, trust: settings.trust, clock: systemClock },
+    checkToken: (place) => checkToken(place, settings, flags, io),
+  });
   const daemon = new Daemon({
     ...{ deps, mode: settings.mode, intervalMs: settings.intervalMs, projects: settings.projects },
-    ...(shared === undefined ? { source: own } : shareSource(own, shared, deps)),
+    ...{ intake, trusted: settings.trust.tokens === 'any' },
+    ...(shared === undefined ? { source: own } : shareSource(own, intake, shared, deps)),
     onNotice: (notice) => notifier.tell(notice),
     onChange: () => changes.tell(),
     onEvent: (project, event) => metrics.countEvent(project, event),
@@ -83,13 +89,25 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   }
 }
 
+/** Of a spec that others may push, that there is a token for it; else opening its project says so. */
+function checkToken(
+  place: TokenPlace | undefined,
+  { trust }: DaemonSettings,
+  { emulator }: RunFlags,
+  io: Io,
+): void {
+  if (emulator === true || (place === undefined && trust.tokens === 'any')) return;
+  tokenSource(io, place);
+}
+
 function shareSource(
   source: ReturnType<typeof sourceOf>,
+  intake: Intake,
   { fleet, queue }: Awaited<ReturnType<typeof openFleet>>,
-  { environment, log }: DaemonDeps,
+  { log }: DaemonDeps,
 ): Pick<DaemonOptions, 'source' | 'fleet'> {
   const { board } = fleet;
-  return { fleet, source: fleetSource({ source, board, queue, environment, clock: systemClock, log }) };
+  return { fleet, source: fleetSource({ source, board, queue, intake, clock: systemClock, log }) };
 }
 
 async function serve(

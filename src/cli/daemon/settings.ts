@@ -9,6 +9,7 @@ import { checkGitNames, type GitSettings } from '../../daemon/sources/git-source
 import { parseGitUrl } from '../../daemon/sources/git-url.ts';
 import { SourceError } from '../../daemon/sources/source.ts';
 import { isLoopbackHost } from '../../platform/undici-transport.ts';
+import { isOwnVariable, operatorsSpec, type SpecTrust } from '../../spec/environment.ts';
 import { baseUrlOf, type CommonFlags, profileOf, specFiles, stateLocation } from '../settings/config.ts';
 import { refuseEphemeral } from '../settings/ephemeral-state.ts';
 import { guardOf, secretOf } from '../settings/secret.ts';
@@ -25,6 +26,9 @@ export interface RunFlags extends CommonFlags {
   readonly gitAllowInsecure?: boolean;
   readonly gitAllowRewind?: boolean;
   readonly parallel?: number;
+  readonly allowEnv?: readonly string[];
+  readonly tokenFolder?: string;
+  readonly tokenEnvPrefix?: string;
 }
 
 export interface DaemonSettings {
@@ -41,6 +45,8 @@ export interface DaemonSettings {
   readonly hasShortToken: boolean;
   readonly webhookSecret: (() => string) | undefined;
   readonly timeScale: number;
+  /** What the specs may take from this machine. */
+  readonly trust: SpecTrust;
   /** At most so many projects at a time, where they are shared with other processes. */
   readonly parallel: number;
 }
@@ -61,9 +67,37 @@ export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
   const { secret: webhookSecret } = guardOf('VDCSYNC_WEBHOOK_SECRET', io, { strict: true });
   const projects = many ? 'many' : 'one';
   const parallel = flags.parallel ?? 10;
+  const trust = git === undefined && !many ? operatorsSpec : trustOf(flags, io);
   return {
     ...{ intervalMs, mode, listen, projects, files, git, receivers, timeScale, parallel },
-    ...{ token, hasShortToken, webhookSecret },
+    ...{ token, hasShortToken, webhookSecret, trust },
+  };
+}
+
+/** What the operator allows specs of a folder or of Git, which others may write: nothing by default. */
+function trustOf(flags: RunFlags, io: Io): SpecTrust {
+  const { env, cwd } = io;
+  const variables = flags.allowEnv ?? (env.VDCSYNC_ALLOW_ENV ?? '').split(',').map((each) => each.trim());
+  const names = variables.filter((each) => each !== '');
+  for (const name of names) {
+    if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !isOwnVariable(name)) continue;
+    throw new ConfigError(
+      `--allow-env ${JSON.stringify(name)} is no name of a variable that specs may use: VDC_*, VDCSYNC_* and PG* are vdcsync's own`,
+      true,
+    );
+  }
+  const folder = flags.tokenFolder ?? env.VDCSYNC_TOKEN_FOLDER ?? '';
+  const prefix = flags.tokenEnvPrefix ?? env.VDCSYNC_TOKEN_ENV_PREFIX ?? '';
+  if (prefix !== '' && !/^[A-Za-z_][A-Za-z0-9_]*$/.test(prefix)) {
+    throw new ConfigError(`--token-env-prefix ${JSON.stringify(prefix)} begins no name of a variable`, true);
+  }
+  return {
+    variables: names,
+    tokens: {
+      ...(folder === '' ? {} : { folder: resolve(cwd, folder) }),
+      ...(prefix === '' ? {} : { prefix }),
+      base: cwd,
+    },
   };
 }
 

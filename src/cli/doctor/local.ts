@@ -31,7 +31,7 @@ export async function checkSpec(
     return { findings: [ok('spec', message)], desired };
   } catch (error) {
     if (error instanceof SpecError) {
-      const count = counted(error.diagnostics.length, 'error');
+      const count = counted(error.count, 'error');
       const first = error.message.split('\n')[0] ?? '';
       return {
         findings: [

@@ -7,6 +7,7 @@ import { type LogFormat, type LogLevel, logFormats, logLevels } from '../../plat
 import type { Io } from '../terminal.ts';
 import { loadPrices, loadProfile } from './profile.ts';
 import { isUrl } from './state-url.ts';
+import { readTokenFile } from './token-file.ts';
 
 /** Options that every command with a file, a state or the API takes. */
 export interface CommonFlags {
@@ -77,18 +78,18 @@ export function baseUrlOf(io: Io): string {
  * token is used without a restart. The token itself is never a flag: arguments are world-readable.
  */
 export function tokenSource(io: Io, place?: TokenPlace): () => string {
-  const { value, file } = place === undefined ? usualPlace(io) : namedPlace(place, io);
+  const { value, file, below } = place === undefined ? usualPlace(io) : namedPlace(place, io);
   if (value && file) throw new ConfigError('VDC_TOKEN and VDC_TOKEN_FILE are both set: unset one', true);
   if (value) {
-    const token = checkedToken(value, 'VDC_TOKEN');
+    const token = checkedToken(value, place?.env ?? 'VDC_TOKEN');
     return () => token;
   }
   if (!file) throw new ConfigError('no token: set VDC_TOKEN or VDC_TOKEN_FILE, or try --emulator', true);
   const path = resolve(io.cwd, file);
-  let last = checkedToken(readText(path, 'the token file', io), file);
+  let last = checkedToken(tokenText(path, below), file);
   return () => {
     try {
-      last = checkedToken(readFileSync(path, 'utf8'), file);
+      last = checkedToken(tokenText(path, below), file);
     } catch {
       // While a secret is being exchanged its file may be away for a moment: the last one goes on.
     }
@@ -96,15 +97,24 @@ export function tokenSource(io: Io, place?: TokenPlace): () => string {
   };
 }
 
+function tokenText(path: string, below: string | undefined): string {
+  try {
+    return readTokenFile(path, below);
+  } catch (error) {
+    if (error instanceof ConfigError) throw error;
+    throw new ConfigError(`the token file ${path} cannot be read: ${reasonOf(error)}`);
+  }
+}
+
 function usualPlace({ env }: Io) {
-  return { value: env.VDC_TOKEN, file: env.VDC_TOKEN_FILE };
+  return { value: env.VDC_TOKEN, file: env.VDC_TOKEN_FILE, below: undefined };
 }
 
 /** What the spec names comes before the environment: it is this project's alone. */
-function namedPlace({ env: name, file }: TokenPlace, { env }: Io) {
-  if (name === undefined) return { value: undefined, file };
+function namedPlace({ env: name, file, below }: TokenPlace, { env }: Io) {
+  if (name === undefined) return { value: undefined, file, below };
   const value = env[name];
-  if (value) return { value, file: undefined };
+  if (value) return { value, file: undefined, below: undefined };
   throw new ConfigError(`no token: the file names the variable ${name}, and it is not set`, true);
 }
 

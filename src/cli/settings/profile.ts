@@ -8,6 +8,7 @@ import {
   type UndocumentedOperation,
   undocumentedOperations,
 } from '../../core/profile.ts';
+import { operatorsSpec } from '../../spec/environment.ts';
 import { find, type Located, type Report } from '../../spec/located.ts';
 import { checkSchema } from '../../spec/messages.ts';
 import { readYaml } from '../../spec/yaml-tree.ts';
@@ -116,7 +117,7 @@ function readDocument<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const told: Diagnostic[] = [];
   const report: Report = (position, message) => told.push({ position, message: printable(message) });
-  const root = readYaml(file, isEmpty(text) ? '{}' : text, {}, report);
+  const root = readYaml(file, isEmpty(text) ? '{}' : text, { environment: {}, trust: operatorsSpec }, report);
   const checked = root && checkSchema(schema, root, what, report);
   if (root !== undefined) check?.(root, report);
   if (checked?.ok && told.length === 0) return checked.value;

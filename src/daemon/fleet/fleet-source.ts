@@ -1,8 +1,8 @@
 import type { Clock } from '../../core/clock.ts';
 import { StateError } from '../../core/errors.ts';
-import type { DaemonDeps, DaemonLogger, Trigger } from '../ports.ts';
+import type { DaemonLogger, Trigger } from '../ports.ts';
 import { holdersAfter } from '../sources/claims.ts';
-import { takeIn } from '../sources/intake.ts';
+import type { Intake } from '../sources/intake.ts';
 import { SourceError, type SpecSource } from '../sources/source.ts';
 import type { Board } from './board.ts';
 import type { PassQueue } from './pass-queue.ts';
@@ -19,7 +19,7 @@ export interface FleetSourceOptions {
   readonly source: SpecSource;
   readonly board: Board;
   readonly queue: Pick<PassQueue, 'takeHints'>;
-  readonly environment: DaemonDeps['environment'];
+  readonly intake: Intake;
   /** Real time. */
   readonly clock: Clock;
   readonly log: DaemonLogger;
@@ -27,7 +27,7 @@ export interface FleetSourceOptions {
 
 /** The specs of a fleet: from the source for the replica that leads, from the board for the others. */
 export function fleetSource(options: FleetSourceOptions): SpecSource {
-  const { source, board, queue, environment, clock, log } = options;
+  const { source, board, queue, intake, clock, log } = options;
   const { name } = source;
 
   async function read(signal: AbortSignal) {
@@ -41,7 +41,7 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
       // Judged by what all had in force, whoever led then: its own bare repository may know of none, or of an older one.
       const before = await board.published();
       const snapshot = await source.read(signal, before?.commit);
-      const holders = holdersAfter(takeIn(snapshot, environment), before?.holders ?? {});
+      const holders = holdersAfter(await intake.take(snapshot), before?.holders ?? {});
       const shared = { ...snapshot, holders };
       await board.publish(shared);
       return shared;

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { watch as watchPaths } from 'chokidar';
 import type { Clock } from '../../core/clock.ts';
 import { specNames } from '../../spec/folder.ts';
 import type { DaemonLogger } from '../ports.ts';
-import { readSpecFile, reasonOf } from './read-file.ts';
+import { withinBounds } from './bounds.ts';
+import { mostBytes, readSpecFile, reasonOf } from './read-file.ts';
 import { type Snapshot, SourceError, type SpecSource, type SpecText, unreadable } from './source.ts';
 
 /** A burst of events is one hint, once nothing has moved for so long. Real ms. */
@@ -102,17 +103,25 @@ export function fileSource(options: FileSourceOptions): SpecSource {
 
 async function readFolder(path: string, name: string): Promise<readonly SpecText[]> {
   const names = await readdir(path).catch(failWith(name));
-  const specs = specNames(names);
-  return Promise.all(
-    specs.map(async (each) => {
-      const shown = join(name, each);
-      // One that cannot be read says nothing about the others.
-      const file = await readSpecFile(join(path, each), shown).catch((error: unknown) =>
-        unreadable(shown, reasonOf(error)),
+  const files = await Promise.all(
+    specNames(names).map(async (each) => {
+      const own = join(path, each);
+      const sizeBytes = await stat(own).then(
+        ({ size }) => Math.min(size, mostBytes),
+        () => 0,
       );
-      return 'text' in file ? { name: shown, sources: [file] } : { name: shown, problem: file };
+      return { name: join(name, each), path: own, sizeBytes };
     }),
   );
+  const { read, left } = withinBounds(files);
+  const specs: SpecText[] = [];
+  // One after the other: a thousand files at once would need a thousand handles.
+  for (const { path: own, name: shown } of read) {
+    // One that cannot be read says nothing about the others.
+    const file = await readSpecFile(own, shown).catch((error: unknown) => unreadable(shown, reasonOf(error)));
+    specs.push('text' in file ? { name: shown, sources: [file] } : { name: shown, problem: file });
+  }
+  return [...specs, ...left];
 }
 
 /** What is gone is no edit: the source is to be told, and what was read before stays in force. */
@@ -124,5 +133,9 @@ function failWith(name: string): (error: unknown) => never {
 
 async function contents(read: () => Promise<Snapshot>): Promise<string> {
   const seen = await read().catch((error: unknown) => String(error));
-  return createHash('sha256').update(JSON.stringify(seen)).digest('hex');
+  const hash = createHash('sha256');
+  if (typeof seen === 'string') return hash.update(seen).digest('hex');
+  // Piece by piece: all files in one text would be as long again.
+  for (const spec of seen.specs) hash.update(JSON.stringify(spec));
+  return hash.digest('hex');
 }

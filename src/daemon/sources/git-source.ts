@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
 import type { Random } from '../../core/random.ts';
 import type { DaemonLogger } from '../ports.ts';
+import { withinBounds } from './bounds.ts';
 import { type GitAccess, GitProgram, TooLargeError } from './git-program.ts';
 import { decodeSpec, mostBytes } from './read-file.ts';
 import {
@@ -302,9 +303,10 @@ async function readSpecs(
   const specs = entries.filter(
     ({ path: each, type }) => type === 'blob' && /(^|\/)[^./][^/]*\.ya?ml$/.test(each),
   );
-  const read: SpecText[] = [];
-  for (const entry of specs) read.push(await readBlob(git, commit, entry, signal));
-  return read;
+  const { read, left } = withinBounds(specs.map((entry) => ({ ...entry, name: entry.path })));
+  const texts: SpecText[] = [];
+  for (const entry of read) texts.push(await readBlob(git, commit, entry, signal));
+  return [...texts, ...left];
 }
 
 async function listTree(

@@ -1,7 +1,13 @@
-import { type Diagnostic, SpecError } from '../../core/errors.ts';
-import { loadSpec } from '../../spec/load.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Position, TokenPlace } from '../../core/desired.ts';
+import { ConfigError, type Diagnostic } from '../../core/errors.ts';
+import { digestOf } from '../../core/json.ts';
+import { allowedEnvironment, type Environment, type SpecTrust } from '../../spec/environment.ts';
+import type { Source } from '../../spec/load.ts';
 import type { Offer } from '../project/facts.ts';
-import type { Snapshot } from './source.ts';
+import type { Snapshot, SpecText } from './source.ts';
+import { SpecThread } from './spec-thread.ts';
+import type { SpecAnswer } from './spec-worker.ts';
 
 /** One spec as it was read: what it asks for, or what is wrong with it. */
 export type Taken =
@@ -11,22 +17,112 @@ export type Taken =
       readonly problem: readonly Diagnostic[];
       /** Whose it says that it is, where that much can be read. */
       readonly projectId?: number | undefined;
+      /** The problem may end without a change of the spec. */
+      readonly mayPass?: true;
     };
 
-/** Reads every spec of a snapshot; what is wrong with one says nothing about another. */
-export function takeIn(
-  { specs, commit }: Snapshot,
-  environment: Readonly<Record<string, string | undefined>>,
-): readonly Taken[] {
-  return specs.map((spec): Taken => {
-    if ('problem' in spec) return spec;
-    const { name, sources } = spec;
-    try {
-      const desired = loadSpec(sources, environment);
-      return { name, offer: { desired, commit, files: sources.map(({ file }) => file) } };
-    } catch (error) {
-      if (error instanceof SpecError) return { name, problem: error.diagnostics, projectId: error.projectId };
-      throw error;
+export interface IntakeOptions {
+  readonly environment: Environment;
+  readonly trust: SpecTrust;
+  /** @throws ConfigError where there is no token that can be used */
+  readonly checkToken: (place: TokenPlace | undefined) => void;
+  /** Real time. */
+  readonly clock: Clock;
+  readonly deadlines?: Deadlines;
+}
+
+/** How long reading may take, in real ms. */
+export interface Deadlines {
+  readonly eachMs: number;
+  /** For all specs of one snapshot that have changed. */
+  readonly allMs: number;
+}
+
+/** A spec of 1 MiB takes two to three seconds. */
+const usualDeadlines: Deadlines = { eachMs: 10_000, allMs: 60_000 };
+
+/**
+ * Reads every spec of a snapshot. Whatever is wrong with one, and however long it takes, says nothing about another:
+ * smaller specs are read first, and those that have not changed are not read again.
+ */
+export class Intake {
+  readonly #options: IntakeOptions;
+  readonly #environment: Environment;
+  readonly #thread: SpecThread;
+  #known: ReadonlyMap<string, SpecAnswer> = new Map();
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+    this.#environment = allowedEnvironment(options.environment, options.trust);
+    this.#thread = new SpecThread(options.clock);
+  }
+
+  take(snapshot: Snapshot): Promise<readonly Taken[]> {
+    const taking = this.#turn.then(() => this.#take(snapshot));
+    this.#turn = taking.catch(() => undefined);
+    return taking;
+  }
+
+  async #take({ specs, commit }: Snapshot): Promise<readonly Taken[]> {
+    const answers = await this.#answers(specs);
+    return specs.map((spec): Taken => {
+      if ('problem' in spec) return spec;
+      const { name, sources } = spec;
+      const files = sources.map(({ file }) => file);
+      const first = { file: files[0] ?? name, line: 1, column: 1 };
+      const answer = answers.get(spec);
+      if (answer === undefined) {
+        const message =
+          'the file was not read: reading the other files has taken too long. It is tried again';
+        return { name, problem: [{ position: first, message }], mayPass: true };
+      }
+      if ('problem' in answer) return { name, ...answer };
+      if ('failure' in answer) {
+        const message = `the file cannot be used: ${answer.failure}`;
+        return { name, problem: [{ position: first, message }] };
+      }
+      const { desired } = answer;
+      const { projectId, token } = desired;
+      const problem = this.#tokenProblem(token, token?.position ?? first);
+      if (problem !== undefined) return { name, problem: [problem], projectId, mayPass: true };
+      return { name, offer: { desired, commit, files } };
+    });
+  }
+
+  async #answers(specs: readonly SpecText[]): Promise<ReadonlyMap<SpecText, SpecAnswer>> {
+    const { trust, clock, deadlines = usualDeadlines } = this.#options;
+    const texts = specs.flatMap((spec) => ('sources' in spec ? [spec] : []));
+    const bySize = texts.toSorted((a, b) => size(a.sources) - size(b.sources));
+    const endsAt = clock.monotonic() + deadlines.allMs;
+    const known = new Map<string, SpecAnswer>();
+    const answers = new Map<SpecText, SpecAnswer>();
+    for (const spec of bySize) {
+      const { sources } = spec;
+      const mark = digestOf(sources);
+      const before = this.#known.get(mark) ?? known.get(mark);
+      if (before === undefined && clock.monotonic() >= endsAt) continue;
+      const request = { sources, environment: this.#environment, trust };
+      const answer = before ?? (await this.#thread.read(request, deadlines.eachMs));
+      known.set(mark, answer);
+      answers.set(spec, answer);
     }
-  });
+    this.#known = known;
+    await this.#thread.end();
+    return answers;
+  }
+
+  #tokenProblem(token: TokenPlace | undefined, position: Position): Diagnostic | undefined {
+    try {
+      this.#options.checkToken(token);
+      return undefined;
+    } catch (error) {
+      if (error instanceof ConfigError) return { position, message: error.message };
+      return { position, message: `the token cannot be read: ${String(error)}` };
+    }
+  }
+}
+
+function size(sources: readonly Source[]): number {
+  return sources.reduce((sum, { text }) => sum + text.length, 0);
 }

@@ -1,4 +1,5 @@
-import { readFile, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
 import type { Diagnostic } from '../../core/errors.ts';
 import type { Source } from '../../spec/load.ts';
 import { unreadable } from './source.ts';
@@ -12,8 +13,20 @@ export const mostBytes = 1024 * 1024;
  * @throws Error of the system where there is no file to be read; `reasonOf` puts it into words.
  */
 export async function readSpecFile(path: string, name: string): Promise<Source | readonly Diagnostic[]> {
-  if ((await stat(path)).size > mostBytes) return unreadable(name, 'it is longer than 1 MiB');
-  return decodeSpec(await readFile(path), name);
+  // Without blocking: the open of a pipe waits for a writer.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const stats = await file.stat();
+    if (stats.isDirectory()) return unreadable(name, 'it is a folder');
+    if (!stats.isFile()) return unreadable(name, 'it is not a regular file');
+    if (stats.size > mostBytes) return unreadable(name, 'it is longer than 1 MiB');
+    // Whatever is appended meanwhile, no more than this is read.
+    const bytes = Buffer.alloc(Math.min(stats.size, mostBytes) + 1);
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, 0);
+    return decodeSpec(bytes.subarray(0, bytesRead), name);
+  } finally {
+    await file.close();
+  }
 }
 
 /** Bytes as the text of a spec. */

@@ -3,17 +3,20 @@ import type { Notice } from '../notices/notice.ts';
 import { createWake } from '../pace/wake.ts';
 import type { DaemonDeps, Trigger } from '../ports.ts';
 import { holdersAfter, refuseOthers } from './claims.ts';
-import { type Taken, takeIn } from './intake.ts';
+import type { Intake, Taken } from './intake.ts';
 import { type Commit, type Holders, SourceError, type SpecSource } from './source.ts';
 
 /** A source that cannot be read is tried again after 2, 4, 8 … s, at most 5 min. */
 const retry = { firstMs: 2_000, longestMs: 5 * 60_000 } as const;
 /** Without any hint, in ms of real time. A source has its own, shorter rhythm. */
 const idleMs = 3_600_000;
+/** After a problem that may end without a change of the specs, such as a token file that is not there. Real ms. */
+const againMs = 60_000;
 
 export interface SpecReaderOptions {
   readonly deps: DaemonDeps;
   readonly source: SpecSource;
+  readonly intake: Intake;
   readonly deliver: (taken: readonly Taken[], holders: Holders, trigger: Trigger) => void;
   readonly onNotice: (notice: Omit<Notice & { readonly event: 'source' }, 'project'>) => void;
   readonly onChange: () => void;
@@ -42,6 +45,7 @@ export class SpecReader {
   readonly #wake = createWake();
   #state: SourceState;
   #holders: Holders = {};
+  #mayPass = false;
   #reading: Promise<unknown> = Promise.resolve();
 
   constructor(options: SpecReaderOptions) {
@@ -98,7 +102,9 @@ export class SpecReader {
       failures = failed ? failures + 1 : 0;
       const restMs = failed
         ? Math.min(retry.firstMs * 2 ** Math.min(failures - 1, 20), retry.longestMs)
-        : idleMs;
+        : this.#mayPass
+          ? againMs
+          : idleMs;
       await this.#wake.sleep(deps.clock, restMs * (1 + deps.random.next() / 10), stop);
       if (failed && !this.#wake.pending())
         deps.log.debug({ source: source.name }, 'reading the source again');
@@ -114,7 +120,7 @@ export class SpecReader {
   }
 
   async #readOnce(trigger: Trigger, stop: AbortSignal): Promise<boolean> {
-    const { deps, source, deliver, onNotice, onChange } = this.#options;
+    const { deps, source, intake, deliver, onNotice, onChange } = this.#options;
     try {
       const snapshot = await source.read(stop);
       const { commit } = snapshot;
@@ -126,7 +132,9 @@ export class SpecReader {
         onNotice({ event: 'source', detail: 'the source can be read again' });
       }
       this.#state = { ...this.#state, commit, readAt: deps.clock.now(), error: undefined };
-      const taken = takeIn(snapshot, deps.environment);
+      const taken = await intake.take(snapshot);
+      stop.throwIfAborted();
+      this.#mayPass = taken.some((each) => 'problem' in each && each.mayPass === true);
       this.#holders = holdersAfter(taken, snapshot.holders ?? this.#holders);
       deliver(refuseOthers(taken, this.#holders), this.#holders, trigger);
       return true;

@@ -1,0 +1,34 @@
+import { type SpecText, unreadable } from './source.ts';
+
+/** Of a folder or a commit. A thousand specs of 8 KiB fit. */
+export const folderBounds = { files: 1_000, bytes: 8 * 1024 * 1024 } as const;
+/** Of the files beyond the bounds, so many are named. */
+const mostNamed = 50;
+
+export interface SizedFile {
+  readonly name: string;
+  readonly sizeBytes: number;
+}
+
+/**
+ * Of the specs in a folder, those to read, in their order. Small files come first, so that large or doubled ones, which
+ * anybody may push, keep no other project out. The rest is reported and not read.
+ */
+export function withinBounds<File extends SizedFile>(
+  files: readonly File[],
+): { readonly read: readonly File[]; readonly left: readonly SpecText[] } {
+  const bySize = files.toSorted((a, b) => a.sizeBytes - b.sizeBytes || (a.name < b.name ? -1 : 1));
+  const taken = new Set<File>();
+  let bytes = 0;
+  for (const file of bySize.slice(0, folderBounds.files)) {
+    bytes += file.sizeBytes;
+    if (bytes > folderBounds.bytes) break;
+    taken.add(file);
+  }
+  const left = bySize.filter((file) => !taken.has(file));
+  const why = `a folder of specs has at most ${folderBounds.files} files and ${folderBounds.bytes / 1024 / 1024} MiB, and ${left.length} of its largest files are left out: remove what is no spec`;
+  return {
+    read: files.filter((file) => taken.has(file)),
+    left: left.slice(0, mostNamed).map(({ name }) => ({ name, problem: unreadable(name, why) })),
+  };
+}

@@ -1,0 +1,77 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import type { Clock } from '../../core/clock.ts';
+import type { SpecAnswer, SpecRequest } from './spec-worker.ts';
+
+/** What a spec of 1 MiB needs, with room to spare; a thread that needs more ends, and nothing else does. */
+const limits = { maxOldGenerationSizeMb: 136, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 } as const;
+/** Until a thread has loaded its code. Real ms. */
+const startMs = 60_000;
+
+/**
+ * Reads specs in a worker thread, one at a time, each with a deadline: whatever a file holds, the event loop of the
+ * daemon goes on and its memory stays as it is. A thread that failed or was too slow is replaced.
+ */
+export class SpecThread {
+  readonly #clock: Clock;
+  #worker: Worker | undefined;
+
+  /** @param clock real time */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async read(request: SpecRequest, deadlineMs: number): Promise<SpecAnswer> {
+    try {
+      const worker = this.#worker ?? (await this.#start());
+      const answered = this.#next(worker, deadlineMs, `reading it takes longer than ${deadlineMs / 1000} s`);
+      worker.postMessage(request);
+      return (await answered) as SpecAnswer;
+    } catch (error) {
+      await this.end();
+      const code = error instanceof Error && 'code' in error ? error.code : '';
+      if (code === 'ERR_WORKER_OUT_OF_MEMORY') return { failure: 'reading it takes too much memory' };
+      return { failure: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  /** Ends the thread and frees its memory; the next reading starts another one. */
+  async end(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    await worker?.terminate();
+  }
+
+  async #start(): Promise<Worker> {
+    // The build has other names; `tsc` rewrites those of imports alone.
+    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+    const worker = new Worker(new URL(`./spec-worker.${extension}`, import.meta.url), {
+      resourceLimits: limits,
+      // The variables that a spec may use come with each request.
+      env: {},
+    });
+    worker.unref();
+    this.#worker = worker;
+    await this.#next(worker, startMs, 'the thread that reads specs does not start');
+    return worker;
+  }
+
+  async #next(worker: Worker, deadlineMs: number, late: string): Promise<unknown> {
+    const over = new AbortController();
+    try {
+      const message = once(worker, 'message', { signal: over.signal }).then(([answer]) => answer as unknown);
+      const exit = once(worker, 'exit', { signal: over.signal }).then(() => {
+        throw new Error('the thread that reads specs has ended');
+      });
+      const deadline = this.#clock.sleep(deadlineMs, over.signal).then(() => {
+        throw new Error(late);
+      });
+      const all = [message, exit, deadline];
+      // Of those that lose, nobody hears.
+      for (const each of all) each.catch(() => undefined);
+      return await Promise.race(all);
+    } finally {
+      over.abort();
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import { linkSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { RunningEmulator } from '../../src/emulator/http-server.ts';
+import { folderWith, oneNetwork } from '../cli/run.ts';
+import { createRepository } from './git-server.ts';
+import { emulate, type RunningDaemon, startDaemon, until } from './support.ts';
+
+const mostRssKib = 300 * 1024;
+
+const ids = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+
+const specOf = (id: number, cidr = '10.20.0.0/24') =>
+  `version: 1\nproject: { id: ${id}, token_env: TOKEN_${id} }\nnetworks: { backend: { cidr: ${cidr} } }\n`;
+
+const poison: readonly (readonly [name: string, text: string, why: RegExp])[] = [
+  [
+    '130,000 network interfaces',
+    `version: 1\nproject: { id: 10, token_env: TOKEN_10 }\nservers:\n  a:\n    network_interfaces: [${'a, '.repeat(130_000)}]\n`,
+    /a list has at most 1000 entries/,
+  ],
+  [
+    'a token file that is not there',
+    'version: 1\nproject: { id: 10, token_file: tokens/nope }\nips: { web: {} }\n',
+    /tokens\/nope cannot be read: there is no such file/,
+  ],
+  [
+    'a device as token file',
+    'version: 1\nproject: { id: 10, token_file: /dev/urandom }\nips: { web: {} }\n',
+    /`token_file` may only name a file in the folder of --token-folder/,
+  ],
+  [
+    'a link to a device in the folder for tokens',
+    'version: 1\nproject: { id: 10, token_file: tokens/link }\nips: { web: {} }\n',
+    /leads out of/,
+  ],
+  [
+    '1 MiB of unknown fields',
+    `version: 1\nproject: { id: 10 }\n${Array.from({ length: 70_000 }, (_, at) => `field${at}: 1`).join('\n')}\n`,
+    /a map has at most 10000 entries/,
+  ],
+];
+
+const peakRssKib = ({ child }: RunningDaemon) =>
+  Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]);
+
+const problemsOf = async (daemon: RunningDaemon, file: string) =>
+  (await daemon.status()).source.broken.filter((each) => each.file === file).map(({ message }) => message);
+
+const toldOf = (daemon: RunningDaemon, file: string, why: RegExp) =>
+  until(
+    () => problemsOf(daemon, file),
+    (messages) => messages.some((each) => why.test(each)),
+    `${file} is reported as broken: ${why}`,
+  );
+
+const allConverged = (daemon: RunningDaemon, what: string) =>
+  daemon.until(
+    (_, { projects }) =>
+      ids.every((id) => projects.some((each) => each.id === id && each.converged && each.passes > 0)),
+    what,
+  );
+
+const cloud = () => emulate({ projects: [...ids, 10].map((id) => ({ id, name: `project ${id}` })) });
+
+const tokensOf = (api: RunningEmulator) =>
+  Object.fromEntries([...ids, 10].map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite]));
+
+describe('daemon: one poisoned project beside nine healthy ones', () => {
+  test('nine go on, also after a restart, one says why, and memory stays bounded', async () => {
+    const api = await cloud();
+    const folder = folderWith({
+      ...Object.fromEntries(ids.map((id) => [`projects/p${id}.yaml`, specOf(id)])),
+      'tokens/one': 'x',
+    });
+    symlinkSync('/dev/urandom', join(folder, 'tokens/link'));
+    const env = { ...tokensOf(api), VDC_TOKEN: '', VDCSYNC_TOKEN_FOLDER: 'tokens' };
+    const begin = () => startDaemon(api, { folder, args: ['-f', 'projects'], env });
+    let daemon = await begin();
+    await allConverged(daemon, 'nine converge');
+    for (const [at, [, text, why]] of poison.entries()) {
+      writeFileSync(join(folder, 'projects/a-poisoned.yaml'), text);
+      await toldOf(daemon, 'projects/a-poisoned.yaml', why);
+      writeFileSync(join(folder, 'projects/p9.yaml'), specOf(9, `10.${30 + at}.0.0/24`));
+      await daemon.until(
+        (_, { projects }) =>
+          projects.find(({ id }) => id === 9)?.operations.some(({ key }) => key === 'networks.backend') ===
+            true || projects.find(({ id }) => id === 9)?.blocked.length === 1,
+        'an edit of the ninth is taken up',
+      );
+      writeFileSync(join(folder, 'projects/p9.yaml'), specOf(9));
+      await allConverged(daemon, 'nine are as they were');
+      expect(peakRssKib(daemon)).toBeLessThan(mostRssKib);
+    }
+    for (const [, text, why] of poison.slice(0, 2)) {
+      expect(await daemon.end()).toBe(0);
+      writeFileSync(join(folder, 'projects/a-poisoned.yaml'), text);
+      daemon = await begin();
+      await allConverged(daemon, 'nine converge again');
+      await toldOf(daemon, 'projects/a-poisoned.yaml', why);
+      expect(peakRssKib(daemon)).toBeLessThan(mostRssKib);
+    }
+  }, 180_000);
+
+  test('1,500 names of one large file: the nine are read, and few of the names are reported', async () => {
+    const api = await cloud();
+    const folder = folderWith(Object.fromEntries(ids.map((id) => [`projects/p${id}.yaml`, specOf(id)])));
+    const large = `version: 1\nproject: { id: 10 }\nips:\n${'# padding\n'.repeat(100_000)}  web: {}\n`;
+    mkdirSync(join(folder, 'other'));
+    writeFileSync(join(folder, 'other/large'), large);
+    for (let at = 0; at < 1_500; at += 1) {
+      linkSync(join(folder, 'other/large'), join(folder, `projects/a${at}.yaml`));
+    }
+    const daemon = await startDaemon(api, {
+      ...{ folder, args: ['-f', 'projects'] },
+      env: { ...tokensOf(api), VDC_TOKEN: '' },
+    });
+    await allConverged(daemon, 'nine converge');
+    const { broken } = (await daemon.status()).source;
+    expect(broken.length).toBeLessThan(100);
+    expect(broken.map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(/at most 1000 files and 8 MiB, and 1492 of its largest files are left out/),
+    );
+    expect(peakRssKib(daemon)).toBeLessThan(mostRssKib);
+    rmSync(join(folder, 'projects'), { recursive: true });
+  }, 120_000);
+});
+
+describe('daemon: a poisoned spec from Git', () => {
+  test.each([
+    ['a token file that is not there', 'token_file: /nope', /`token_file` is not allowed/],
+    ['no token any more', 'scope_is_unknown: 1', /unknown field/],
+    ['the wrong variable', 'token_env: TOKEN_99', /no token: the file names the variable TOKEN_99/],
+  ])(
+    '%s: the last good one stays in force, and the daemon goes on, also after a restart',
+    async (_, line, why) => {
+      const api = await emulate({ projects: [{ id: 4711, name: 'shop' }] });
+      const { url, push } = await createRepository();
+      const good = oneNetwork.replace('{ id: 4711 }', '{ id: 4711, token_env: TOKEN_4711 }');
+      await push({ 'vdcsync.yaml': good });
+      const folder = folderWith();
+      const env = { VDC_TOKEN: '', TOKEN_4711: api.projects[0]?.tokens.readWrite ?? '' };
+      const args = ['--git-url', url, '--git-allow-insecure', '--git-interval', '10s'];
+      let daemon = await startDaemon(api, { folder, args, env });
+      await daemon.until(({ converged }) => converged, 'it converges');
+      await push({ 'vdcsync.yaml': oneNetwork.replace('{ id: 4711 }', `{ id: 4711, ${line} }`) });
+      const { spec } = await daemon.until(({ spec: { broken } }) => broken.length > 0, 'the push is broken');
+      expect(spec.broken[0]?.message).toMatch(why);
+      expect(await daemon.end()).toBe(0);
+      daemon = await startDaemon(api, { folder, args, env });
+      await toldOf(daemon, 'vdcsync.yaml', why);
+      await push({ 'vdcsync.yaml': good });
+      await daemon.until(({ converged }) => converged, 'it converges again');
+    },
+    60_000,
+  );
+});
