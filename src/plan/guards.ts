@@ -1,6 +1,6 @@
 import { restoring } from '../core/flow-yaml.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
-import type { World } from '../core/kind.ts';
+import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
 import { movedBack } from './moved-back.ts';
@@ -104,9 +104,25 @@ function protect({ subject, diff }: Draft, { world, destroy }: GuardInput): Obje
         : `${verdict.reason}, and ${subject.key} is protected`,
     resolve:
       verdict.verdict === 'delete'
-        ? `put its entry ${destroy ? 'there' : 'back'} with \`protect: false\`, apply, then ${destroy ? 'destroy' : 'remove it'}`
+        ? unprotecting(subject, world, destroy)
         : 'write `protect: false` in its entry, or undo the change',
   };
+}
+
+/**
+ * The safe way to delete what is protected. The state keeps the protection until an apply has recorded its end.
+ * With `--target` that apply does nothing else: a whole one makes again what a destroy has deleted.
+ */
+function unprotecting({ key, parent }: Subject, { settings }: World, destroy: boolean): string {
+  const owner = parent ?? key;
+  const record = `run \`vdcsync apply --target ${owner}\``;
+  if (destroy)
+    return `write \`protect: false\` in the entry of ${owner}, ${record}, then \`vdcsync destroy\``;
+  const prune = settings.prune ? '' : ', write `prune: true` under `settings`';
+  return [
+    `put the entry of ${owner} back with \`protect: false\`, ${record}, then take the entry out again${prune} and run \`vdcsync apply\` (to have it deleted)`,
+    `vdcsync forget ${key} (to keep it, managed no more)`,
+  ].join(' | ');
 }
 
 /** The server that an address came with is nobody's now, or a list is behind the times: either way it is in use. */

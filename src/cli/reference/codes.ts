@@ -202,7 +202,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'the project is suspended',
     'what adds spending waits until it is Active, and so does a deletion that makes room for it',
   ],
-  protected: ['the entry says `protect: true`', 'write `protect: false` if this is meant'],
+  protected: [
+    'the entry says `protect: true`, or said so last',
+    'to delete it: `protect: false` in its entry, `vdcsync apply --target KEY`, then take the entry out, or destroy',
+  ],
   named_elsewhere: [
     'it has left the file, and another entry names the same resource',
     'apply: the old name goes, and the resource stays',

@@ -65,8 +65,9 @@ export async function settleMoves(run: Run): Promise<void> {
   run.renewMoves();
 }
 
-function flagChanges({ world }: Run): StateChange[] {
+function flagChanges({ world, selection }: Run): StateChange[] {
   return [...world.subjects.values()].flatMap((subject) => {
+    if (selection !== undefined && !isSelected(selection, subject.key)) return [];
     const flags = newFlags(subject, world);
     if (flags === undefined || subject.binding === undefined) return [];
     return [{ type: 'bind', binding: { ...subject.binding, ...flags } } as const];
