@@ -78,6 +78,11 @@ export function isLeft({ code }: Pick<Warning, 'code'>): boolean {
   return code === 'drift' || code === 'server_image_not_taken' || code.endsWith('_differs');
 }
 
+/** Of what a reader has to know before the operations: a limit of the file that does not hold for them. */
+export function comesFirst({ code }: Pick<Warning, 'code'>): boolean {
+  return code === 'cap_unchecked';
+}
+
 /** Of what carrying the plan out writes into the state alone: nothing is sent for it. */
 export function isRecorded({ code }: Pick<Warning, 'code'>): boolean {
   return code === 'moved' || code === 'released' || code === 'flags_change';

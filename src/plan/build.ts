@@ -19,6 +19,7 @@ import { isSelected, select } from './selection.ts';
 import { isLeftAlone, nameOf, nobody } from './strangers.ts';
 import { costOf, effortOf, summarise } from './totals.ts';
 import {
+  capUnchecked,
   inFlightWarning,
   leftOut,
   movedWarnings,
@@ -90,7 +91,9 @@ export function buildPlan(input: PlanInput): Planned {
   const consequences = allowed.flatMap(({ subject, diff }) =>
     chosen.has(subject.key) ? (diff.consequences ?? []) : [],
   );
+  const carriedOut = allowed.filter(({ subject }) => chosen.has(subject.key));
   const warnings = [
+    ...capUnchecked(world, carriedOut),
     ...drafts.flatMap((draft) => [...(draft.diff.warnings ?? []), ...noLongerDeclared(draft, world)]),
     ...consequences,
     ...releases.map(({ key, reason }) => ({ code: 'released', key, message: reason })),

@@ -1,4 +1,5 @@
 import { negated, sumDecimals } from '../core/decimal.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price } from '../core/kind.ts';
 import type { Draft } from './draft.ts';
 
@@ -58,6 +59,14 @@ export function unknownPrice(diff: Diff): string | undefined {
   return [comes, goes].flatMap((price) =>
     price !== undefined && 'unknown' in price ? [price.unknown] : [],
   )[0];
+}
+
+/** Keys of what the drafts would buy, or make dearer, at a price that is not known. */
+export function unknownPurchases(drafts: readonly Draft[]): readonly ResourceKey[] {
+  return drafts.flatMap(pricedParts).flatMap(({ key, diff }) => {
+    const { comes } = pricesOf(diff);
+    return comes !== undefined && 'unknown' in comes ? [key] : [];
+  });
 }
 
 function pricesOf({ verdict: { verdict }, price, freed }: Diff) {

@@ -3,6 +3,7 @@ import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
+import { unknownPurchases } from './money.ts';
 import { movedFromNothing } from './moved-from.ts';
 import { described, type Found, ignoring, isNone } from './strangers.ts';
 
@@ -86,6 +87,19 @@ export function suspensionOver({ settings: { suspend } }: World, now: number): W
   if (suspend?.until === undefined || Date.parse(suspend.until) > now) return [];
   const message = `settings.suspend lasted until ${suspend.until} and holds nothing any more: it can go from the file`;
   return [{ code: 'suspension_over', key: null, message }];
+}
+
+/** The cap counts known prices alone: the operator has to know where it cannot hold. */
+export function capUnchecked(
+  { settings: { max_monthly_increase: cap } }: World,
+  carriedOut: readonly Draft[],
+): Warning[] {
+  const unknown = unknownPurchases(carriedOut);
+  if (cap === null || unknown.length === 0) return [];
+  const named = unknown.slice(0, 3).join(', ');
+  const others = unknown.length > 3 ? ` and ${unknown.length - 3} more` : '';
+  const message = `settings.max_monthly_increase (${cap}) cannot be checked for ${named}${others}: the price is not known, so the cap does not hold this back. Add prices with \`--prices FILE\`.`;
+  return [{ code: 'cap_unchecked', key: null, message }];
 }
 
 /** A slip in a type's name would leave its price unknown without a word. */

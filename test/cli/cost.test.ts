@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { part } from '../../src/core/decimal.ts';
 import type { Plan } from '../../src/core/plan.ts';
-import { folderWith, inProcess, shop } from './run.ts';
+import { folderWith, inProcess, oneNetwork, shop } from './run.ts';
 
 const prices = readFileSync(new URL('../../examples/prices.yaml', import.meta.url), 'utf8');
 let cwd: string;
@@ -106,5 +106,49 @@ describe('cli: cost', () => {
     expect(part('2.50', 8192, 1024)).toBe('20.0000');
     expect(part('0.1', 3)).toBe('0.3000');
     expect(part('10', 1, 3)).toBe('3.3333');
+  });
+
+  describe('settings.max_monthly_increase where a price is not known', () => {
+    const capped = () =>
+      folderWith({
+        'vdcsync.yaml': shop.replace('settings: {', 'settings: { max_monthly_increase: 50,'),
+        'prices.yaml': prices,
+      });
+    const call = (folder: string, ...args: string[]) =>
+      inProcess(['plan', '--emulator', ...args], { cwd: folder });
+
+    test('the plan says first that the cap cannot be checked, and for what', async () => {
+      const folder = capped();
+      const { stdout } = await call(folder);
+      const [, , first = ''] = stdout.split('\n');
+      expect(first).toContain('[cap_unchecked]');
+      for (const key of ['ips.web', 'servers.web-1']) expect(first).toContain(key);
+      const { warnings, summary } = JSON.parse((await call(folder, '--format', 'json')).stdout) as Plan;
+      expect(warnings[0]).toMatchObject({ code: 'cap_unchecked', key: null });
+      expect(summary).toMatchObject({ blocked: 0 });
+      const markdown = (await call(folder, '--format', 'markdown')).stdout;
+      expect(markdown.indexOf('cap_unchecked')).toBeLessThan(markdown.indexOf('####'));
+    });
+
+    test('with prices the cap is checked and there is no warning', async () => {
+      const folder = capped();
+      const { stdout } = await call(folder, '--format', 'json', '--prices', 'prices.yaml');
+      expect((JSON.parse(stdout) as Plan).warnings).toEqual([]);
+    });
+
+    test('without a cap there is no warning', async () => {
+      const { warnings } = await planned([]);
+      expect(warnings.map(({ code }) => code)).not.toContain('cap_unchecked');
+    });
+
+    test('what costs nothing new needs no price', async () => {
+      const folder = capped();
+      writeFileSync(
+        `${folder}/vdcsync.yaml`,
+        oneNetwork.replace('networks', 'settings: { max_monthly_increase: 50 }\nnetworks'),
+      );
+      const { stdout } = await call(folder, '--format', 'json');
+      expect((JSON.parse(stdout) as Plan).warnings).toEqual([]);
+    });
   });
 });

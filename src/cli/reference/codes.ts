@@ -49,6 +49,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'a backup has an unknown status or time, so none is taken beside it',
     'look at it in the client area',
   ],
+  cap_unchecked: [
+    '`settings.max_monthly_increase` counts known prices only, and the plan buys something whose price is not known',
+    '`--prices FILE`, or read the plan as one without that cap',
+  ],
   catalogue_changed: [
     'what a server was made from is not sold any more',
     'nothing now; it could not be made again',

@@ -1,5 +1,5 @@
 import { moment } from '../../core/moment.ts';
-import type { Plan } from '../../core/plan.ts';
+import { comesFirst, type Plan } from '../../core/plan.ts';
 import { printable } from '../terminal.ts';
 import { consequences, liveOf } from './consequences.ts';
 import { costLines, groupsOf, type PlanLine, summaryLine } from './plan-groups.ts';
@@ -24,10 +24,10 @@ export function planMarkdown(plan: Plan): string {
     ({ key, verb, code, reason, resolve }) =>
       `- **${verb}** ${inline(key)} (${inline(code)}): ${escaped(reason)}  \n  ${resolve.split(' | ').map(wayOut).join('  \n  or ')}`,
   );
-  const warnings = plan.warnings.map(
-    ({ code, key, message }) =>
-      `- ${key === null ? '' : `${inline(key)}: `}${escaped(message)} (${inline(code)})`,
-  );
+  const warning = ({ code, key, message }: Plan['warnings'][number]) =>
+    `${key === null ? '' : `${inline(key)}: `}${escaped(message)} (${inline(code)})`;
+  const first = plan.warnings.filter(comesFirst).map((each) => `> **Warning**: ${warning(each)}`);
+  const warnings = plan.warnings.filter((each) => !comesFirst(each)).map((each) => `- ${warning(each)}`);
   const costs = costLines(plan).map((line) => `- ${escaped(line)}`);
   const dangers = plan.operations
     .filter(
@@ -50,7 +50,7 @@ export function planMarkdown(plan: Plan): string {
       ? []
       : [`- ${inline(operation.key)}: ${consequences(operation, plan).map(escaped).join('; ')}`],
   );
-  const head = [title, `**${escaped(summaryLine(plan))}**`];
+  const head = [title, `**${escaped(summaryLine(plan))}**`, ...first];
   const foot = `<sub>Looked at ${moment(Date.parse(plan.observed_at))}, ${inline(plan.digest)}</sub>`;
   const page = new Page(markdownLimit - [...head, foot].join('\n\n').length - noteRoom);
   // It is short, and nothing that is long shall push it out.

@@ -1,4 +1,4 @@
-import type { Blocked, Plan, Warning } from '../../core/plan.ts';
+import { type Blocked, comesFirst, type Plan, type Warning } from '../../core/plan.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { consequences, liveOf } from './consequences.ts';
 import { costLines, groupsOf, type PlanLine, type Sign, summaryLine } from './plan-groups.ts';
@@ -27,10 +27,14 @@ export function planText(plan: Plan, paint: Paint): string {
           `Project ${plan.project.id} (${printable(plan.project.name)}, ${printable(plan.project.status)})`,
           '',
         ];
-  const warnings = plan.warnings.map((warning) => warningLine(warning, paint));
+  const first = plan.warnings.filter(comesFirst).map((warning) => warningLine(warning, paint));
+  const warnings = plan.warnings
+    .filter((each) => !comesFirst(each))
+    .map((warning) => warningLine(warning, paint));
   const costs = costLines(plan).map(printable);
   return [
     ...header,
+    ...(first.length === 0 ? [] : [...first, '']),
     ...groups,
     ...blockedLines(plan.blocked, paint),
     ...(warnings.length === 0 ? [] : [...warnings, '']),
