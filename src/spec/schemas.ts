@@ -20,7 +20,9 @@ export const settingsSchema = z.strictObject({
     .min(0)
     .nullable()
     .default(null)
-    .describe("Known prices only, in the account's currency: what would add more a month is blocked. Where a price is not known, the cap cannot be checked: the plan begins with a warning and is carried out."),
+    .describe(
+      "Known prices only, in the account's currency: what would add more a month is blocked. Where a price is not known, the cap cannot be checked: the plan begins with a warning and is carried out.",
+    ),
   exclusive: z
     .boolean()
     .default(false)
