@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -11,6 +11,19 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'vdcsync-docker-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+interface Locked {
+  readonly dev?: boolean;
+  readonly devOptional?: boolean;
+  readonly hasInstallScript?: boolean;
+}
+
+const readJson = (name: string): unknown => JSON.parse(readFileSync(join(root, name), 'utf8'));
+const packageJson = readJson('package.json') as { version: string; devDependencies: { node: string } };
+/** What `npm ci --omit=dev` installs. */
+const production = Object.entries(
+  (readJson('package-lock.json') as { packages: Record<string, Locked> }).packages,
+).filter(([path, { dev, devOptional }]) => path !== '' && dev !== true && devOptional !== true);
 
 interface Instruction {
   readonly name: string;
@@ -25,6 +38,8 @@ const instructions: readonly Instruction[] = readFileSync(join(root, 'Dockerfile
 
 const all = (name: string) => instructions.filter((each) => each.name === name).map(({ rest }) => rest);
 const last = (name: string) => all(name).at(-1) ?? '';
+const baseImage = all('ARG')[0]?.replace(/^NODE_IMAGE=/, '') ?? '';
+const entrypoint = JSON.parse(last('ENTRYPOINT')) as string[];
 const copies = all('COPY').map((rest) => {
   const words = rest.split(/\s+/).filter((word) => !word.startsWith('--'));
   return {
@@ -48,15 +63,27 @@ describe('the Dockerfile', () => {
   });
 
   test('runs as nobody special, from a pinned line of Node, with one writable place', () => {
-    expect(all('FROM')).toEqual(['node:24-slim AS build', 'node:24-slim']);
+    expect(all('FROM')).toEqual(['$NODE_IMAGE AS build', '$NODE_IMAGE']);
+    expect(baseImage).toMatch(/^node:24\.\d+\.\d+-slim@sha256:[0-9a-f]{64}$/);
+    expect(baseImage).toContain(`:${packageJson.devDependencies.node}-slim@`);
     expect(last('USER')).toMatch(/^[1-9]\d*:[1-9]\d*$/);
     expect(all('VOLUME')).toEqual(['/var/lib/vdcsync']);
     expect(all('ENV')).toContain('VDCSYNC_STATE=/var/lib/vdcsync/state.db');
     expect(instructions.some(({ rest }) => /TOKEN=|SECRET=|PASSWORD=/.test(rest))).toBe(false);
   });
 
+  test('runs no script of a package, and brings no package that is for development', () => {
+    const installs = all('RUN').filter((rest) => /\bnpm (ci|i|install|prune|rebuild)\b/.test(rest));
+    expect(installs).toEqual(['npm ci --ignore-scripts', 'npm ci --omit=dev --ignore-scripts']);
+    expect(production.filter(([, { hasInstallScript }]) => hasInstallScript === true)).toEqual([]);
+    const names = production.map(([path]) => path);
+    expect(names).toContain('node_modules/undici');
+    expect(names).not.toContain('node_modules/node');
+  });
+
   test('starts the command under an init, which passes signals on', () => {
-    expect(JSON.parse(last('ENTRYPOINT'))).toEqual(['tini', '--', 'vdcsync']);
+    expect(entrypoint.slice(0, 2)).toEqual(['tini', '--']);
+    expect(entrypoint.slice(2)).toEqual(['node', '--disable-sigusr1', '/app/dist/cli/main.js']);
     expect(last('HEALTHCHECK')).toContain('"vdcsync"');
     expect(all('RUN').join('\n')).toContain('ln -s /app/dist/cli/main.js /usr/local/bin/vdcsync');
   });
@@ -94,9 +121,27 @@ describe('the image, built in a folder', () => {
   }, 120_000);
 
   test('tells its version', () => {
-    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
-    expect(run(['--version'], scratch)).toBe(`${version}\n`);
+    expect(run(['--version'], scratch)).toBe(`${packageJson.version}\n`);
   });
+
+  test('SIGUSR1 opens no debugger in what the image starts', async () => {
+    const [, ...args] = entrypoint.slice(2).map((word) => word.replace(/^\/app\//, `${app}/`));
+    const started = spawn(process.execPath, [...args, 'emulator', '--port', '0'], { cwd: scratch, env: {} });
+    let said = '';
+    for (const stream of [started.stdout, started.stderr])
+      stream.on('data', (chunk) => {
+        said += String(chunk);
+      });
+    try {
+      await expect.poll(() => said, { timeout: 20_000 }).toContain('http://127.0.0.1');
+      started.kill('SIGUSR1');
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      expect(said).not.toContain('Debugger listening');
+      expect(started.exitCode ?? started.signalCode).toBeNull();
+    } finally {
+      started.kill('SIGKILL');
+    }
+  }, 40_000);
 
   test('finds a spec in its working folder, and plans', () => {
     const spec = join(scratch, 'spec');
@@ -112,13 +157,24 @@ describe('the image, built in a folder', () => {
   });
 });
 
-/** `npm prune --omit=dev`, from the lock file: what is left has to be enough. */
+describe('examples: pins', () => {
+  test('the pipeline of GitLab runs in the image that vdcsync is built from', () => {
+    const pipeline = readFileSync(join(root, 'examples/gitlab-ci/.gitlab-ci.yml'), 'utf8');
+    expect([...pipeline.matchAll(/image: (.*)/g)].map(([, image]) => image)).toEqual([baseImage]);
+  });
+
+  test('the workflow of GitHub names its actions by commit, with the version beside it', () => {
+    const workflow = readFileSync(join(root, 'examples/github-actions/vdcsync.yml'), 'utf8');
+    const uses = [...workflow.matchAll(/uses: (.*)/g)].map(([, action]) => action);
+    expect(uses.length).toBeGreaterThan(0);
+    for (const action of uses) expect(action).toMatch(/^[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  });
+});
+
+/** `npm ci --omit=dev`, from the lock file: what is left has to be enough. */
 function copyProduction(target: string): void {
-  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, { dev?: boolean; devOptional?: boolean; optional?: boolean }>;
-  };
-  for (const [path, { dev, devOptional }] of Object.entries(lock.packages)) {
-    if (path === '' || dev === true || devOptional === true || !existsSync(join(root, path))) continue;
+  for (const [path] of production) {
+    if (!existsSync(join(root, path))) continue;
     mkdirSync(dirname(join(target, path)), { recursive: true });
     cpSync(join(root, path), join(target, path), { recursive: true });
   }
