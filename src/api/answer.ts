@@ -1,5 +1,6 @@
 import type { HttpResponse } from '../core/transport.ts';
-import { printable } from './text.ts';
+import { isTooDeep, parseBounded } from './json-text.ts';
+import { printable, printableHeader } from './text.ts';
 
 /** A refusal as the API words it. @source API §7 */
 export interface Problem {
@@ -56,7 +57,7 @@ export function readAnswer(response: HttpResponse): Answer {
     return unidentified(head, `${status} points elsewhere, which is not followed`);
   if (!requestId) return unidentified(head, `${status} without X-Request-Id: not the API's own answer`);
   if (status >= 200 && status < 300) return readSuccess(head, requestId, mediaType, response.body);
-  const body = parsed(response.body);
+  const body = parseBounded(response.body);
   const problem = isRecord(body) ? readProblem(body) : undefined;
   const documented = mediaType === 'application/problem+json';
   const coded = mediaType === 'application/json' && typeof problem?.code === 'string';
@@ -66,17 +67,23 @@ export function readAnswer(response: HttpResponse): Answer {
       `${status} with a body that is no problem document (${mediaType || 'no type'})`,
     );
   }
-  return { ...head, sort: 'problem', requestId: printable(requestId), documented, problem };
+  return { ...head, sort: 'problem', requestId: printableHeader(requestId), documented, problem };
 }
 
 function readSuccess(head: AnswerHead, id: string, mediaType: string, text: string): Answer {
-  const requestId = printable(id);
+  const requestId = printableHeader(id);
   if (text.trim() === '') return { ...head, sort: 'malformed', requestId, malformed: 'the body is empty' };
   if (mediaType !== 'application/json') {
     return unidentified(head, `${head.status} of type ${mediaType || 'none'}, not application/json`);
   }
-  const body = parsed(text);
-  if (body === undefined) return { ...head, sort: 'malformed', requestId, malformed: 'the body is no JSON' };
+  const body = parseBounded(text);
+  if (body === undefined)
+    return {
+      ...head,
+      sort: 'malformed',
+      requestId,
+      malformed: isTooDeep(text) ? 'the body is nested too deeply' : 'the body is no JSON',
+    };
   return { ...head, sort: 'success', requestId, text, body };
 }
 
@@ -118,12 +125,18 @@ function readProblem(body: Record<string, unknown>): Problem {
   };
 }
 
+/** More of them help nobody. */
+const mostInvalidParams = 50;
+
 function readInvalidParams(value: unknown): Problem['invalidParams'] {
   if (!Array.isArray(value)) return undefined;
-  return value.filter(isRecord).map(({ name, reason }) => ({
-    name: typeof name === 'string' ? printable(name) : '',
-    reason: typeof reason === 'string' ? printable(reason) : '',
-  }));
+  return value
+    .filter(isRecord)
+    .slice(0, mostInvalidParams)
+    .map(({ name, reason }) => ({
+      name: typeof name === 'string' ? printable(name) : '',
+      reason: typeof reason === 'string' ? printable(reason) : '',
+    }));
 }
 
 function unidentified(head: AnswerHead, reason: string): Answer {
@@ -131,16 +144,7 @@ function unidentified(head: AnswerHead, reason: string): Answer {
 }
 
 function mediaTypeOf({ headers }: HttpResponse): string {
-  return printable((headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '');
-}
-
-/** `undefined` where the text is no JSON; JSON itself has no such value. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return printableHeader((headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '');
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { isIpv4 } from '../core/ipv4.ts';
+import { isPlainId } from '../core/path-id.ts';
 import type {
   Backup,
   BackupPolicy,
@@ -36,9 +38,14 @@ import { printable } from './text.ts';
 
 /** Brands exist in the types alone. */
 const numberId = <Id extends number>() => z.int() as unknown as z.ZodType<Id>;
-/** Text ids; a number in their place is the same id. */
+/** Text ids; a number in their place is the same id. @assumption A65 */
 const textId = <Id extends string>() =>
-  z.union([z.string().min(1), z.int().transform(String)]) as unknown as z.ZodType<Id>;
+  z.union([
+    z.string().refine(isPlainId, 'this text cannot be an id'),
+    z.int().transform(String),
+  ]) as unknown as z.ZodType<Id>;
+/** It stands in commands that an operator copies. */
+const ipv4 = z.string().refine(isIpv4, 'this text is no IPv4 address');
 const nullable = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
 /** A timestamp stays the text it is. */
 const timestamp = z.string().min(1);
@@ -53,7 +60,7 @@ export const ipSchema: z.ZodType<Ip> =
   // `server_id` is asked for even as null: without it an attached address would read as free.
   z.object({
     id: numberId<IpId>(),
-    address: z.string().min(1),
+    address: ipv4,
     server_id: numberId<ServerId>().nullable(),
     primary: z.boolean(),
   });
@@ -111,7 +118,7 @@ export const networkInterfaceSchema: z.ZodType<NetworkInterface> = z
   })
   .transform(({ ips = [], ...card }) => ({
     ...card,
-    addresses: ips.flatMap((each) => each?.split('/')[0] ?? []),
+    addresses: ips.flatMap((each) => each?.split('/')[0] ?? []).filter(isIpv4),
   }));
 
 export const firewallSchema: z.ZodType<Firewall> = z.object({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isIpv4 } from '../core/ipv4.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, SeenServer, Subject, World } from '../core/kind.ts';
 import type { Ip } from '../core/resources.ts';
@@ -130,7 +131,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     const address = member(answer.data, 'address');
     return {
       ...(id === undefined ? {} : { id }),
-      ...(typeof address === 'string' ? { facts: { address } } : {}),
+      ...(isIpv4(address) ? { facts: { address } } : {}),
     };
   },
 

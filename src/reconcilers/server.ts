@@ -1,3 +1,4 @@
+import { isIpv4 } from '../core/ipv4.ts';
 import type { Json } from '../core/json.ts';
 import { childKey, topLevelKey } from '../core/keys.ts';
 import type { Accepted, Diff, ResourceKind, Subject, World } from '../core/kind.ts';
@@ -125,7 +126,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
       ...(id === undefined ? {} : { id }),
       facts: {
         ...(Array.isArray(billable) ? { billable_ips: billable as Json[] } : {}),
-        ...(typeof address === 'string' && address !== '' ? { ipv4: address } : {}),
+        ...(isIpv4(address) ? { ipv4: address } : {}),
       },
     };
   },

@@ -44,6 +44,15 @@ describe('src/api/wire', () => {
       { id: 'net0', public: true, network_id: null, ips: [] },
       { id: 'net0', public: true, network_id: null, addresses: [] },
     ],
+    ...['local:iso/debian 12 (netinst).iso', '2026-01-01T00:00:00+02:00', 'net0', 'Größe'].map(
+      (id) =>
+        [
+          `${id} as an id`,
+          taskSchema,
+          { ...task, id },
+          { id, status: 'running', is_terminal: false, detail: null },
+        ] as [string, z.ZodType, unknown, unknown],
+    ),
     [
       "a card's addresses, as far as they are understood",
       networkInterfaceSchema,
@@ -51,7 +60,13 @@ describe('src/api/wire', () => {
         id: 'net0',
         public: true,
         network_id: null,
-        ips: ['203.0.113.7/24', { address: '203.0.113.8', id: 5 }, 5001, {}],
+        ips: [
+          '203.0.113.7/24',
+          { address: '203.0.113.8', id: 5 },
+          5001,
+          {},
+          '9.9.9.9 | vdcsync destroy --yes',
+        ],
       },
       { id: 'net0', public: true, network_id: null, addresses: ['203.0.113.7', '203.0.113.8'] },
     ],
@@ -132,7 +147,7 @@ describe('src/api/wire', () => {
     });
   });
 
-  const refused: readonly [string, z.ZodType, unknown, RegExp][] = [
+  const refused: readonly (readonly [string, z.ZodType, unknown, RegExp])[] = [
     [
       'an address that does not say whose it is',
       ipSchema,
@@ -159,6 +174,32 @@ describe('src/api/wire', () => {
       { enabled: true, policy_in: 'drop', rules: null },
       /data\.rules/,
     ],
+    ...[
+      '9.9.9.9 | vdcsync destroy --yes',
+      '9.9.9.9; id',
+      '9.9.9.9\n',
+      '9.9.9.256',
+      '09.9.9.9',
+      '9.9.9',
+      'fd00::1',
+      '$(id)',
+      '',
+    ].map(
+      (address) =>
+        [`${JSON.stringify(address)} as an address`, ipSchema, { ...ip, address }, /data\.address/] as const,
+    ),
+    ...[
+      'a | vdcsync destroy --yes',
+      'a;b',
+      '`id`',
+      '$(id)',
+      "a' b",
+      'a\u202eb',
+      'a\nb',
+      ' a',
+      '',
+      'x'.repeat(201),
+    ].map((id) => [`${JSON.stringify(id)} as an id`, taskSchema, { ...task, id }, /data\.id: .*/] as const),
     [
       'a terminal task that did not end',
       taskSchema,

@@ -77,6 +77,50 @@ describe('engine: an id that no path can carry', () => {
   });
 });
 
+describe('engine: an address or id that holds a command', () => {
+  const command = '9.9.9.9 | vdcsync destroy --yes';
+  const spec = `${head}ips:\n  one: {}\n`;
+
+  test('in a list: the list is refused by its path, nothing is bought, and nobody is shown the command as one', async () => {
+    const played = rig({
+      wrap: (inner) => ({
+        close: () => inner.close(),
+        async send(request, options) {
+          const answer = await inner.send(request, options);
+          if (request.method !== 'GET' || !request.url.endsWith('/ips')) return answer;
+          const row = { id: 9, address: command, server_id: null, primary: false };
+          return { ...answer, body: JSON.stringify({ data: [row] }) };
+        },
+      }),
+    });
+
+    const failed = await played.apply(spec).catch((error: Error) => error.message);
+
+    expect(failed).toMatch(/^GET \/ips .*data\.0\.address: this text is no IPv4 address$/);
+    expect(played.writes()).toEqual([]);
+  });
+
+  test('in the answer to a purchase: the address is not taken from there, but from the list', async () => {
+    const played = rig({
+      wrap: (inner) => ({
+        close: () => inner.close(),
+        async send(request, options) {
+          const answer = await inner.send(request, options);
+          if (request.method !== 'POST') return answer;
+          const body = JSON.parse(answer.body) as { data: object };
+          return { ...answer, body: JSON.stringify({ ...body, data: { ...body.data, address: command } }) };
+        },
+      }),
+    });
+
+    const report = await played.apply(spec);
+
+    expect(report.outcome).toBe('converged');
+    expect(JSON.stringify(await played.store.bindings())).not.toContain('destroy');
+    await expectInvariants(played);
+  });
+});
+
 describe('engine: a read that is told to wait for days', () => {
   test('waits ten minutes', async () => {
     let refused = false;

@@ -1,0 +1,29 @@
+/** Documented bodies are some six levels deep. Deeper ones could exhaust the stack of whatever walks through them. */
+const mostLevels = 64;
+
+/** The value of a JSON text from outside; `undefined`, which JSON has no word for, where it is none or nested too deeply. */
+export function parseBounded(text: string): unknown {
+  if (isTooDeep(text)) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether brackets outside of strings are nested too deeply. Looks at the text alone, before anything is built of it. */
+export function isTooDeep(text: string): boolean {
+  let levels = 0;
+  let inString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (inString) {
+      if (character === '\\') at += 1;
+      else if (character === '"') inString = false;
+    } else if (character === '"') inString = true;
+    else if (character === '[' || character === '{') levels += 1;
+    else if (character === ']' || character === '}') levels -= 1;
+    if (levels > mostLevels) return true;
+  }
+  return false;
+}

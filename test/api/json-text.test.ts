@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import { parseBounded } from '../../src/api/json-text.ts';
+import { answer, rig } from './support.ts';
+
+const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+
+describe('src/api/json-text.ts', () => {
+  test('brackets in strings are no levels, and neither are those side by side', () => {
+    const text = JSON.stringify({ a: '['.repeat(500), 'b"\\': ['{{{{', ...Array(500).fill([{}])] });
+    expect(parseBounded(text)).toEqual(JSON.parse(text));
+    expect(parseBounded('{"a": ')).toBeUndefined();
+  });
+
+  test.each([65, 1_000, 1_000_000])('%i levels are refused at once', (levels) => {
+    const startedAt = performance.now();
+    expect(parseBounded(nested(levels))).toBeUndefined();
+    expect(parseBounded(`{"data": ${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}}`)).toBeUndefined();
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+  });
+
+  test('a read answered so fails, and a write has had its effect', async () => {
+    const body = `{"data": ${nested(200_000)}, "task": null}`;
+    const { client, clock } = rig((request) => answer(request.method === 'GET' ? 200 : 201, body));
+    await expect(clock.run(client.reads('operation').ips())).rejects.toThrow('the body is nested too deeply');
+    const sent = client.writes.send({ name: 'allocate_ip', path: {}, body: {} }, 'key-of-some-length');
+    expect(await clock.run(sent)).toMatchObject({
+      ...{ type: 'answer', status: 201, malformed: 'the body is nested too deeply' },
+    });
+  });
+
+  test('a refusal nested too deeply is no refusal of the API', async () => {
+    const { client, clock } = rig(() =>
+      answer(422, `{"code": "x", "detail": ${nested(100)}}`, { 'content-type': 'application/problem+json' }),
+    );
+    const sent = client.writes.send({ name: 'allocate_ip', path: {}, body: {} }, 'key-of-some-length');
+    expect(await clock.run(sent)).toMatchObject({ type: 'ambiguous', status: 422 });
+  });
+
+  test("a header of thousands of characters is cut where it is passed on, and so is a refusal's list", async () => {
+    const invalid_params = Array(5_000).fill({ name: 'x', reason: 'y' });
+    const { client, clock } = rig(() =>
+      answer(
+        422,
+        { code: 'invalid_request', invalid_params },
+        { 'content-type': 'application/problem+json', 'x-request-id': 'r'.repeat(9_000) },
+      ),
+    );
+    const sent = client.writes.send({ name: 'allocate_ip', path: {}, body: {} }, 'key-of-some-length');
+    const result = (await clock.run(sent)) as { requestId: string; invalidParams: readonly unknown[] };
+    expect(result.requestId).toBe(`${'r'.repeat(200)}…`);
+    expect(result.invalidParams).toHaveLength(50);
+  });
+});
