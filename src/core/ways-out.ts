@@ -1,13 +1,15 @@
+import { shellWord } from './shell.ts';
+
 /** What ends the telling of a gone server's backups. */
 export function waysWithBackups(server: string): readonly string[] {
-  return [`vdcsync ignore ${server} (once they are deleted in the client area)`];
+  return [`vdcsync ignore ${shellWord(server)} (once they are deleted in the client area)`];
 }
 
 /** What a person may say of an idle address that is not this file's. */
 export function waysWithIdle(id: string, address: string): readonly string[] {
   return [
     `write \`spare: {id: ${id}}\` under \`ips\` (to have it managed)`,
-    `vdcsync ignore ${address} (if it is somebody else's)`,
+    `vdcsync ignore ${shellWord(address)} (if it is somebody else's)`,
   ];
 }
 

@@ -1,5 +1,6 @@
 import type { Blocked, Operation, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
+import { shellWord } from '../core/shell.ts';
 import type { Intent } from '../core/state.ts';
 import { waysOut } from '../plan/open-writes.ts';
 import { withBlocked } from '../plan/totals.ts';
@@ -69,7 +70,9 @@ function otherInDoubt(run: Run, { key, verb }: Pick<Found, 'key' | 'verb'>): Int
 function wayOut(open: Intent | undefined, again: string): string {
   if (open === undefined || open.phase === 'waiting') return again;
   const adopt =
-    open.verb === 'create' ? [`vdcsync resolve ${open.key} --adopt ${open.resourceId ?? 'ID'}`] : [];
+    open.verb === 'create'
+      ? [`vdcsync resolve ${open.key} --adopt ${shellWord(open.resourceId ?? 'ID')}`]
+      : [];
   return [again, ...adopt, `vdcsync resolve ${open.key} --abandon`].join(' | ');
 }
 

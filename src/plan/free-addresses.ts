@@ -3,6 +3,7 @@ import { topLevelKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Operation, Warning } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
+import { shellWord } from '../core/shell.ts';
 import type { Intent } from '../core/state.ts';
 import { isIgnored, underWay, type Vouched } from './strangers.ts';
 
@@ -42,7 +43,9 @@ export function freeBeside(
     const at = left.findIndex((ip) => instead(buyer, ip, world, free) !== undefined);
     const [ip] = at < 0 ? [] : left.splice(at, 1);
     if (ip === undefined) return [];
-    const theirs = world.isNobodys(ip) ? `, or vdcsync ignore ${ip.address} if it is somebody else's` : '';
+    const theirs = world.isNobodys(ip)
+      ? `, or vdcsync ignore ${shellWord(ip.address)} if it is somebody else's`
+      : '';
     const way = instead(buyer, ip, world, free);
     return [`${ip.address} is free and billed, and ${buyer.key} buys another: ${way}${theirs}`];
   });

@@ -1,5 +1,6 @@
 import { type KindName, nounOf, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
+import { shellWord } from '../core/shell.ts';
 import type { Draft } from './draft.ts';
 import type { Facts, GuardInput, Objection, Purchase } from './objections.ts';
 import { described, ignoring, isNone, strangersFor } from './strangers.ts';
@@ -33,7 +34,7 @@ export function unmanaged(
         ? `the local state is new, and the project already has ${what}, which may be what this file describes${unseen(subject, world)}`
         : `${what} came without this state's doing: if another copy of it bought that, this would be bought twice`,
     resolve: [
-      `vdcsync adopt ${key} ${id ?? 'ID'} (if it is ${address ?? (id === undefined ? one : 'this')})`,
+      `vdcsync adopt ${key} ${shellWord(id ?? 'ID')} (if it is ${address ?? (id === undefined ? one : 'this')})`,
       `${ignoring(strangers)} (if nothing of it is this file's)`,
       'write `unmanaged: ignore` under `settings`',
     ].join(' | '),
@@ -52,13 +53,13 @@ export function letGoBefore(
   const another =
     kind === 'server_image'
       ? 'name a new entry under `server_images` (to have another one taken)'
-      : `vdcsync ignore ${address ?? id} (to have another one made)`;
+      : `vdcsync ignore ${shellWord(address ?? id)} (to have another one made)`;
   if (kind === 'ip' && world.ip(id)?.address !== address) return undefined;
   return {
     verb: 'create',
     code: 'let_go_before',
     reason: `${key} stood for ${nounOf(kind)} ${address ?? id} before it was not managed any more, and that stays billed: this would be another one beside it`,
-    resolve: `vdcsync adopt ${key} ${id} (to have it managed again) | ${another}`,
+    resolve: `vdcsync adopt ${key} ${shellWord(id)} (to have it managed again) | ${another}`,
   };
 }
 

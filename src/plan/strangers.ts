@@ -2,6 +2,7 @@ import type { KindName, ResourceKey } from '../core/keys.ts';
 import { topLevelKey } from '../core/keys.ts';
 import type { SeenServer, Subject, World } from '../core/kind.ts';
 import type { Ip, NetworkInterface } from '../core/resources.ts';
+import { shellWord } from '../core/shell.ts';
 import type { Intent } from '../core/state.ts';
 
 /** What is billed in the project and is neither in the file nor in the state. */
@@ -175,7 +176,7 @@ function counted(noun: 'server' | 'address', names: readonly string[]): string[]
 /** The command that says of all of them that they are somebody else's. */
 export function ignoring({ servers, addresses }: Strangers): string {
   const free = addresses.filter(({ server_id }) => server_id === null || !servers.includes(server_id));
-  return `vdcsync ignore ${[...servers, ...free.map(({ address }) => address)].join(' ')}`;
+  return `vdcsync ignore ${[...servers, ...free.map(({ address }) => address)].map(shellWord).join(' ')}`;
 }
 
 /**

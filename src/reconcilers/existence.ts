@@ -1,6 +1,7 @@
 import { restoring } from '../core/flow-yaml.ts';
 import type { Diff, Subject } from '../core/kind.ts';
 import type { Change, Verb } from '../core/plan.ts';
+import { shellWord } from '../core/shell.ts';
 import type { Binding } from '../core/state.ts';
 
 /** What the live side has for one top-level subject. */
@@ -82,13 +83,13 @@ function diffBound(
   lacking: readonly string[],
 ): Diff | undefined {
   const { key, desired } = subject;
-  const adopt = `vdcsync adopt ${key} ${binding.id}`;
+  const adopt = `vdcsync adopt ${key} ${shellWord(binding.id)}`;
   if (desired?.id !== undefined && desired.id !== binding.id) {
     return blocked(
       'update',
       'id_conflict',
       `${key} is bound to ${noun} ${binding.id}, but the file says id ${desired.id}`,
-      `vdcsync adopt ${key} ${desired.id}, or write \`id: ${binding.id}\``,
+      `vdcsync adopt ${key} ${shellWord(desired.id)}, or write \`id: ${binding.id}\``,
     );
   }
   if (live === undefined) {
@@ -119,9 +120,9 @@ function diffBound(
 /** What a person may say of something that may be another one than was bound. */
 export function whoseItIs({ key, desired }: Subject, id: string): string {
   return [
-    `vdcsync adopt ${key} ${id} (if it is the same)`,
+    `vdcsync adopt ${key} ${shellWord(id)} (if it is the same)`,
     `vdcsync resolve ${key} --absent (if what was bound is gone, and this is somebody else's)`,
-    `vdcsync adopt KEY ${id} (if it is what another entry stands for: that one's key)`,
+    `vdcsync adopt KEY ${shellWord(id)} (if it is what another entry stands for: that one's key)`,
     ...(desired === undefined ? [`vdcsync forget ${key} (to let it be)`] : []),
   ].join(' | ');
 }

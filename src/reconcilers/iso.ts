@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Iso } from '../core/resources.ts';
+import { shellWord } from '../core/shell.ts';
 import { grouped } from '../core/world.ts';
 import { drivesWith, isLeaving, letsGo } from './drive-content.ts';
 import {
@@ -102,7 +103,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
         'create',
         'name_exists',
         `the project has an ISO named "${taken.name}" (${taken.id}) that is not this file's`,
-        `vdcsync adopt ${subject.key} ${taken.id} (if it is this) | give its entry another \`name:\` (to have one added)`,
+        `vdcsync adopt ${subject.key} ${shellWord(taken.id)} (if it is this) | give its entry another \`name:\` (to have one added)`,
       );
     }
     return { verdict: { verdict: 'create', changes } };

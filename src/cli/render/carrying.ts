@@ -1,5 +1,6 @@
+import { shellWord } from '../../core/shell.ts';
 import type { CommonFlags } from '../settings/config.ts';
-import { quoted, stateWord } from '../settings/state-url.ts';
+import { stateWord } from '../settings/state-url.ts';
 import type { Io } from '../terminal.ts';
 
 /** Commands that a hint may name, and that mean the same project only with the same flags, with those it names itself. */
@@ -23,10 +24,10 @@ export interface Call {
 export function carrying(flags: CommonFlags, environment: Io['env']): (text: string) => string {
   const groups = [
     flags.emulator === true ? ' --emulator' : '',
-    (flags.file ?? []).map((file) => ` -f ${quoted(file)}`).join(''),
+    (flags.file ?? []).map((file) => ` -f ${shellWord(file)}`).join(''),
     flags.state === undefined ? '' : ` --state ${stateWord(flags.state, environment)}`,
-    flags.apiProfile === undefined ? '' : ` --api-profile ${quoted(flags.apiProfile)}`,
-    flags.prices === undefined ? '' : ` --prices ${quoted(flags.prices)}`,
+    flags.apiProfile === undefined ? '' : ` --api-profile ${shellWord(flags.apiProfile)}`,
+    flags.prices === undefined ? '' : ` --prices ${shellWord(flags.prices)}`,
   ].filter((words) => words !== '');
   if (groups.length === 0) return (text) => text;
   return (text) =>

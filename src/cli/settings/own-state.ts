@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
+import { shellWord } from '../../core/shell.ts';
 import { shownLocation } from '../../state/open.ts';
 import { defaultStateName } from '../../state/postgres-url.ts';
 import { openStore, serviceNote } from '../compose.ts';
 import type { Io } from '../terminal.ts';
 import { type CommonFlags, stateLocation } from './config.ts';
-import { isUrl, quoted, stateNameOf, stateWord } from './state-url.ts';
+import { isUrl, stateNameOf, stateWord } from './state-url.ts';
 
 /** One state a project. In files: one folder each, in which state, lock and an emulator's world stand beside each other there. */
 export function ownState(location: string, id: number | 'fleet'): string {
@@ -95,7 +96,8 @@ export async function refuseStateBeside(projectId: number, flags: CommonFlags, i
 }
 
 function moveOf(from: string, to: string): string {
-  if (!isUrl(from)) return `mkdir -p ${quoted(dirname(to))} && mv ${quoted(from)}* ${quoted(dirname(to))}/`;
+  if (!isUrl(from))
+    return `mkdir -p ${shellWord(dirname(to))} && mv ${shellWord(from)}* ${shellWord(dirname(to))}/`;
   const [old, name] = [from, to].map(stateNameOf);
   return `UPDATE vdcsync.states SET name = '${name}' WHERE name = '${old ?? defaultStateName}'`;
 }

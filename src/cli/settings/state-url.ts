@@ -1,3 +1,5 @@
+import { shellWord } from '../../core/shell.ts';
+
 /** Does a state's location name a database and not a file? */
 export function isUrl(location: string): boolean {
   return /^\w+:\/\//.test(location);
@@ -13,23 +15,18 @@ export function stateNameOf(url: string): string | null {
  * has it, the variable is named; else host, database and state alone.
  */
 export function stateWord(location: string, { VDCSYNC_STATE: known = '' }: NodeJS.ProcessEnv): string {
-  if (!isUrl(location)) return quoted(location);
+  if (!isUrl(location)) return shellWord(location);
   const [name, usual] = [location, known].map(stateNameOf);
   if (withoutName(known) === withoutName(location) && /^[\w.-]*$/.test(name ?? '')) {
     const more = name === usual ? '' : `${known.includes('?') ? '&' : '?'}state=${name ?? 'default'}`;
     return `"$VDCSYNC_STATE${more}"`;
   }
   const { protocol = 'postgres:', host = '…', pathname = '' } = URL.parse(location) ?? {};
-  return quoted(`${protocol}//${host}${pathname}${name === null ? '' : `?state=${name}`}`);
+  return shellWord(`${protocol}//${host}${pathname}${name === null ? '' : `?state=${name}`}`);
 }
 
 function withoutName(location: string): string {
   const url = URL.parse(location);
   url?.searchParams.delete('state');
   return url?.href ?? location;
-}
-
-/** As a shell takes it. */
-export function quoted(word: string): string {
-  return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

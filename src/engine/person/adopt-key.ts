@@ -4,6 +4,7 @@ import { flowYaml } from '../../core/flow-yaml.ts';
 import { type KindName, nounOf, parseKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
 import type { Ip } from '../../core/resources.ts';
+import { shellWord } from '../../core/shell.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
 import { takeBack } from '../bookkeeping/vouching.ts';
@@ -38,7 +39,7 @@ export async function adoptKey(
   const open = run.intents.get(key);
   if (open !== undefined) {
     throw new ConfigError(
-      `${key} has an unsettled ${open.verb}: use \`vdcsync resolve ${key} --adopt ${id}\`.`,
+      `${key} has an unsettled ${open.verb}: use \`vdcsync resolve ${key} --adopt ${shellWord(id)}\`.`,
     );
   }
   refuseMalformed(subject.kind, id);

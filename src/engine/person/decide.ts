@@ -2,6 +2,7 @@ import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { nounOf, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Ip } from '../../core/resources.ts';
+import { shellWord } from '../../core/shell.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import { cameFree } from '../../plan/open-writes.ts';
 import { takeBack, vouchFor } from '../bookkeeping/vouching.ts';
@@ -149,7 +150,7 @@ async function absentOutcome(run: Run, intent: Intent): Promise<string> {
     found.verdict === 'pending' || found.verdict === 'failed' || (found.verdict === 'done' && found.certain);
   const isOurs = isThere && ownerOf(run, { ...intent, id: found.id }) === undefined;
   if (verb !== 'delete' && isOurs && !(freshKeys && intent.blocked?.until === 'file')) {
-    throw new ConfigError(`${key} is not absent: it is ${found.id}. Use --adopt ${found.id}.`);
+    throw new ConfigError(`${key} is not absent: it is ${found.id}. Use --adopt ${shellWord(found.id)}.`);
   }
   const changes = verb === 'delete' ? released(run, key, 'a person said that it is gone') : [];
   const outcome = verb === 'delete' ? 'done' : 'absent';
