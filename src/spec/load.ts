@@ -2,6 +2,7 @@ import { resolve, sep } from 'node:path';
 import equal from 'fast-deep-equal';
 import type { Desired, MaskedText, Position, Settings, TokenPlace } from '../core/desired.ts';
 import { type Diagnostic, SpecError } from '../core/errors.ts';
+import { escapeUnseen } from '../core/escape.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import { digestOf } from './digest.ts';
 import { type Entry, readEntry } from './entries.ts';
@@ -197,10 +198,7 @@ function isUnreadIn(root: Located, collection: string): boolean {
 /** One line each, and nothing in it that a terminal would obey: names come from the file as they are. */
 function printable(message: string): string {
   const short = message.length > 1000 ? `${message.slice(0, 1000).toWellFormed()}...` : message;
-  return short.replace(
-    /[\p{Cc}\u2028\u2029]/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return escapeUnseen(short);
 }
 
 function inOrder(diagnostics: readonly Diagnostic[], sources: readonly Source[]): Diagnostic[] {

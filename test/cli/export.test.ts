@@ -11,6 +11,9 @@ const speed = 2_000;
 // biome-ignore lint/suspicious/noTemplateCurlyInString: what looks like a variable is the point
 const variable = '${env:HOME}';
 
+/** Characters that turn a text round, or that nobody sees. */
+const hidden = 'gp\u202ej\u200b\u{e0041}';
+
 let emulator: RunningEmulator;
 let env: Record<string, string>;
 
@@ -52,7 +55,7 @@ beforeAll(async () => {
     '  spaced  ',
     'null',
     'ünïcode ✓',
-    'bell\u0007',
+    `bell\u0007${hidden}`,
     'z'.repeat(90),
     ' ',
     'true',
@@ -103,6 +106,8 @@ describe('cli: export', () => {
     const exported = await inProcess(['export', '--out', 'vdcsync.yaml', '--format', format], here);
     expect(exported.code, exported.stderr).toBe(0);
     const text = readFileSync(`${here.cwd}/vdcsync.yaml`, 'utf8');
+    expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    if (open === withOperations) expect(text).toContain('gp\\u202ej\\u200b\\udb40\\udc41');
     expect(Object.keys(parse(text).servers)).toHaveLength(count);
 
     const planned = await inProcess(['plan', '--format', 'json'], here);

@@ -168,6 +168,8 @@ describe('spec/yaml', () => {
   });
 
   test('keeps a message on its line, and short, whatever a name holds', () => {
+    const [turned = ''] = errorsIn(spec('"a\u202eb\u200b": 1'));
+    expect(turned).toContain('unknown field `a\\u202eb\\u200b`');
     expect(errorsIn(spec('"a\\n\\e[31mb": 1'))).toEqual([
       'a.yaml:3:1: unknown field `a\\u000a\\u001b[31mb`: the fields here are `version`, `project`, `settings`, `networks`, `ips`, `isos`, `servers`, `server_images`',
     ]);

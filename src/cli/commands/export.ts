@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
+import { escapeUnseenInLines } from '../../core/escape.ts';
 import { readWorldFile } from '../../emulator/persistence.ts';
 import { refuseOtherProject } from '../../engine/survey.ts';
 import { openSession } from '../compose.ts';
@@ -41,7 +42,9 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
     const inventory = await readInventory(session.reads, live ? counter(io) : once(io));
     const spec = specOf(inventory, createNames(await session.store.bindings()));
     const text =
-      flags.format === 'json' ? `${JSON.stringify(exportedValue(spec), null, 2)}\n` : exportedYaml(spec);
+      flags.format === 'json'
+        ? `${escapeUnseenInLines(JSON.stringify(exportedValue(spec), null, 2))}\n`
+        : exportedYaml(spec);
     if (out === undefined) io.stdout.write(text);
     else writeOut(out, text, io);
     if (out !== undefined) {

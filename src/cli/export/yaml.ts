@@ -1,4 +1,5 @@
-import { Document, isMap, isScalar, isSeq, type Node, type YAMLMap } from 'yaml';
+import { Document, isMap, isScalar, isSeq, type Node, visit, type YAMLMap } from 'yaml';
+import { escapeUnseenInLines, hasUnseen } from '../../core/escape.ts';
 import { printable } from '../terminal.ts';
 import type { ExportedEntry, ExportedSpec } from './spec.ts';
 
@@ -7,6 +8,12 @@ const maps = ['networks', 'ips', 'isos', 'servers'] as const;
 /** The spec as YAML for people: short maps in one line, notes above the entries they are about. */
 export function exportedYaml(spec: ExportedSpec): string {
   const document = new Document(exportedValue(spec));
+  // Only in double quotes a character can stand as its escape sequence.
+  visit(document, {
+    Scalar: (_, node) => {
+      if (typeof node.value === 'string' && hasUnseen(node.value)) node.type = 'QUOTE_DOUBLE';
+    },
+  });
   document.commentBefore = spec.head.map(comment).join('\n');
   const root = document.contents as YAMLMap<
     { value: string; spaceBefore?: boolean; commentBefore?: string },
@@ -22,7 +29,7 @@ export function exportedYaml(spec: ExportedSpec): string {
     spec.leftOut.length === 0
       ? ''
       : `\n# Left out:\n${spec.leftOut.map((each) => `#${comment(each)}`).join('\n')}\n`;
-  return document.toString({ lineWidth: 120, flowCollectionPadding: true }) + end;
+  return escapeUnseenInLines(document.toString({ lineWidth: 120, flowCollectionPadding: true }) + end);
 }
 
 /** The spec as plain data, for JSON. */
