@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
+import { maskerOf } from '../core/masking.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
 import { type Answer, readAnswer } from './answer.ts';
@@ -249,10 +250,7 @@ function httpRequest(options: PipelineOptions, call: Call, token: string): HttpR
 
 /** What the API repeats of the request that it got is passed on to reports, logs and the state: but the token is not. */
 function withoutToken({ status, headers, body }: HttpResponse, token: string): HttpResponse {
-  // Shorter ones are nobody's secret, and stand in any text by chance.
-  if (token.length < 8) return { status, headers, body };
-  const inJson = JSON.stringify(token).slice(1, -1);
-  const masked = (text: string) => text.replaceAll(token, '***').replaceAll(inJson, '***');
+  const masked = maskerOf([token]);
   return {
     status,
     headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, masked(text)])),

@@ -69,6 +69,13 @@ export async function serveFiles(bare: string): Promise<string> {
   });
 }
 
+/** Refuses everybody, with words that git shows to its user. */
+export function serveRefusal(words: (headers: IncomingMessage['headers']) => string): Promise<string> {
+  return serve('infra.git', ({ headers }, outgoing) =>
+    outgoing.writeHead(403, { 'content-type': 'text/plain' }).end(words(headers)),
+  );
+}
+
 async function serve(bare: string, answer: RequestListener): Promise<string> {
   const server = createServer(answer);
   server.listen(0, '127.0.0.1');

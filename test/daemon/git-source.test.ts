@@ -7,9 +7,10 @@ import { parseGitUrl } from '../../src/daemon/sources/git-url.ts';
 import { systemClock } from '../../src/platform/system-clock.ts';
 import { systemRandom } from '../../src/platform/system-random.ts';
 import { folderWith, oneNetwork } from '../cli/run.ts';
-import { createRepository, serveFiles, serveGit } from './git-server.ts';
+import { createRepository, serveFiles, serveGit, serveRefusal } from './git-server.ts';
 import { program } from './support.ts';
 
+const token = 'git-token-canary';
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const { signal } = new AbortController();
 
@@ -365,5 +366,19 @@ describe('daemon: specs from Git', () => {
     ['main', ':(top)a.yaml'],
   ])('refuses the ref %s with the path %s', (ref, path) => {
     expect(() => source('file:///srv/infra.git', { ref, path })).toThrow(/is no/);
+  });
+
+  test('a remote that repeats the credential gets it into no message, not in Base64 either', async () => {
+    const url = await serveRefusal(({ authorization = '' }) => `who is ${authorization}, or ${token}?`);
+    const said = await source(url, {}, token)
+      .read(signal)
+      .catch((error: Error) => error.message);
+    expect(said).toContain('who is Basic');
+    expect(said).toContain('***');
+    for (const form of [token, Buffer.from(token).toString('base64').slice(0, 8)]) {
+      expect(said).not.toContain(form);
+    }
+    const words = String(said).split(/[^\w+/=]+/);
+    expect(words.map((word) => Buffer.from(word, 'base64').toString()).join(' ')).not.toContain('canary');
   });
 });

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { maskerOf } from '../../core/masking.ts';
 import type { GitUrl } from './git-url.ts';
 import { SourceError } from './source.ts';
 
@@ -120,7 +121,7 @@ export class GitProgram {
         (error, stdout, stderr) => {
           if (error === null) return resolve(stdout);
           if (signal.aborted) return reject(signal.reason);
-          reject(new SourceError(`${name}: ${failureOf(error, stderr)}`));
+          reject(new SourceError(`${name}: ${masked(this.#access)(failureOf(error, stderr))}`));
         },
       );
     });
@@ -225,6 +226,11 @@ function sshCommand({ sshKeyFile, sshKnownHostsFile }: GitAccess): string {
     ...(sshKnownHostsFile === undefined ? [] : [`UserKnownHostsFile=${sshKnownHostsFile}`]),
   ];
   return ['ssh', ...options.map((option) => `-o ${quoted(option)}`)].join(' ');
+}
+
+/** Remotes and git may repeat the header that they got. */
+function masked({ token, user }: GitAccess): (text: string) => string {
+  return token === undefined ? (text) => text : maskerOf([token(), `${user}:${token()}`]);
 }
 
 /** For the shell that git hands the command to. */
