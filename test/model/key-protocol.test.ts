@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ending, limits, type Mistake, mistakes, sound } from './configurations.ts';
+import { missingPrograms, type Verdict, Verifier } from './verifier.ts';
+
+const missing = missingPrograms();
+const skipped = missing.length > 0 && process.env.REQUIRE_SPIN === undefined;
+if (skipped) {
+  process.stderr.write(
+    `test/model is skipped: install ${missing.join(' and ')} to verify the key protocol.\n`,
+  );
+}
+
+const found: Readonly<Record<Mistake['breaks'], RegExp>> = {
+  'one purchase': /created<=1/,
+  'a record before each send': /recorded/,
+  'no needless question': /stored/,
+  'every run ends': /non-progress cycle/,
+};
+
+describe.skipIf(skipped)('test/model/key-protocol.pml', () => {
+  let verifier: Verifier;
+  beforeAll(async () => {
+    if (missing.length > 0) throw new Error(`REQUIRE_SPIN is set. Install ${missing.join(' and ')}.`);
+    verifier = await Verifier.compile();
+  }, 300_000);
+  afterAll(() => verifier?.dispose());
+
+  test.concurrent.each(sound)('buys once at most: $name', { timeout: 300_000 }, async ({ settings }) => {
+    expect((await verifier.verify(settings)).error).toBeUndefined();
+  });
+
+  test.concurrent.each(ending)('every run ends: $name', { timeout: 300_000 }, async ({ settings }) => {
+    expect((await verifier.verify(settings, 'no cycles')).error).toBeUndefined();
+  });
+
+  test.concurrent.each(limits)('shows the limit: $name', { timeout: 300_000 }, async ({ settings }) => {
+    const verdict = await verifier.verify(settings);
+    expect(verdict).toMatchObject({ error: expect.stringMatching(found['one purchase']), trail: true });
+  });
+
+  test.concurrent.each(mistakes)('catches the mistake: $name', { timeout: 300_000 }, async (planted) => {
+    const { mistake, settings, breaks } = planted;
+    const property = breaks === 'every run ends' ? 'no cycles' : 'safety';
+    const kept: Verdict = await verifier.verify(settings, property);
+    expect(kept.error).toBeUndefined();
+    const broken = await verifier.verify({ ...settings, [mistake]: 1 }, property);
+    expect(broken).toMatchObject({ error: expect.stringMatching(found[breaks]), trail: true });
+  });
+});
