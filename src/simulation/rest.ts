@@ -231,11 +231,20 @@ function checkWanted(
   }
 }
 
+/** Whether the live firewall has all that was asked for; a field that was left out asks for nothing. */
 export function isLike(live: Server['firewall'], asked: unknown): boolean {
-  const { enabled, rules } = asked as { readonly enabled: boolean; readonly rules: readonly object[] };
+  const {
+    enabled = live.enabled,
+    policy_in = live.policyIn,
+    rules = live.rules,
+  } = asked as {
+    readonly enabled?: boolean;
+    readonly policy_in?: string;
+    readonly rules?: readonly object[];
+  };
   const ports = (each: readonly object[]) =>
     each.map((rule) => (rule as { readonly destination_port?: unknown }).destination_port);
-  return live.enabled === enabled && equal(ports(live.rules), ports(rules));
+  return live.enabled === enabled && live.policyIn === policy_in && equal(ports(live.rules), ports(rules));
 }
 
 /** Where an answer had no task and no read shows the effect, nobody hears of a failure. @assumption A34 */

@@ -61,6 +61,22 @@ describe('cli: rehearse', () => {
     expect([0, 1]).toContain(code);
   }, 120_000);
 
+  test.each([
+    '{enabled: true}',
+    '{policy_in: drop}',
+    '{}',
+  ])('a firewall of %s alone converges', async (firewall) => {
+    const server = `{server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: ${firewall}}`;
+    const cwd = folderWith({
+      'vdcsync.yaml': `version: 1\nproject: {id: 4711}\nservers: {web: ${server}}\n`,
+    });
+    const { code, stdout } = await inProcess(['rehearse', '--trials', '6', '--format', 'json'], { cwd });
+    expect({ code, told: JSON.parse(stdout) }).toMatchObject({
+      code: 0,
+      told: { failures: [], trials: 6, converged: 6 },
+    });
+  }, 60_000);
+
   test('plays no more than it is told to, crashes and faults, and says of how many', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const { stdout, stderr } = await inProcess(['rehearse', '--trials', '4', '--format', 'json'], { cwd });
