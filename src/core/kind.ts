@@ -174,6 +174,8 @@ export type Placement =
 export interface EntryIssue {
   readonly path: readonly (string | number)[];
   readonly message: string;
+  /** It is the name of the field at the path that is wrong, not the value. */
+  readonly named?: true;
 }
 
 /** One resource declared by a field of a server's entry. */

@@ -6,6 +6,9 @@ const longestCompared = 64;
 /** What a field's name may end in, and a person leave out. */
 const unit = /^(mb|gb|id)$/;
 
+/** Names of so many letters may hold two slips, shorter ones one. */
+const lettersForTwoSlips = 8;
+
 /** What other tools call a field, whatever else its letters are near to. */
 const elsewhere: readonly (readonly [word: RegExp, field: string])[] = [
   [/^v?cpus?$/, 'cores'],
@@ -13,6 +16,9 @@ const elsewhere: readonly (readonly [word: RegExp, field: string])[] = [
   [/^(disksize|storage)(gb)?$/, 'disk_gb'],
   [/^(public)?ip(v4)?(address)?$/, 'public_ipv4'],
   [/^(size|flavor|(instance)?type)$/, 'server_type'],
+  [/^(d|dst|dest|to)?ports?$/, 'destination_port'],
+  [/^proto$/, 'protocol'],
+  [/^(desc|(comment|note|remark)s?)$/, 'description'],
 ];
 
 /** The candidate that was probably meant: by another name, or near enough, or alone in how it begins. */
@@ -21,6 +27,21 @@ export function nearMiss(text: string, candidates: Iterable<string>): string | u
   const all = [...candidates];
   const synonym = elsewhere.find(([word]) => word.test(lettersOf(text)))?.[1];
   return all.find((each) => each === synonym) ?? nearest(text, all) ?? begunAs(text, all);
+}
+
+/**
+ * The candidate that is certainly meant: by another name for it, or by one or two slips of the keyboard. Stricter
+ * than `nearMiss`, for names that may be right although no list holds them.
+ */
+export function misspelled(text: string, candidates: Iterable<string>): string | undefined {
+  const given = lettersOf(text);
+  if (given === '' || given.length > longestCompared) return undefined;
+  const all = [...candidates];
+  const synonym = elsewhere.find(([word]) => word.test(given))?.[1];
+  const slips = given.length < lettersForTwoSlips ? 1 : 2;
+  return (
+    all.find((each) => each === synonym) ?? all.find((each) => editDistance(given, lettersOf(each)) <= slips)
+  );
 }
 
 /** Letters alone count: neither their case nor what stands between words. */

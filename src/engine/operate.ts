@@ -3,6 +3,7 @@ import type { Operation } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import { isOvertaken } from '../plan/open-writes.ts';
 import { restsOn } from '../plan/order.ts';
+import { refusalInside } from '../plan/refused-inside.ts';
 import { takeBack } from './bookkeeping/vouching.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { closeOutdated, type Progress } from './intents/endings.ts';
@@ -52,6 +53,8 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   if (not !== undefined) return not;
   const bought = await boughtMeanwhile(run, world, operation);
   if (bought !== undefined) return bought;
+  const refusal = refusedMeanwhile(run, world, operation);
+  if (refusal !== undefined) return refusal;
   const unresolved = unresolvedCreate(run, operation);
   if (unresolved !== undefined) return unresolved;
   const token = await run.fence();
@@ -64,6 +67,16 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   if (!holds(lookHoldsMs)) return { now: 'again', afterMs: 0 };
   const intent = await beginIntent(run, operation, request, { world, preimage });
   return send(run, intent, token, holds);
+}
+
+/** What the API refused since the plan, and would refuse in this server too, is known before the server is bought. */
+function refusedMeanwhile(run: Run, world: World, { key, kind, verb }: Operation): Turn | undefined {
+  if (kind !== 'server' || verb !== 'create') return undefined;
+  const { kinds } = run.deps;
+  const refusal = refusalInside(key, { world, kinds, openIntents: [...run.intents.values()] });
+  if (refusal === undefined) return undefined;
+  const reason = `the API refuses ${refusal.key} as the file has it, and the new server would be without it`;
+  return { now: 'blocked', code: 'dependency_blocked', reason, resolve: `settle ${refusal.key} first` };
 }
 
 /** The resource, and what it rests on: its server may be another one by now. */

@@ -1,12 +1,11 @@
 import { restoring } from '../core/flow-yaml.ts';
-import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
+import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
 import type { Draft } from './draft.ts';
 import { movedBack } from './moved-back.ts';
 import { movedFromUnknown } from './moved-from.ts';
 import type { Facts, Guard, GuardInput, Objection } from './objections.ts';
-import { isOvertaken } from './open-writes.ts';
 import {
   besideUnresolved,
   isPurchase,
@@ -15,6 +14,7 @@ import {
   unlistedServers,
   unmanaged,
 } from './purchases.ts';
+import { refusedInside } from './refused-inside.ts';
 import { matches } from './strangers.ts';
 
 /**
@@ -203,28 +203,6 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
       `vdcsync forget ${subject.key} (to keep it, managed no more)`,
       'put its entry back',
     ].join(' | '),
-  };
-}
-
-/** What was refused inside it would be refused inside the one that takes its place. */
-function refusedInside(
-  { subject: { key }, diff }: Draft,
-  { world, kinds, openIntents }: GuardInput,
-): Objection | undefined {
-  if (diff.verdict.verdict !== 'replace') return undefined;
-  const refusal = openIntents.find(
-    (open) =>
-      takeApart(open.key).parent === key &&
-      open.blocked?.until === 'file' &&
-      kinds.get(open.kind)?.repeats !== true &&
-      !isOvertaken(open, world),
-  );
-  if (refusal === undefined) return undefined;
-  return {
-    verb: 'update',
-    code: 'dependency_blocked',
-    reason: `waits for ${refusal.key}, which the API refuses as the file has it: what takes its place would be without it`,
-    resolve: `settle ${refusal.key} first`,
   };
 }
 

@@ -7,6 +7,7 @@ import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
 import { blocked, fromNothing, member, unchanged } from './existence.ts';
 import { firewallDoubts } from './firewall/doubts.ts';
 import { type FirewallEntry, firewallSchema, shownRuleFields } from './firewall/entry.ts';
+import { firewallErrors } from './firewall/errors.ts';
 import { type Filter, locksOut, shadowedRules, trafficOf } from './firewall/traffic.ts';
 import { observeInside, serverOf } from './inside-server.ts';
 
@@ -28,7 +29,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
   urgency: 6,
 
   children: (field) => [{ suffix: 'firewall', value: field, path: [] }],
-  check: () => [],
+  check: firewallErrors,
   doubts: firewallDoubts,
   references: () => [],
 

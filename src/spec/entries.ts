@@ -193,8 +193,9 @@ function reportCheck(issue: EntryIssue, located: Located, report: Report): void 
 }
 
 /** Where an issue stands, in words that show nothing of the environment. */
-function told({ path, message }: EntryIssue, located: Located): Diagnostic {
+function told({ path, message, named }: EntryIssue, located: Located): Diagnostic {
   const exact = find(located, path);
+  if (named && exact?.keyPosition !== undefined) return { position: exact.keyPosition, message };
   const unnamed = path.length === 1 && path[0] === 'name' && exact === undefined;
   const here = exact ?? nearest(located, path);
   return {

@@ -18,7 +18,7 @@ const rule = fc.record(
     direction: text,
     action: text,
     enabled: fc.boolean(),
-    destination_port: text,
+    destination_port: fc.integer({ min: 1, max: 65_535 }).map(String),
     other: fc.oneof(text, size, fc.boolean()),
   },
   { requiredKeys: [] },

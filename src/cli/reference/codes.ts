@@ -77,7 +77,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'restore the value, or write what creation needs',
   ],
   firewall_doubtful: [
-    'a word or a port in the firewall is nearly one that is usual',
+    'a word in the firewall is nearly one that is usual',
     'correct it, or let it stand: it is sent as it is',
   ],
   firewall_lockout: ['ssh is open, and the change closes it', 'make sure that there is another way in'],

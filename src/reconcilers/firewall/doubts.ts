@@ -27,8 +27,6 @@ const foreignWords: Readonly<Record<string, string>> = {
   outbound: 'out',
 };
 
-const lastPort = 65_535;
-
 /** What is sent as it stands, and will probably be refused, when the server is there and open already. */
 export function firewallDoubts({ policy_in: policy, rules = [] }: FirewallEntry): EntryIssue[] {
   return [
@@ -36,13 +34,7 @@ export function firewallDoubts({ policy_in: policy, rules = [] }: FirewallEntry)
     ...rules.flatMap((rule, at) => {
       const path = ['rules', at];
       if (Object.keys(rule).length === 0) return [{ path, message: 'the rule is empty' }];
-      return [
-        ...ruleFields.flatMap((field) => wordDoubts(field, rule[field], [...path, field])),
-        ...portDoubts(rule.destination_port).map((message) => ({
-          path: [...path, 'destination_port'],
-          message,
-        })),
-      ];
+      return ruleFields.flatMap((field) => wordDoubts(field, rule[field], [...path, field]));
     }),
   ];
 }
@@ -53,17 +45,4 @@ function wordDoubts(field: keyof typeof usualWords, value: unknown, path: EntryI
   const meant = foreignWords[value.trim().toLowerCase()] ?? '';
   const hint = usual.includes(meant) ? `; did you mean \`${meant}\`?` : didYouMean(value.trim(), usual);
   return hint === '' ? [] : [{ path, message: `\`${value}\` is an unusual \`${field}\`${hint}` }];
-}
-
-/** A port, or several with commas; a range is let pass. */
-function portDoubts(ports: unknown): string[] {
-  if (typeof ports !== 'string') return [];
-  return ports.split(',').flatMap((each) => {
-    const text = each.trim();
-    const [, first = '', last = first] = /^(\d+)(?:\s*[-:]\s*(\d+))?$/.exec(text) ?? [];
-    if (first === '') return [`\`${text}\` is no port: ports are numbers, several stand with commas`];
-    const [from, to] = [Number(first), Number(last)];
-    if (from < 1 || to > lastPort) return [`\`${text}\` is no port: they are 1 to ${lastPort}`];
-    return from > to ? [`\`${text}\` is a range that ends before it begins`] : [];
-  });
 }

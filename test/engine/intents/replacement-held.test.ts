@@ -179,22 +179,54 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
     expect((await played.apply(text('{reuse: true}'))).outcome).toBe('converged');
   });
 
+  test('the purchase of another server waits while its firewall is refused with the same entry', async () => {
+    const played = rig();
+    const named = (...names: readonly string[]) =>
+      `${head}servers:\n${names.map((name) => `  ${name}: {${size(1)}, firewall: {enabled: true, policy_in: sideways}}\n`).join('')}`;
+    await played.apply(named('web'));
+
+    const plan = await played.plan(named('web', 'other'));
+    const report = await played.apply(named('web', 'other'));
+
+    const held = { key: 'servers.other', verb: 'create', code: 'dependency_blocked' };
+    expect(plan.blocked).toContainEqual(expect.objectContaining(held));
+    expect(report.blocked).toContainEqual(expect.objectContaining(held));
+    expect(stands(played)).toEqual([true, true]);
+    expect(played.emulator.world.projects[0]?.servers).toHaveLength(1);
+    expect((await played.apply(named('web', 'other').replaceAll('sideways', 'drop'))).outcome).toBe(
+      'converged',
+    );
+  });
+
+  test('a refusal stops the purchases that the same run has not begun', async () => {
+    const played = rig();
+    const names = Array.from({ length: 45 }, (_, at) => `s${at}`);
+    const servers = names.map(
+      (name) => `  ${name}: {${size(1)}, firewall: {enabled: true, policy_in: sideways}}\n`,
+    );
+
+    const report = await played.apply(`${head}servers:\n${servers.join('')}`);
+
+    expect(report.outcome).toBe('blocked');
+    expect(played.emulator.world.projects[0]?.servers.length).toBeLessThan(names.length / 2);
+  });
+
   const walled = (cores: number, more = '') =>
     `${head}servers:\n  web: {${size(cores)}, replace: allowed, firewall: {enabled: true, policy_in: drop, rules: [{direction: in, action: accept, protocol: tcp, destination_port: "22"${more}}]}}\n`;
 
   test('while its firewall is refused as the file has it, until that is corrected', async () => {
     const played = rig();
     await played.apply(walled(1));
-    await played.apply(walled(1, ', comment: ssh'));
+    await played.apply(walled(1, ', source: 10.0.0.0/8'));
     played.restart();
 
-    const plan = await played.plan(walled(2, ', comment: ssh'));
-    const report = await played.apply(walled(2, ', comment: ssh'));
+    const plan = await played.plan(walled(2, ', source: 10.0.0.0/8'));
+    const report = await played.apply(walled(2, ', source: 10.0.0.0/8'));
 
     const held = { key, verb: 'update', code: 'dependency_blocked' };
     expect(plan.blocked).toContainEqual({
       ...held,
-      reason: `waits for ${key}.firewall, which the API refuses as the file has it: what takes its place would be without it`,
+      reason: `waits for ${key}.firewall, which the API refuses as the file has it: the new server would be without it`,
       resolve: `settle ${key}.firewall first`,
     });
     expect(report.blocked).toContainEqual(expect.objectContaining(held));

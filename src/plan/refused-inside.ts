@@ -1,0 +1,41 @@
+import { digestOf } from '../core/json.ts';
+import { type ResourceKey, takeApart } from '../core/keys.ts';
+import type { Subject } from '../core/kind.ts';
+import type { Intent } from '../core/state.ts';
+import type { Draft } from './draft.ts';
+import type { GuardInput, Objection } from './objections.ts';
+import { isOvertaken } from './open-writes.ts';
+
+type Input = Pick<GuardInput, 'world' | 'kinds' | 'openIntents'>;
+
+/** A server that is made, or made anew, would be without the part that the API refuses, such as its firewall. */
+export function refusedInside({ subject, diff }: Draft, input: Input): Objection | undefined {
+  const { verdict } = diff.verdict;
+  if (subject.kind !== 'server' || (verdict !== 'replace' && verdict !== 'create')) return undefined;
+  const refusal = refusalInside(subject.key, input);
+  if (refusal === undefined) return undefined;
+  return {
+    verb: verdict === 'create' ? 'create' : 'update',
+    code: 'dependency_blocked',
+    reason: `waits for ${refusal.key}, which the API refuses as the file has it: the new server would be without it`,
+    resolve: `settle ${refusal.key} first`,
+  };
+}
+
+/** The refusal that a part of the server would meet again: of that part, or of another server's with the same entry. */
+export function refusalInside(server: ResourceKey, { world, kinds, openIntents }: Input): Intent | undefined {
+  const refusals = openIntents.filter(
+    ({ blocked, kind }) => blocked?.until === 'file' && kinds.get(kind)?.repeats !== true,
+  );
+  if (refusals.length === 0) return undefined;
+  const parts = world.childrenOf(server).filter(({ desired, kind }) => {
+    // Only what names no other resource is refused for its own entry alone.
+    return desired !== undefined && kinds.get(kind)?.references(desired.value).length === 0;
+  });
+  const isSame = ({ kind, desired }: Subject, refusal: Intent) =>
+    kind === refusal.kind && digestOf(desired?.value ?? null) === refusal.basis;
+  return refusals.find((refusal) => {
+    if (takeApart(refusal.key).parent === server) return !isOvertaken(refusal, world);
+    return parts.some((part) => isSame(part, refusal));
+  });
+}
