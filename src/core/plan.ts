@@ -53,6 +53,15 @@ export interface Operation {
   readonly loses?: string;
 }
 
+/** The firewall of a new server, which is exposed until this is done. One that is not enabled filters nothing. */
+export function endsExposure({ kind, verb, changes }: Pick<Operation, 'kind' | 'verb' | 'changes'>): boolean {
+  return (
+    kind === 'firewall' &&
+    verb === 'create' &&
+    changes.some(({ path, to }) => path === 'enabled' && to === true)
+  );
+}
+
 /** Something that needs a person. `resolve` is the command, or the edit, that settles it. */
 export interface Blocked {
   readonly key: ResourceKey;

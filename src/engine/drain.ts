@@ -2,6 +2,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Operation, OperationId, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
 import { type Next, WorkQueue } from '../queue/work-queue.ts';
+import { Grace, hasGrace } from './grace.ts';
 import { unresolved } from './intents/endings.ts';
 import { type Interrupted, interruption, isIdle } from './interruption.ts';
 import { operate, type Turn } from './operate.ts';
@@ -26,6 +27,7 @@ class Drain {
   readonly #todo: ReadonlyMap<ResourceKey, Operation[]>;
   readonly #waitingFor: ReadonlyMap<OperationId, readonly ResourceKey[]>;
   readonly #startedAt = new Map<OperationId, number>();
+  readonly #graces = new Map<OperationId, Grace>();
   readonly #results = new Map<OperationId, OperationResult>();
   readonly #queue: WorkQueue<ResourceKey>;
 
@@ -52,6 +54,7 @@ class Drain {
       await this.#queue.drained();
     } finally {
       stop.removeEventListener('abort', wake);
+      for (const grace of this.#graces.values()) grace.end();
     }
     return [...this.#results.values()];
   }
@@ -60,11 +63,12 @@ class Drain {
     const run = this.#run;
     const operation = this.#todo.get(key)?.[0];
     if (operation === undefined || !this.#isReady(operation)) return { next: 'done' };
+    const grace = this.#graceOf(operation);
     if (!this.#startedAt.has(operation.id)) {
-      if (run.stop.aborted && !run.intents.has(key)) return { next: 'done' };
+      if (run.stop.aborted && grace === undefined && !run.intents.has(key)) return { next: 'done' };
       this.#start(operation);
     }
-    const turn = await turnOf(run, operation);
+    const turn = await turnOf(grace?.run ?? run, operation);
     if (turn.now === 'again') {
       if (turn.until === undefined || this.#isToCome(turn.until, key))
         return { next: 'again', afterMs: turn.afterMs };
@@ -76,6 +80,13 @@ class Drain {
     const exposedMs = operation.kind === 'firewall' ? await exposure(run, operation) : undefined;
     this.#end(operation, turn, exposedMs);
     return { next: 'done' };
+  }
+
+  #graceOf(operation: Operation): Grace | undefined {
+    if (!hasGrace(this.#run, operation)) return undefined;
+    const grace = this.#graces.get(operation.id) ?? new Grace(this.#run, () => this.#queue.wake());
+    this.#graces.set(operation.id, grace);
+    return grace;
   }
 
   #start(operation: Operation): void {
@@ -97,6 +108,7 @@ class Drain {
     this.#results.set(operation.id, result);
     onEvent?.({ type: 'ended', at: clock.now(), result });
     this.#todo.get(operation.key)?.shift();
+    this.#graces.get(operation.id)?.end();
     if (result.outcome !== 'done') return;
     this.#queue.add(operation.key);
     for (const dependent of this.#waitingFor.get(operation.id) ?? []) this.#queue.add(dependent);

@@ -1,3 +1,4 @@
+import type { Subject } from '../core/kind.ts';
 import type { Blocked, Operation, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
 import { shellWord } from '../core/shell.ts';
@@ -98,7 +99,7 @@ export function supersededOf(run: Run, { operations }: Plan): readonly Operation
 /** New servers that stand on a public address, and whose firewall has not come to be. */
 export function openServers(run: Run, plan: Plan, results: readonly OperationResult[]) {
   const missing = [...plan.operations, ...plan.blocked]
-    .filter(({ key, verb }) => verb === 'create' && run.world.subjects.get(key)?.kind === 'firewall')
+    .filter(({ key, verb }) => verb === 'create' && isEnabledFirewall(run.world.subjects.get(key)))
     .filter(({ key }) => !results.some((each) => each.key === key && each.outcome === 'done'));
   const servers = missing.flatMap(({ key }) => run.world.subjects.get(key)?.parent ?? []);
   return [...new Set(servers)].flatMap((key) => {
@@ -115,4 +116,10 @@ export function openServers(run: Run, plan: Plan, results: readonly OperationRes
       ? [{ key, code, message: 'it may be there, and its firewall is not: nothing is filtered then' }]
       : [];
   });
+}
+
+/** One that is not enabled filters nothing, and its file asks for that. */
+function isEnabledFirewall(subject: Subject | undefined): boolean {
+  const entry = subject?.desired?.value as { readonly enabled?: boolean } | undefined;
+  return subject?.kind === 'firewall' && entry?.enabled === true;
 }

@@ -192,6 +192,39 @@ describe('daemon: life and death', () => {
     expect(live(api).ips).toHaveLength(1);
   });
 
+  test('SIGTERM between a server and its firewall ends the daemon once the firewall is there', async () => {
+    const api = await emulate();
+    const spec = `version: 1
+project: {id: ${api.projects[0]?.id}}
+servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop, rules: []}, backup: {max_age: 24h}}}
+`;
+    const daemon = await startDaemon(api, { spec });
+    await until(async () => live(api).servers.length, Boolean, 'the server is being created');
+    const startedAt = performance.now();
+
+    expect(await daemon.end()).toBe(0);
+
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    expect(live(api).servers).toMatchObject([{ firewall: { enabled: true } }]);
+    expect(live(api).backups).toEqual([]);
+  });
+
+  test('SIGTERM while a server takes long ends the daemon all the same', async () => {
+    const api = await emulate({ durations: { create_server: [1_800_000, 1_800_000] } });
+    const spec = `version: 1
+project: {id: ${api.projects[0]?.id}}
+servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop, rules: []}}}
+`;
+    const daemon = await startDaemon(api, { spec });
+    await until(async () => live(api).servers.length, Boolean, 'the server is being created');
+    const startedAt = performance.now();
+
+    expect(await daemon.end()).toBe(0);
+
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    expect(daemon.log().map(({ msg }) => msg)).toContain('vdcsync has stopped');
+  });
+
   test('what became of a lost write is found out, pass by pass, however short the interval is', async () => {
     const lost = faultRule({ method: 'POST', path: '/networks', times: 1 }, { do: 'reset', effect: 'none' });
     const api = await emulate({ faults: [lost] });

@@ -80,15 +80,76 @@ describe('engine: a server that stands open', () => {
     expect(report.durationMs).toBeLessThan(600_000);
   });
 
-  test('is told where the run was stopped between the two', async () => {
+  test('is told where the run was halted between the two', async () => {
     const played = rig();
-    const stop = new AbortController();
-    const run = played.apply(server, { stop: stop.signal });
-    void played.clock.sleep(1_000).then(() => stop.abort(new Error('stopped')));
+    const halt = new AbortController();
+    const run = played.apply(server, { halt: halt.signal });
+    void played.clock.sleep(1_000).then(() => halt.abort(new Error('halted')));
 
     const report = await run;
 
     expect(report.outcome).toBe('stopped');
     expect(report.plan.warnings).toContainEqual(expect.objectContaining({ code: 'stands_open' }));
+  });
+
+  const card = 'networks: {n: {cidr: 10.1.0.0/24}}\n';
+  const firewallOf = ({ emulator }: Rig) => emulator.world.projects[0]?.servers[0]?.firewall;
+
+  test.each([
+    0, 1_000, 20_000, 40_000,
+  ])('a stop %i ms after its creation lets the firewall out, and nothing else', async (ms) => {
+    const stop = new AbortController();
+    const played: Rig = rig({
+      wrap: (inner) => ({
+        ...inner,
+        async send(request, options) {
+          const answer = await inner.send(request, options);
+          const made = request.method === 'POST' && request.url.endsWith('/servers');
+          if (made) void played.clock.sleep(ms).then(() => stop.abort(new Error('stopped')));
+          return answer;
+        },
+      }),
+    });
+
+    const report = await played.apply(
+      card + server.replace('firewall:', 'network_interfaces: [n], backup: {max_age: 24h}, firewall:'),
+      { stop: stop.signal },
+    );
+
+    expect(report.outcome).toBe('stopped');
+    expect(firewallOf(played)).toMatchObject({ enabled: true, policyIn: 'drop' });
+    expect(report.plan.warnings.map(({ code }) => code)).not.toContain('stands_open');
+    expect(played.writes().at(-1)?.path).toBe('/servers/2001/firewall');
+  });
+
+  test('a firewall that meets conflicts is waited for no longer than a minute after the stop', async () => {
+    const played = rig();
+    played.emulator.setFaults([
+      faultRule({ path: 'replace_firewall', nth: 1, times: 999 }, { do: 'answer', status: 409, code: 'odd' }),
+    ]);
+    const stop = new AbortController();
+    const run = played.apply(server, { stop: stop.signal });
+    void played.clock.sleep(120_000).then(() => stop.abort(new Error('stopped')));
+
+    const report = await run;
+
+    expect(report.outcome).toBe('stopped');
+    expect(played.clock.monotonic()).toBeGreaterThan(170_000);
+    expect(played.clock.monotonic()).toBeLessThan(190_000);
+    expect(played.clock.sleeping).toBe(0);
+    expect(report.plan.warnings).toContainEqual(expect.objectContaining({ code: 'stands_open' }));
+  });
+
+  test('a firewall that is not enabled is not waited for, and its server is not told as exposed', async () => {
+    const played = rig();
+    const stop = new AbortController();
+    const run = played.apply(server.replace('enabled: true', 'enabled: false'), { stop: stop.signal });
+    void played.clock.sleep(1_000).then(() => stop.abort(new Error('stopped')));
+
+    const report = await run;
+
+    expect(report.outcome).toBe('stopped');
+    expect(played.writes()).toHaveLength(1);
+    expect(report.plan.warnings.map(({ code }) => code)).not.toContain('stands_open');
   });
 });

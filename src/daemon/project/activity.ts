@@ -1,5 +1,5 @@
-import type { ResourceKey } from '../../core/keys.ts';
-import type { Verb } from '../../core/plan.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import { endsExposure, type Verb } from '../../core/plan.ts';
 import type { OperationResult, ProgressEvent, Step } from '../../core/progress.ts';
 import type { DaemonLogger } from '../ports.ts';
 
@@ -21,6 +21,10 @@ export class Activity {
   readonly #inFlight = new Map<ResourceKey, InFlight>();
   /** How a key was blocked when that was last told: each pass finds it so again. */
   readonly #told = new Map<ResourceKey, string>();
+  /** Of new servers of the last plan, by server. */
+  #firewalls: ReadonlyMap<ResourceKey, ResourceKey> = new Map();
+  /** Servers that the API has accepted, and whose firewalls are still to come. */
+  readonly #exposed = new Set<ResourceKey>();
   #movedAt = 0;
 
   constructor(log: DaemonLogger) {
@@ -30,6 +34,12 @@ export class Activity {
   /** A pass has ended: what it left open shows in the state, not here. */
   settle(): void {
     this.#inFlight.clear();
+    this.#exposed.clear();
+  }
+
+  /** Whether a server stands, or comes up, without the firewall that this pass is about to send. */
+  hasExposed(): boolean {
+    return this.#exposed.size > 0;
   }
 
   list(): readonly InFlight[] {
@@ -60,7 +70,30 @@ export class Activity {
     return false;
   }
 
+  #followExposure(event: ProgressEvent): void {
+    switch (event.type) {
+      case 'planned': {
+        const due = event.plan.operations.filter(endsExposure).map(({ key }) => key);
+        this.#firewalls = new Map(due.map((key) => [takeApart(key).parent ?? key, key]));
+        return;
+      }
+      case 'progress':
+        if (event.verb === 'create' && event.step === 'task' && this.#firewalls.has(event.key))
+          this.#exposed.add(event.key);
+        return;
+      case 'ended': {
+        const { key, verb, outcome } = event.result;
+        const parent = takeApart(key).parent ?? key;
+        if (verb === 'create' && outcome === 'done' && key === parent && this.#firewalls.has(key))
+          this.#exposed.add(key);
+        else if (key === parent || this.#firewalls.get(parent) === key) this.#exposed.delete(parent);
+        return;
+      }
+    }
+  }
+
   #follow(event: ProgressEvent): void {
+    this.#followExposure(event);
     switch (event.type) {
       case 'planned':
         this.#movedAt = event.at;

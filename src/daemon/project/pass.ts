@@ -7,6 +7,12 @@ import type { Offer, PassRecord } from './facts.ts';
 import type { Ledger } from './ledger.ts';
 import type { ProjectParts, Workspace } from './workspace.ts';
 
+/** `stop`: nothing new but the firewalls of servers that this pass bought. `halt`: every wait ends. */
+interface PassSignals {
+  readonly stop: AbortSignal;
+  readonly halt: AbortSignal;
+}
+
 interface Ended {
   readonly outcome: PassRecord['outcome'];
   readonly results: ApplyReport['results'];
@@ -14,14 +20,14 @@ interface Ended {
 
 /**
  * One look at a project, and what that look asks for, carried out, until nothing is left or
- * `halt` aborts. Rejects where the state cannot be used.
+ * `halt` aborts. `stop` begins nothing new before that. Rejects where the state cannot be used.
  */
 export async function makePass(
   offer: Offer,
   triggers: readonly Trigger[],
   workspace: Workspace,
   parts: ProjectParts,
-  halt: AbortController,
+  { halt, stop }: { readonly halt: AbortController; readonly stop: AbortSignal },
 ): Promise<Omit<PassRecord, 'number'>> {
   const { clock } = workspace.session;
   const startedAt = clock.now();
@@ -31,7 +37,7 @@ export async function makePass(
     (due) => due && halt.abort(new Error('another look is due')),
   );
   try {
-    const { outcome, results } = await attempt(offer, workspace, parts, halt.signal);
+    const { outcome, results } = await attempt(offer, workspace, parts, { stop, halt: halt.signal });
     const endedAt = clock.now();
     return { triggers, startedAt, endedAt, outcome, commit: offer.commit?.id, ...countsOf(results) };
   } finally {
@@ -46,17 +52,17 @@ async function attempt(
   offer: Offer,
   workspace: Workspace,
   { mode, log, ledger, backOff }: ProjectParts,
-  halt: AbortSignal,
+  signals: PassSignals,
 ): Promise<Ended> {
   const { session, holds } = workspace;
   try {
-    const { outcome, results, plan } = await carryOut(offer, workspace, mode, halt);
+    const { outcome, results, plan } = await carryOut(offer, workspace, mode, signals);
     ledger.succeed(outcome === 'stopped' ? undefined : plan);
     backOff.learn(results, offer.desired, (code) => holds.holds(code), session.clock.now());
     return { outcome, results };
   } catch (error) {
     if (error instanceof StateError) throw error;
-    if (halt.aborted) return { outcome: 'stopped', results: [] };
+    if (signals.halt.aborted) return { outcome: 'stopped', results: [] };
     logFailure(log, error, ledger);
     ledger.fail(error);
     return { outcome: 'error', results: [] };
@@ -67,10 +73,10 @@ async function carryOut(
   { desired }: Offer,
   { session: { engine }, repeating }: Workspace,
   mode: Mode,
-  halt: AbortSignal,
+  signals: PassSignals,
 ): Promise<Ended & Pick<ApplyReport, 'plan'>> {
   if (mode !== 'observe')
-    return engine.apply(desired, { approve: async () => true, unattended: true, halt, repeating });
+    return engine.apply(desired, { approve: async () => true, unattended: true, ...signals, repeating });
   const plan = await engine.plan(desired, { repeating });
   if (plan.project.id === desired.projectId) return { outcome: 'observed', results: [], plan };
   throw new FenceError(

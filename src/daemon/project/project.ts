@@ -21,6 +21,9 @@ import { makePass } from './pass.ts';
 import { handOn, type Turn, takeUp } from './turn.ts';
 import { isEmpty, knownOf, openWorkspace, type ProjectParts, type Workspace } from './workspace.ts';
 
+/** How long the firewall of a new server may take after the daemon was told to stop; less than the process has. Real ms. */
+const exposedMs = 6_000;
+
 export interface ProjectOptions {
   readonly deps: DaemonDeps;
   readonly id: number;
@@ -65,6 +68,8 @@ export class Project {
   /** Whether its state is known to hold nothing of it; a state that was never opened is none that was worked with. */
   #empty = true;
   #halt: AbortController | undefined;
+  /** Of the pass in hand. */
+  #onActivity: () => void = () => undefined;
   #waitingFor: string | undefined;
   #nextPassAt: number | undefined;
   /** Of all sessions so far. */
@@ -283,14 +288,24 @@ export class Project {
     stop: AbortSignal,
   ): Promise<void> {
     const halt = new AbortController();
-    const onStop = () => halt.abort(new Error('the daemon stops'));
+    const over = new AbortController();
+    const end = () => halt.abort(new Error('the daemon stops'));
+    const onStop = () => {
+      if (!this.#activity.hasExposed()) return end();
+      void this.#options.deps.clock.sleep(exposedMs, over.signal).then(end, () => undefined);
+    };
     stop.addEventListener('abort', onStop, { once: true });
     this.#halt = halt;
+    this.#onActivity = () => {
+      if (stop.aborted && !this.#activity.hasExposed()) end();
+    };
     this.#nextPassAt = undefined;
     this.#options.onChange();
-    const ended = await makePass(offer, triggers, workspace, this.#parts, halt).finally(() => {
+    const ended = await makePass(offer, triggers, workspace, this.#parts, { halt, stop }).finally(() => {
       stop.removeEventListener('abort', onStop);
+      over.abort();
       this.#halt = undefined;
+      this.#onActivity = () => undefined;
     });
     this.#conclude(offer, ended, workspace.holds);
   }
@@ -320,6 +335,7 @@ export class Project {
 
   #follow(event: ProgressEvent): void {
     const isNews = this.#activity.take(event);
+    this.#onActivity();
     this.#ledger.follow(event, this.#offer?.desired.digest);
     if (isNews) this.#options.onEvent(event);
     this.#options.onChange();
