@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { pid } from 'node:process';
 import { DatabaseSync } from 'node:sqlite';
@@ -74,7 +74,7 @@ function owned(path: string, lock: DatabaseSync, now: number): { release(): void
   const holder: Holder = { pid, host: hostname(), since: now };
   const file = holderFile(path);
   try {
-    writeFileSync(file, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+    writeHolder(file, holder);
   } catch {
     // It only makes another process's message better; the lock holds without it.
   }
@@ -90,6 +90,17 @@ function owned(path: string, lock: DatabaseSync, now: number): { release(): void
       lock.close();
     },
   };
+}
+
+/**
+ * Whole or not at all, and never through a link: whoever may write the folder could lay one
+ * under the name, and this process would write over the file that it leads to.
+ */
+function writeHolder(file: string, holder: Holder): void {
+  const next = `${file}.next`;
+  rmSync(next, { force: true });
+  writeFileSync(next, `${JSON.stringify(holder)}\n`, { mode: 0o600, flag: 'wx' });
+  renameSync(next, file);
 }
 
 /** Creates the file for this user alone, where it does not exist. */

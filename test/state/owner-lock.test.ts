@@ -1,5 +1,5 @@
-import { readdirSync, rmSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { lstatSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { StateError } from '../../src/core/errors.ts';
@@ -41,6 +41,19 @@ describe('state/owner-lock', () => {
     expect((await state.info()).lineage).toBe('child');
     await state.close();
     expect(readdirSync(dirname(path)).sort()).toEqual(['state.db', 'state.db.lock']);
+  });
+
+  test('what the name of the owner leads to is not written over', async () => {
+    const path = newStatePath();
+    const other = join(dirname(path), 'other');
+    writeFileSync(other, 'kept');
+    for (const name of [`${path}.owner`, `${path}.owner.next`]) symlinkSync(other, name);
+    const state = await openSqliteState(path, options);
+    expect(readFileSync(other, 'utf8')).toBe('kept');
+    expect(lstatSync(`${path}.owner`).isFile()).toBe(true);
+    expect(JSON.parse(readFileSync(`${path}.owner`, 'utf8'))).toMatchObject({ pid: process.pid });
+    await state.close();
+    expect(readdirSync(dirname(path)).sort()).toEqual(['other', 'state.db', 'state.db.lock']);
   });
 
   test('who waits is told once for whom, and goes on when the other has ended', async () => {

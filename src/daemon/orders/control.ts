@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, request as httpRequest } from 'node:http';
 import { posix } from 'node:path';
-import type { ResourceKey } from '../../core/keys.ts';
+import { z } from 'zod';
+import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import type { Resolution } from '../../engine/deps.ts';
 
 /** What a person settles while the daemon owns the state. */
@@ -44,12 +45,16 @@ export async function listenForOrders(
       else chunks.push(chunk);
     });
     incoming.on('end', () => {
-      void take(JSON.parse(Buffer.concat(chunks).toString('utf8')) as Order)
-        .catch((error: unknown): Answer => ({ refused: messageOf(error), misuse: false }))
-        .then((answer) => {
-          outgoing.setHeader('content-type', 'application/json');
-          outgoing.end(JSON.stringify(answer));
-        });
+      const order = readOrder(Buffer.concat(chunks).toString('utf8'));
+      const answered =
+        order === undefined
+          ? Promise.resolve(notUnderstood)
+          : take(order).catch((error: unknown): Answer => ({ refused: messageOf(error), misuse: false }));
+      void answered.then((answer) => {
+        outgoing.statusCode = order === undefined ? 400 : 200;
+        outgoing.setHeader('content-type', 'application/json');
+        outgoing.end(JSON.stringify(answer));
+      });
     });
   });
   server.listen(path);
@@ -63,6 +68,37 @@ export async function listenForOrders(
       await closed;
     },
   };
+}
+
+const key = z.custom<ResourceKey>((text) => typeof text === 'string' && parseKey(text) !== undefined);
+const id = z.string().min(1);
+const names = z.array(z.string());
+const orderSchema = z.discriminatedUnion('order', [
+  z.strictObject({ order: z.literal('adopt'), key, id }),
+  z.strictObject({
+    order: z.literal('resolve'),
+    key,
+    resolution: z.discriminatedUnion('type', [
+      z.strictObject({ type: z.literal('adopt'), id }),
+      z.strictObject({ type: z.enum(['absent', 'abandon']) }),
+    ]),
+  }),
+  z.strictObject({ order: z.literal('forget'), key }),
+  z.strictObject({ order: z.enum(['ignore', 'unignore']), names }),
+]);
+
+const notUnderstood: Answer = {
+  refused: 'the daemon does not understand this command: use the vdcsync of the same version as the daemon',
+  misuse: false,
+};
+
+/** What came through the socket, from whatever program; `undefined` where it is no order. */
+function readOrder(text: string): Order | undefined {
+  try {
+    return orderSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Hands an order to the daemon that listens there; `undefined` where none does. */

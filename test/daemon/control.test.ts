@@ -1,0 +1,86 @@
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { giveOrder, listenForOrders, type Order } from '../../src/daemon/orders/control.ts';
+import { folderWith } from '../cli/run.ts';
+
+const forget: Order = { order: 'forget', key: 'servers.web-1' as ResourceKey };
+
+async function listening() {
+  const path = join(folderWith(), 'control.sock');
+  const taken: Order[] = [];
+  const control = await listenForOrders(path, async (order) => {
+    taken.push(order);
+    return { done: 'done' };
+  });
+  onTestFinished(() => control.close());
+  return { path, taken };
+}
+
+function send(socketPath: string, body: string): Promise<{ status: number | undefined; text: string }> {
+  return new Promise((resolve, reject) => {
+    const sending = request({ socketPath, method: 'POST', path: '/' }, (incoming) => {
+      let text = '';
+      incoming.setEncoding('utf8');
+      incoming.on('data', (chunk) => {
+        text += chunk;
+      });
+      incoming.on('end', () => resolve({ status: incoming.statusCode, text }));
+    });
+    sending.on('error', reject);
+    sending.end(body);
+  });
+}
+
+describe('daemon/orders/control', () => {
+  test.each([
+    'null',
+    '{bad',
+    '',
+    '[]',
+    '{}',
+    '"forget"',
+    '{"order": "destroy"}',
+    '{"order": "forget"}',
+    '{"order": "forget", "key": "nonsense"}',
+    '{"order": "adopt", "key": "servers.web-1", "id": {"a": 1}}',
+    '{"order": "resolve", "key": "servers.web-1", "resolution": null}',
+    '{"order": "ignore", "names": "all"}',
+    '{"order": "ignore", "names": [null]}',
+  ])('%s is refused, and the next order is taken', async (body) => {
+    const { path, taken } = await listening();
+    const { status, text } = await send(path, body);
+    expect(status).toBe(400);
+    expect(JSON.parse(text)).toMatchObject({ misuse: false, refused: expect.any(String) });
+    expect(taken).toEqual([]);
+    expect(await giveOrder(path, forget)).toEqual({ done: 'done' });
+    expect(taken).toEqual([forget]);
+  });
+
+  test.each<Order>([
+    forget,
+    { order: 'adopt', key: 'servers.web-1.network_interfaces.backend' as ResourceKey, id: 'net1' },
+    { order: 'resolve', key: 'ips.web' as ResourceKey, resolution: { type: 'adopt', id: '3001' } },
+    { order: 'resolve', key: 'ips.web' as ResourceKey, resolution: { type: 'absent' } },
+    { order: 'resolve', key: 'ips.web' as ResourceKey, resolution: { type: 'abandon' } },
+    { order: 'ignore', names: [] },
+    { order: 'unignore', names: ['2001'] },
+  ])('$order is handed on as it was given', async (order) => {
+    const { path, taken } = await listening();
+    expect(await giveOrder(path, order)).toEqual({ done: 'done' });
+    expect(taken).toEqual([order]);
+  });
+
+  test('who goes in the middle of an order, or speaks no HTTP, disturbs nobody', async () => {
+    const { path } = await listening();
+    for (const text of ['POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\n{"order"', '\0\0\r\n\r\n']) {
+      const socket = connect(path);
+      socket.on('error', () => undefined);
+      await new Promise<void>((resolve) => socket.write(text, () => resolve()));
+      socket.destroy();
+    }
+    expect(await giveOrder(path, forget)).toEqual({ done: 'done' });
+  });
+});
