@@ -53,6 +53,32 @@ describe('cli: init', () => {
     expect(text).toContain('gpu_package: l40s-2\n    ssh_keys: [101, 102]\n');
   });
 
+  test.each(['99', 'true', 'null', '1e3', '0x1f'])('%s is a name like any other', async (name) => {
+    const cwd = folderWith();
+    const input = `7\n${name}\n\n${name}\n${'\n'.repeat(9)}`;
+    const { code, stderr } = await inProcess(['init'], { cwd, terminal: true, input });
+    expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+    const text = readFileSync(join(cwd, 'vdcsync.yaml'), 'utf8');
+    const { resources } = loadSpec([{ file: 'x', text }], {});
+    const card = `servers.${name}.network_interfaces.${name}`;
+    expect(resources.map(({ key }) => key)).toEqual(
+      expect.arrayContaining([`networks.${name}`, `ips.${name}`, `servers.${name}`, card]),
+    );
+  });
+
+  test('a wrong answer is told at once, and no answer is lost', async () => {
+    const cwd = folderWith();
+    const wrong = { cidr: '999.0.0.0/24', host: '10.20.0.7/24', ports: '22,70000' };
+    const input = `7\n\n${wrong.cidr}\n${wrong.host}\n10.30.0.0/24\nweb.1\nweb-1\n${'\n'.repeat(7)}${wrong.ports}\n22\n`;
+    const { code, stderr } = await inProcess(['init'], { cwd, terminal: true, input });
+    expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stderr).toMatch(/Its subnet[^\n]*\n? {2}\S.*999/);
+    expect(stderr).toContain('ports from 1 to 65535');
+    const text = readFileSync(join(cwd, 'vdcsync.yaml'), 'utf8');
+    expect(text).toContain('destination_port: "22"');
+    expect(loadSpec([{ file: 'x', text }], {}).resources.map(({ key }) => key)).toContain('servers.web-1');
+  });
+
   test('at a terminal it asks; elsewhere it wants --yes, and a project', async () => {
     const cwd = folderWith();
     const typed = await inProcess(['init', '--project', '7'], { cwd, terminal: true, input: '\n-\n-\n' });

@@ -1,3 +1,7 @@
+import { stringify } from 'yaml';
+import { SpecError } from '../../core/errors.ts';
+import { loadSpec } from '../../spec/load.ts';
+
 /** Asks one question; an empty answer is the default. `check` gives what is wrong with an answer. */
 export type Ask = (
   question: string,
@@ -15,37 +19,112 @@ export interface Offer {
   }[];
 }
 
-/** Interviews a person and gives the text of a first file. */
+/** The answers, as text. A dash is none. */
+interface Answers {
+  readonly project: string;
+  readonly network: string;
+  readonly cidr: string;
+  readonly server: string;
+  readonly address: string;
+  readonly type: string;
+  readonly image: string;
+  readonly plan: string;
+  readonly package: string;
+  readonly cores: string;
+  readonly memory: string;
+  readonly disk: string;
+  readonly keys: string;
+  readonly ports: string;
+}
+
+type Check = (answer: string) => string | undefined;
+
+/** Interviews a person and gives the text of a first file. Each answer is checked before the next question. */
 export async function interview(
   ask: Ask,
   projectId: number | undefined,
   offer: Offer | undefined,
 ): Promise<string> {
-  const project = await ask(
-    'Id of the project',
-    projectId === undefined ? '' : String(projectId),
-    wholeNumber,
-  );
-  const network = await ask('Name of a private network (- for none)', 'backend', named);
-  const cidr = network === '-' ? '' : await ask('Its subnet', '10.20.0.0/24', subnet);
-  const server = await ask('Name of a first server (- for none)', 'web-1', named);
-  const lines = [...head, 'version: 1', '', `project: { id: ${project} }`, ''];
-  if (network !== '-') lines.push('networks:', `  ${network}: { cidr: ${cidr} }`, '');
-  if (server === '-') return lines.join('\n');
-  const address = await yesNo(ask, 'Shall it have a public address, which is billed', 'yes');
-  if (address) lines.push('ips:', `  ${server}: {}`, '');
-  lines.push('servers:', `  ${server}:`, ...(await serverLines(ask, offer)));
-  if (address) lines.push(`    public_ipv4: { ip: ${server} }`);
-  if (network !== '-') lines.push(`    network_interfaces: [${network}]`);
-  if (address)
-    lines.push(...firewallLines(await ask('TCP ports that are open to everybody', '22,443', portList)));
-  return `${lines.join('\n')}\n`;
+  let answers = defaultsFor(projectId, offer);
+  const modeOf = (name: string) => offer?.types.find((each) => each.name === name)?.mode;
+  const put = async (name: keyof Answers, question: string, form: Check) => {
+    const fallback = name === 'project' && projectId === undefined ? '' : answers[name];
+    const check: Check = (answer) =>
+      form(answer) ?? problemOf(fileText({ ...answers, [name]: answer }, modeOf));
+    answers = { ...answers, [name]: await ask(question, fallback, check) };
+  };
+  await put('project', 'Id of the project', wholeNumber);
+  await put('network', 'Name of a private network (- for none)', anything);
+  if (answers.network !== '-') await put('cidr', 'Its subnet', anything);
+  await put('server', 'Name of a first server (- for none)', anything);
+  if (answers.server === '-') return fileText(answers, modeOf);
+  await put('address', 'Shall it have a public address, which is billed', yesOrNo);
+  const names = offer?.types.map(({ name }) => name) ?? [];
+  await put('type', `Server type${listed(names)}`, oneOf(names));
+  const found = offer?.types.find(({ name }) => name === answers.type);
+  const { images = [], packages = [] } = found ?? {};
+  answers = { ...answers, image: images[0] ?? answers.image, package: packages[0] ?? answers.package };
+  await put('image', `Image${listed(images)}`, oneOf(images));
+  if (found?.mode === 'plans') await put('plan', 'Id of the plan', wholeNumber);
+  else if (found?.mode === 'fixed') await put('package', `Package${listed(packages)}`, oneOf(packages));
+  else {
+    await put('cores', 'Cores', wholeNumber);
+    await put('memory', 'Memory in MB', wholeNumber);
+    await put('disk', 'Disk in GB', wholeNumber);
+  }
+  await put('keys', 'Ids of SSH keys, as the client area shows them (- for none)', idList);
+  if (hasAddress(answers)) await put('ports', 'TCP ports that are open to everybody', portList);
+  return fileText(answers, modeOf);
+}
+
+function defaultsFor(projectId: number | undefined, offer: Offer | undefined): Answers {
+  const [first] = offer?.types ?? [];
+  return {
+    project: String(projectId ?? 1),
+    ...{ network: 'backend', cidr: '10.20.0.0/24', server: 'web-1', address: 'yes' },
+    ...{ type: first?.name ?? 'sliders-1', image: first?.images[0] ?? 'ubuntu-24.04' },
+    ...{ plan: '51', package: first?.packages[0] ?? 'none', cores: '2', memory: '4096', disk: '40' },
+    ...{ keys: '-', ports: '22,443' },
+  };
+}
+
+/** What the spec says against the file that the answers so far give, with the defaults for the rest. */
+function problemOf(text: string): string | undefined {
+  try {
+    loadSpec([{ file: 'vdcsync.yaml', text }], {});
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof SpecError)) throw error;
+    return error.diagnostics[0]?.message;
+  }
 }
 
 const head = [
   '# What this project should have. `vdcsync plan` shows what would be done, and `vdcsync apply` does it.',
   '# `vdcsync schema > vdcsync.schema.json` gives editors completion: point yaml-language-server at it.',
 ];
+
+function fileText(answers: Answers, modeOf: (type: string) => string | undefined): string {
+  const { project, network, cidr, server, type, image } = answers;
+  const lines = [...head, 'version: 1', '', `project: { id: ${project} }`, ''];
+  if (network !== '-') lines.push('networks:', `  ${scalar(network)}: { cidr: ${scalar(cidr)} }`, '');
+  if (server === '-') return lines.join('\n');
+  const address = hasAddress(answers);
+  if (address) lines.push('ips:', `  ${scalar(server)}: {}`, '');
+  lines.push('servers:', `  ${scalar(server)}:`, `    server_type: ${scalar(type)}`);
+  lines.push(`    image: ${scalar(image)}`, ...sizeLines(answers, modeOf(type)), keyLine(answers.keys));
+  if (address) lines.push(`    public_ipv4: { ip: ${scalar(server)} }`);
+  if (network !== '-') lines.push(`    network_interfaces: [${scalar(network)}]`);
+  if (address) lines.push(...firewallLines(answers.ports));
+  return `${lines.join('\n')}\n`;
+}
+
+/** The text as a YAML scalar in one line, with quotes where YAML would read something else. */
+function scalar(text: string): string {
+  return stringify([text], { collectionStyle: 'flow', flowCollectionPadding: false, lineWidth: 0 })
+    .trimEnd()
+    .slice(1, -1);
+}
 
 function firewallLines(ports: string): string[] {
   return [
@@ -57,17 +136,6 @@ function firewallLines(ports: string): string[] {
   ];
 }
 
-async function serverLines(ask: Ask, offer: Offer | undefined): Promise<string[]> {
-  const names = offer?.types.map(({ name }) => name) ?? [];
-  const type = await ask(`Server type${listed(names)}`, names[0] ?? 'sliders-1', oneOf(names));
-  const found = offer?.types.find(({ name }) => name === type);
-  const images = found?.images ?? [];
-  const image = await ask(`Image${listed(images)}`, images[0] ?? 'ubuntu-24.04', oneOf(images));
-  const sizes = await sizeLines(ask, found);
-  const keys = await ask('Ids of SSH keys, as the client area shows them (- for none)', '-', idList);
-  return [`    server_type: ${type}`, `    image: ${image}`, ...sizes, keyLine(keys)];
-}
-
 /** Only creation puts keys in: a server without one is made anew for it. */
 function keyLine(keys: string): string {
   return keys === '-'
@@ -75,45 +143,37 @@ function keyLine(keys: string): string {
     : `    ssh_keys: [${keys}]`;
 }
 
-async function sizeLines(ask: Ask, found: Offer['types'][number] | undefined): Promise<string[]> {
-  if (found?.mode === 'plans') return [`    plan_id: ${await ask('Id of the plan', '51', wholeNumber)}`];
-  if (found?.mode === 'fixed') {
-    const sold = found.packages;
-    return [`    gpu_package: ${await ask(`Package${listed(sold)}`, sold[0] ?? '', oneOf(sold))}`];
-  }
-  return [
-    `    cores: ${await ask('Cores', '2', wholeNumber)}`,
-    `    memory_mb: ${await ask('Memory in MB', '4096', wholeNumber)}`,
-    `    disk_gb: ${await ask('Disk in GB', '40', wholeNumber)}`,
-  ];
+function sizeLines(answers: Answers, mode: string | undefined): string[] {
+  if (mode === 'plans') return [`    plan_id: ${answers.plan}`];
+  if (mode === 'fixed') return [`    gpu_package: ${scalar(answers.package)}`];
+  const { cores, memory, disk } = answers;
+  return [`    cores: ${cores}`, `    memory_mb: ${memory}`, `    disk_gb: ${disk}`];
 }
 
-async function yesNo(ask: Ask, question: string, fallback: 'yes' | 'no'): Promise<boolean> {
-  const check = (answer: string) => (/^(y|yes|n|no)$/i.test(answer) ? undefined : 'answer yes or no');
-  return /^y/i.test(await ask(question, fallback, check));
+function hasAddress({ address }: Answers): boolean {
+  return /^y/i.test(address);
 }
 
 function listed(choices: readonly string[]): string {
   return choices.length === 0 ? '' : ` (${choices.join(', ')})`;
 }
 
-function oneOf(choices: readonly string[]) {
-  return (answer: string) =>
+function oneOf(choices: readonly string[]): Check {
+  return (answer) =>
     choices.length === 0 || choices.includes(answer) ? undefined : `one of: ${choices.join(', ')}`;
+}
+
+/** What the file itself takes. */
+function anything(): undefined {
+  return undefined;
+}
+
+function yesOrNo(answer: string): string | undefined {
+  return /^(y|yes|n|no)$/i.test(answer) ? undefined : 'answer yes or no';
 }
 
 function wholeNumber(answer: string): string | undefined {
   return /^[1-9]\d{0,14}$/.test(answer) ? undefined : 'a whole number from 1';
-}
-
-function named(answer: string): string | undefined {
-  return answer === '-' || /^[A-Za-z0-9][A-Za-z0-9_-]{0,29}$/.test(answer)
-    ? undefined
-    : 'up to 30 letters, digits, underscores or hyphens';
-}
-
-function subnet(answer: string): string | undefined {
-  return /^\d{1,3}(\.\d{1,3}){3}\/\d{1,2}$/.test(answer) ? undefined : 'a subnet such as 10.20.0.0/24';
 }
 
 function idList(answer: string): string | undefined {
@@ -121,5 +181,8 @@ function idList(answer: string): string | undefined {
 }
 
 function portList(answer: string): string | undefined {
-  return /^\d{1,5}(,\d{1,5})*$/.test(answer) ? undefined : 'ports with commas between them, such as 22,443';
+  const ports = answer.split(',');
+  return ports.every((port) => /^[1-9]\d{0,4}$/.test(port) && Number(port) <= 65_535)
+    ? undefined
+    : 'ports from 1 to 65535 with commas between them, such as 22,443';
 }
