@@ -123,6 +123,8 @@ export interface Readings {
   isoAt: 'accepted' | 'taskDone';
   /** `@assumption A64` */
   serverListedAt: 'accepted' | 'taskDone';
+  /** `@assumption A66` */
+  isoSchemes: 'web' | 'any';
 }
 
 /** The first of each list is the default; `number` stands for any whole number from zero. */
@@ -187,6 +189,7 @@ const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings
   networkAt: ['taskDone', 'accepted'],
   isoAt: ['accepted', 'taskDone'],
   serverListedAt: ['accepted', 'taskDone'],
+  isoSchemes: ['web', 'any'],
 };
 
 /** Each reading at its default. */

@@ -41,6 +41,12 @@ const schema = z.strictObject({
     .describe('Where the API fetches it; reachable from the internet. A change is a replacement.'),
 });
 
+/** The API fetches it from the internet. @assumption A66 */
+function isWebAddress(text: string): boolean {
+  const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
+  return /^https?:$/.test(url?.protocol ?? '') && /^https?:\/\//i.test(text.trim());
+}
+
 export const iso: ResourceKind<IsoEntry, IsoObserved> = {
   name: 'iso',
   placement: { in: 'isos' },
@@ -51,10 +57,19 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
   deadlineMs: 6 * 3_600_000,
   urgency: 5,
 
-  check: ({ name }) =>
-    name.trim().length >= 1 && name.trim().length <= 50
+  check: ({ name, url }) => [
+    ...(name.trim().length >= 1 && name.trim().length <= 50
       ? []
-      : [{ path: ['name'], message: `"${name}" cannot be an ISO's name: 1 to 50 characters` }],
+      : [{ path: ['name'], message: `"${name}" cannot be an ISO's name: 1 to 50 characters` }]),
+    ...(url === undefined || isWebAddress(url)
+      ? []
+      : [
+          {
+            path: ['url'],
+            message: '`url` must be an http or https address, such as https://example.com/x.iso',
+          },
+        ]),
+  ],
   references: () => [],
 
   /** A list alone never proves absence. @assumption A8 */

@@ -146,6 +146,16 @@ describe('emulator/readings', () => {
     });
   });
 
+  test('isos: from any sort of address, or from the web alone', async () => {
+    for (const [isoSchemes, status] of [
+      ['web', 422],
+      ['any', 202],
+    ] as const) {
+      const { call } = stage({ readings: { isoSchemes } });
+      expect((await call('POST', '/isos', { url: 'ftp://mirror.example.com/a.iso' })).status).toBe(status);
+    }
+  });
+
   test('the rest', async () => {
     const { call, emulator } = stage({
       readings: {

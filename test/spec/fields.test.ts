@@ -146,6 +146,21 @@ describe('spec/fields', () => {
       ],
     ],
     [
+      'an ISO whose url is no address that the API can fetch',
+      spec(
+        'isos:',
+        '  a: {url: "ftp://mirror.example.com/a.iso"}',
+        '  b: {url: "file:///srv/b.iso"}',
+        '  c: {url: mirror.example.com/c.iso}',
+        '  d: {url: "https:mirror.example.com/d.iso"}',
+        '  e: {url: "HTTPS://mirror.example.com/e.iso"}',
+      ),
+      [4, 5, 6, 7].map(
+        (line) =>
+          `a.yaml:${line}:12: \`url\` must be an http or https address, such as https://example.com/x.iso`,
+      ),
+    ],
+    [
       'a server without a size',
       spec('servers:', '  a: {server_type: 3, image: x}', '  b: {server_type: 3, image: x, id: 5}'),
       ['a.yaml:4:6: the server has no size: give cores, memory_mb and disk_gb, or plan_id, or gpu_package'],

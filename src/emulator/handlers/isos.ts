@@ -59,11 +59,11 @@ function readIso({ body, readings }: Context): Record<string, unknown> {
   return readBody(body, ISO, readings.normalise);
 }
 
-/** `@assumption A23` */
+/** `@assumption A23`, `@assumption A66` */
 function addIso(context: Context): Reply {
   const { project, world, readings } = context;
   const body = readIso(context);
-  const url = parseUrl(body.url as string);
+  const url = parseUrl(body.url as string, readings.isoSchemes);
   if (url === null) throw invalid({ name: 'url', reason: 'must be an http or https address' });
   if (readings.spending === 'everything') spend(context);
   const used = world.projects.flatMap((owner) => owner.isos.map((iso) => Number(iso.id.slice(5))));
@@ -97,9 +97,9 @@ function deleteIso(context: Context): Reply {
   return { status: 200, data: { deleted: iso.id } };
 }
 
-function parseUrl(text: string): URL | null {
+function parseUrl(text: string, schemes: 'web' | 'any'): URL | null {
   const url = URL.canParse(text.trim()) ? new URL(text.trim()) : null;
-  return url !== null && /^https?:$/.test(url.protocol) ? url : null;
+  return url !== null && (schemes === 'any' || /^https?:$/.test(url.protocol)) ? url : null;
 }
 
 function fileName(url: URL): string {
