@@ -66,7 +66,7 @@ export interface Readings {
   /** `@assumption A31` */
   sizeBounds: 'none' | 'on';
   /** `@assumption A32` */
-  ruleDecoration: boolean;
+  ruleDecoration: boolean | 'position' | 'position and id';
   /** `@assumption A33` */
   detachAt: 'taskDone' | 'accepted';
   /** `@assumption A34` */
@@ -160,7 +160,7 @@ const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings
   duplicateCards: ['allowed', 409],
   publicCardAt: ['creation', 'taskDone'],
   sizeBounds: ['none', 'on'],
-  ruleDecoration: [false, true],
+  ruleDecoration: [false, true, 'position', 'position and id'],
   detachAt: ['taskDone', 'accepted'],
   omitTaskField: [false, true],
   dateHeader: [true, false],

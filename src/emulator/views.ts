@@ -115,7 +115,15 @@ export function firewallView(firewall: Firewall, readings: Readings): View {
     enabled: firewall.enabled,
     policy_in: firewall.policyIn,
     policy_out: firewall.policyOut,
-    rules: firewall.rules.map((rule, index) => (readings.ruleDecoration ? { id: index + 1, ...rule } : rule)),
+    rules: firewall.rules.map((rule, index) => ({ ...decoration(readings, index), ...rule })),
+  };
+}
+
+/** Fields that the server adds to each rule. `@assumption A32` */
+function decoration({ ruleDecoration }: Readings, index: number): View {
+  return {
+    ...(ruleDecoration === true || ruleDecoration === 'position and id' ? { id: index + 1 } : {}),
+    ...(ruleDecoration === 'position' || ruleDecoration === 'position and id' ? { position: index } : {}),
   };
 }
 

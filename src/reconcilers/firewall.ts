@@ -54,18 +54,19 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
             warnings: [...doubtful(subject), ...shadowed(subject.key, entry)],
           };
     }
-    const { live } = observed;
+    const added = addedByServer(entry, observed.live, binding?.applied);
+    const live = withoutFields(observed.live, added);
     const changes = diffDeclared(entry, live);
     if (changes.length === 0) return unchanged;
     if (entry.enabled === true && !observed.publicCard) return noPublicCard(subject, world);
-    const lost = lostByReplacing(entry, live, binding?.applied);
+    const lost = lostByReplacing(entry, live);
     if (lost !== undefined) return lost;
     const pristine = binding === undefined && !live.enabled && live.rules.length === 0;
     const after = filterOf(entry, live);
     const told = {
       traffic: trafficOf(live, after),
       warnings: [...doubtful(subject), ...shadowed(subject.key, entry)],
-      consequences: lockout(subject.key, live, after),
+      consequences: [...lockout(subject.key, live, after), ...droppedFields(subject, observed.live, added)],
     };
     if (pristine) return { verdict: { verdict: 'create', changes }, ...told };
     const cause = binding?.applied == null || isAsLeft(binding.applied, live) ? 'file' : 'drift';
@@ -75,13 +76,15 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
   /** `policy_out` is never sent; rules go as they are written. @assumption A45 @assumption A46 */
   write({ subject, observed, world }) {
     const entry = subject.desired?.value ?? {};
+    const added = observed && addedByServer(entry, observed.live, subject.binding?.applied);
+    const live = observed && withoutFields(observed.live, added ?? new Set());
     return {
       name: 'put_firewall',
       path: { server_id: serverOf(subject, world) },
       body: {
-        enabled: entry.enabled ?? observed?.live.enabled ?? false,
-        policy_in: entry.policy_in ?? observed?.live.policy_in ?? 'drop',
-        rules: (entry.rules ?? observed?.live.rules ?? []) as Json,
+        enabled: entry.enabled ?? live?.enabled ?? false,
+        policy_in: entry.policy_in ?? live?.policy_in ?? 'drop',
+        rules: (entry.rules ?? live?.rules ?? []) as Json,
       },
     };
   },
@@ -185,8 +188,54 @@ function isAsLeft(applied: Json | undefined, live: Firewall): boolean {
   return applied != null && diffDeclared(applied as unknown as FirewallEntry, live).length === 0;
 }
 
-/** What somebody else has set that the document gives us no way to send. @assumption A32 */
-function lostByReplacing(entry: FirewallEntry, live: Firewall, applied: Json | undefined): Diff | undefined {
+/** Fields of live rules that neither the document nor the file's rules have, with the rules that carry a value in them. */
+function unknownFields(
+  entry: FirewallEntry,
+  { rules }: Firewall,
+): ReadonlyMap<string, readonly FirewallRule[]> {
+  const known = new Set([...shownRuleFields, ...(entry.rules ?? []).flatMap(Object.keys)]);
+  const fields = new Set(rules.flatMap(Object.keys).filter((field) => !known.has(field)));
+  return new Map([...fields].map((field) => [field, rules.filter((rule) => rule[field] != null)]));
+}
+
+/**
+ * Unknown fields that the server adds to rules by itself, such as a position: every live rule carries them, or rules
+ * that this file sent came back with them. Fields without a value carry nothing. @source API §9.3 @assumption A32
+ */
+function addedByServer(entry: FirewallEntry, live: Firewall, applied: Json | undefined): ReadonlySet<string> {
+  const isSent = sentBefore(applied);
+  const added = [...unknownFields(entry, live)].filter(
+    ([, carriers]) => carriers.length === 0 || carriers.length === live.rules.length || carriers.some(isSent),
+  );
+  return new Set(added.map(([field]) => field));
+}
+
+function sentBefore(applied: Json | undefined): (rule: FirewallRule) => boolean {
+  const { rules = [] } = (applied ?? {}) as unknown as FirewallEntry;
+  return (live) => rules.some((rule) => sameRule(rule, live));
+}
+
+function withoutFields(live: Firewall, fields: ReadonlySet<string>): Firewall {
+  const strip = (rule: FirewallRule) =>
+    Object.fromEntries(Object.entries(rule).filter(([field]) => !fields.has(field)));
+  return fields.size === 0 ? live : { ...live, rules: live.rules.map(strip) };
+}
+
+/** A field of rules that this file never sent may be an operator's after all, and the replacement drops it. */
+function droppedFields({ key, binding }: Subject, live: Firewall, added: ReadonlySet<string>): Warning[] {
+  const isSent = sentBefore(binding?.applied);
+  const dropped = [...added].flatMap((field) => {
+    const carriers = live.rules.filter((rule) => rule[field] != null);
+    const [rule] = carriers;
+    return rule === undefined || carriers.some(isSent) ? [] : [`${field} (${JSON.stringify(rule[field])})`];
+  });
+  if (dropped.length === 0) return [];
+  const message = `every live rule carries ${dropped.join(', ')}, which the API's document does not show and vdcsync does not send. If an operator set that, write it in the rules of the file.`;
+  return [{ code: 'firewall_field_dropped', key, message }];
+}
+
+/** Fields that others set on rules of theirs, and that the file does not have. @assumption A32 */
+function lostByReplacing(entry: FirewallEntry, live: Firewall): Diff | undefined {
   if (live.policy_out !== null && live.policy_out !== 'accept') {
     return blocked(
       'update',
@@ -195,17 +244,13 @@ function lostByReplacing(entry: FirewallEntry, live: Firewall, applied: Json | u
       'set policy_out to accept in the client area, or remove the firewall from the file',
     );
   }
-  if (isAsLeft(applied, live)) return undefined;
-  const sendable = new Set([...shownRuleFields, ...(entry.rules ?? []).flatMap(Object.keys)]);
-  const extra = live.rules.flatMap((rule) =>
-    Object.entries(rule).filter(([field, value]) => value !== null && !sendable.has(field)),
-  );
-  const [first] = extra;
+  const [first] = unknownFields(entry, live);
   if (first === undefined) return undefined;
+  const [field, [rule = {}]] = first;
   return blocked(
     'update',
     'firewall_would_lose',
-    `live rules carry ${first[0]}: ${JSON.stringify(first[1])}, which the document does not show and a replacement would lose`,
-    `write ${first[0]} in the file's rules, or remove those rules in the client area`,
+    `a live rule carries ${field}: ${JSON.stringify(rule[field])}, which the API's document does not show. Replacing the rules would lose that field.`,
+    `write \`${field}\` in the rules of the file, or remove those rules in the client area`,
   );
 }

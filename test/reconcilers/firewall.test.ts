@@ -124,8 +124,9 @@ describe('reconcilers/firewall', () => {
   test('what live rules carry and cannot be sent back blocks a replacement, until it is gone', async () => {
     const { apply, plan, emulator } = rig();
     await apply(file(`enabled: true, rules: [${ssh}]`));
+    const plain = { direction: 'in', action: 'accept', enabled: true, protocol: 'udp' };
     const foreign = { direction: 'in', action: 'accept', enabled: true, source: '10.0.0.0/8' };
-    emulator.mutate({ do: 'set_firewall', server_id: 2001, rules: [foreign] });
+    emulator.mutate({ do: 'set_firewall', server_id: 2001, rules: [plain, foreign] });
 
     const planned = await plan(file(`enabled: true, rules: [${ssh}]`));
     expect(codesOf(planned)).toEqual({ 'servers.web.firewall': 'firewall_would_lose' });
@@ -139,16 +140,26 @@ describe('reconcilers/firewall', () => {
     const { apply, plan, emulator, store } = rig();
     await apply(file(`enabled: true, rules: [${ssh}]`));
     const [rule] = projectOf(emulator).servers[0]?.firewall.rules ?? [];
-    emulator.mutate({ do: 'set_firewall', server_id: 2001, rules: [{ ...rule, source: '10.0.0.0/8' }] });
+    emulator.mutate({
+      do: 'set_firewall',
+      server_id: 2001,
+      rules: [
+        { ...rule, source: '10.0.0.0/8' },
+        { ...rule, protocol: 'udp' },
+      ],
+    });
     const gone = { type: 'release', key: 'servers.web.firewall' as never, gone: false, reason: '' } as const;
     await store.change([gone], 0);
 
-    expect((await apply(file(`enabled: true, rules: [${ssh}]`))).results).toEqual([]);
+    const both = `${ssh}, ${ssh.replace('tcp', 'udp')}`;
+    expect((await apply(file(`enabled: true, rules: [${both}]`))).results).toEqual([]);
     expect((await store.bindings()).map(({ key }) => key)).toContain('servers.web.firewall');
 
-    expect(codesOf(await plan(file(`enabled: true, rules: [${ssh}, ${web}]`)))).toEqual({
-      'servers.web.firewall': 'firewall_would_lose',
-    });
+    const planned = await plan(file(`enabled: true, rules: [${both}, ${web}]`));
+    expect(codesOf(planned)).toEqual({ 'servers.web.firewall': 'firewall_would_lose' });
+    expect(planned.blocked[0]?.resolve).toMatch(/write `source`/);
+    const named = both.replace('{', '{source: 10.0.0.0/8, ');
+    expect((await plan(file(`enabled: true, rules: [${named}, ${web}]`))).blocked).toEqual([]);
   });
 
   test('a policy_out that a replacement would lose blocks it, also where all else is as it was left', async () => {
@@ -164,13 +175,63 @@ describe('reconcilers/firewall', () => {
     expect((await apply(file('enabled: true, rules: []'))).outcome).toBe('converged');
   });
 
-  test('decorated rules are ours where our own body is unchanged', async () => {
-    const { apply, plan, emulator } = rig({ emulator: { readings: { ruleDecoration: true } } });
+  test.each([
+    true,
+    'position',
+    'position and id',
+  ] as const)('fields that the server adds to rules (%s) block nothing', async (ruleDecoration) => {
+    const { apply, plan, emulator } = rig({ emulator: { readings: { ruleDecoration } } });
     await apply(file(`enabled: true, rules: [${ssh}]`));
 
     expect(idsOf(await plan(file(`enabled: true, rules: [${ssh}]`)))).toEqual([]);
-    expect((await apply(file(`enabled: true, rules: [${ssh}, ${web}]`))).outcome).toBe('converged');
-    expect(projectOf(emulator).servers[0]?.firewall.rules).toHaveLength(2);
+    expect((await apply(file(`enabled: true, rules: [${web}, ${ssh}]`))).outcome).toBe('converged');
+    const swapped = await plan(file(`enabled: true, rules: [${ssh}, ${web}]`));
+    expect(JSON.stringify(swapped.operations)).not.toMatch(/position|"id":\d/);
+    expect(warningsOf(swapped)).toEqual([]);
+    // Rules that the file leaves out are sent back as the document shows them.
+    expect((await apply(file('enabled: true, policy_in: accept'))).outcome).toBe('converged');
+    // Others change them, and every rule carries what the server adds.
+    emulator.mutate({ do: 'set_firewall', server_id: 2001, rules: [{ direction: 'in', action: 'drop' }] });
+    expect((await apply(file(`enabled: true, rules: [${ssh}]`))).outcome).toBe('converged');
+    expect(projectOf(emulator).servers[0]?.firewall.rules).toMatchObject([{ destination_port: '22' }]);
+  });
+
+  test('fields that the server adds block nothing on a server that was just taken over', async () => {
+    const { apply, plan, emulator } = rig({ emulator: { readings: { ruleDecoration: 'position and id' } } });
+    emulator.mutate({ do: 'add_server', name: 'web', public: true });
+    const theirs = ['22', '25'].map((destination_port) => ({
+      direction: 'in',
+      action: 'accept',
+      destination_port,
+    }));
+    emulator.mutate({ do: 'set_firewall', server_id: 2001, enabled: true, rules: theirs });
+    const taken = `settings: {unmanaged: ignore}\nservers: {web: {id: 2001, firewall: {enabled: true, rules: [${web}]}}}\n`;
+
+    const planned = await plan(taken);
+
+    expect(planned.blocked).toEqual([]);
+    expect(warningsOf(planned)).toContain('firewall_field_dropped');
+    expect(planned.operations.at(-1)?.traffic).toMatchObject({
+      closed: ['tcp 22', 'tcp 25'].map((each) => each.replace('tcp', 'any protocol')),
+    });
+    expect((await apply(taken)).outcome).toBe('converged');
+  });
+
+  test('a field that others set on a rule of theirs blocks beside fields that the server adds', async () => {
+    const { apply, plan, emulator } = rig({ emulator: { readings: { ruleDecoration: 'position' } } });
+    await apply(file(`enabled: true, rules: [${ssh}]`));
+    const theirs = { direction: 'in', action: 'accept', source: '10.0.0.0/8' };
+    emulator.mutate({
+      do: 'set_firewall',
+      server_id: 2001,
+      rules: [theirs, { direction: 'in', action: 'drop' }],
+    });
+
+    const [held] = (await plan(file(`enabled: true, rules: [${ssh}]`))).blocked;
+
+    expect(held).toMatchObject({ code: 'firewall_would_lose' });
+    expect(held?.reason).toContain('source');
+    expect(held?.reason).not.toContain('position');
   });
 
   test('fields that are not shown are passed through; a refusal is put to the file', async () => {

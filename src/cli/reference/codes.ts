@@ -80,6 +80,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'a word in the firewall is nearly one that is usual',
     'correct it, or let it stand: it is sent as it is',
   ],
+  firewall_field_dropped: [
+    "live rules carry a field that the document does not show, and that is taken as the server's own",
+    'write the field in the rules of the file if an operator set it',
+  ],
   firewall_lockout: ['ssh is open, and the change closes it', 'make sure that there is another way in'],
   firewall_no_public_iface: [
     'a firewall needs a public card',
