@@ -26,6 +26,20 @@ export const sound: readonly Configuration[] = [
   }),
   ...inReadings('two controllers', allReadings, { controllers: 2, edited: 1, faults: 2 }),
   ...inReadings('two calibrated controllers', [2, 3], { controllers: 2, edited: 1, calibrated: 1, keys: 3 }),
+  ...inReadings('two controllers, the next key is probed after a key conflict', [0, 1, 2], {
+    controllers: 2,
+    edited: 1,
+    walksOn: 1,
+    keys: 3,
+    faults: 2,
+  }),
+  ...inReadings('a state put back, the next key is probed after a key conflict', allReadings, {
+    putBack: 1,
+    edited: 1,
+    walksOn: 1,
+    keys: 3,
+    faults: 2,
+  }),
   ...inReadings('two controllers, reads show the resource', allReadings, {
     controllers: 2,
     listed: 1,

@@ -20,7 +20,7 @@ bool overwrites;  /* A refusal replaces the stored answer. */
 /* The world. */
 byte controllers; /* 1 or 2, each with its own state. */
 byte keys;        /* Attempts, at most 3. */
-byte faults;      /* Lost answers, refusals, server errors and conflicts, in all. */
+byte faults;      /* Crashes, lost answers, refusals, server errors and conflicts, in all. */
 bool listed;      /* Reads show the resource once it exists. */
 bool edited;      /* The file may change at any moment. */
 bool putBack;     /* The state of controller 0 may be put back, once, to any earlier moment. */
@@ -32,6 +32,7 @@ bool slow24h;     /* A request may travel for more than an hour. */
 bool calibrated;  /* They know whether the API replays refusals, and probe only where it does. */
 bool askUnseen;   /* unconfirmed_servers: ask */
 bool asksFirst;   /* A new state asks its first key before it buys. */
+bool walksOn;     /* Where a key holds a body that the state never sent, it probes the next key before it asks the operator. */
 
 /* One broken rule. */
 bool trustFreshRefusal;
@@ -64,7 +65,7 @@ bool endlessConflict;
 mtype = {
   /* Answers. */
   none,
-  lost,          /* No answer: given up on, or the process died after the record. */
+  lost,          /* No answer, and given up on. */
   accepted,      /* 2xx, fresh or replayed. */
   serverError,   /* 5xx. */
   refused,       /* A fresh refusal: of an original for any reason, of a probe for another reason than its body. */
@@ -180,6 +181,7 @@ bool failed5xx[CONTROLLERS];   /* An original under the present key was answered
 byte sent[CONTROLLERS];        /* The originals recorded under the present key, a bit each. */
 byte firstSent[CONTROLLERS];   /* The age at the first of them. */
 byte recorded[CONTROLLERS];    /* The body of the latest record. */
+bool walking[CONTROLLERS];     /* An earlier key holds a body that this state never sent. */
 /* Lost with the process: */
 byte request[CONTROLLERS];     /* The body that goes out now. */
 mtype answer[CONTROLLERS] = none;
@@ -249,7 +251,10 @@ inline keyConflict() {
   assert(reuse409 || ages || refusalHidden ||
     stored[attempt[c]] != FREE && !IS_FENCED(attempt[c]) &&
     !(stored[attempt[c]] <= ORIGINALS && HAS(sent[c], stored[attempt[c]])));
-  finish(keyConflictQuestion)
+  if
+  :: walksOn && attempt[c] + 1 < keys -> nextAttempt(); walking[c] = true; ask()
+  :: else -> finish(keyConflictQuestion)
+  fi
 }
 
 inline record(body) {
@@ -271,6 +276,13 @@ end:
         faults--; TRAVELLING(slot, request[c])++; travellers++; answer[c] = lost
       fi;
       slot = 0; request[c] = 0
+    }
+
+  /* The process dies. What was recorded may have been sent. */
+  :: atomic { faults > 0 && phase[c] != idle && UNDER_WAY(c) ->
+      faults--; forget();
+      if :: sent[c] != 0 && phase[c] != asking -> unconfirmed[c] = true :: else fi;
+      phase[c] = waiting
     }
 
   /* Reads decide first; then the original is recorded, or the probe of a state that asks its keys first. */
@@ -342,14 +354,18 @@ end:
     }
   :: atomic { phase[c] == asking && answer[c] != none ->
       if
-      :: answer[c] == replayed -> answer[c] = none; closed()
-      :: answer[c] == otherRequest -> answer[c] = none; tries[c] = 0; held[c] = true; phase[c] = replaying
+      :: answer[c] == replayed && walking[c] -> finish(keyConflictQuestion)
+      :: answer[c] == replayed && !walking[c] -> answer[c] = none; closed()
+      :: answer[c] == otherRequest ->
+        /* An original was sent under this key, so whoever sent it had closed every key before it. */
+        answer[c] = none; tries[c] = 0; held[c] = true; walking[c] = false; phase[c] = replaying
       :: answer[c] == invalid ->
         answer[c] = none;
         if
+        :: walking[c] && freshly[c] == 2 -> finish(keyConflictQuestion)
         :: trustFreshRefusal -> nextAttempt()
         :: !trustFreshRefusal && freshly[c] < 2 -> freshly[c]++
-        :: else -> freshly[c] = 0; tries[c] = 0; phase[c] = replaying
+        :: !trustFreshRefusal && freshly[c] == 2 && !walking[c] -> freshly[c] = 0; tries[c] = 0; phase[c] = replaying
         fi
       :: answer[c] == conflict ->
         answer[c] = none;
@@ -430,20 +446,20 @@ proctype editor(byte c) { wants[c] = 2 }
 /* The state of controller 0 as it was at one moment; at first it is empty. */
 mtype savedPhase = idle;
 byte savedAttempt, savedSent, savedFirstSent;
-bool savedUnconfirmed, savedFailed5xx;
+bool savedUnconfirmed, savedFailed5xx, savedWalking;
 
 proctype copier() {
 end:
   atomic { UNDER_WAY(0) ->
     savedPhase = phase[0]; savedAttempt = attempt[0]; savedSent = sent[0]; savedFirstSent = firstSent[0];
-    savedUnconfirmed = unconfirmed[0]; savedFailed5xx = failed5xx[0]
+    savedUnconfirmed = unconfirmed[0]; savedFailed5xx = failed5xx[0]; savedWalking = walking[0]
   }
 }
 
 proctype restorer(byte c) {
   atomic { true ->
     forget();
-    attempt[c] = savedAttempt; sent[c] = savedSent; firstSent[c] = savedFirstSent; failed5xx[c] = savedFailed5xx;
+    attempt[c] = savedAttempt; sent[c] = savedSent; firstSent[c] = savedFirstSent; failed5xx[c] = savedFailed5xx; walking[c] = savedWalking;
     unconfirmed[c] = savedUnconfirmed || savedSent != 0 && (savedPhase == sending || savedPhase == replaying);
     phase[c] = (savedPhase == idle -> idle : waiting)
   }
@@ -493,7 +509,7 @@ init {
       NUMBER(reading, 0); NUMBER(controllers, 1); NUMBER(keys, 2); NUMBER(faults, 3);
       FLAG(reuse409); FLAG(effect5xx); FLAG(unreserved); FLAG(overwrites);
       FLAG(listed); FLAG(edited); FLAG(putBack); FLAG(ages); FLAG(timely); FLAG(slow24h);
-      FLAG(calibrated); FLAG(askUnseen); FLAG(asksFirst);
+      FLAG(calibrated); FLAG(askUnseen); FLAG(asksFirst); FLAG(walksOn);
       FLAG(trustFreshRefusal); FLAG(skipWait); FLAG(newKeyWhileOpen); FLAG(unrecordedProbe); FLAG(resendAfter5xx);
       FLAG(newKeyAfter5xx); FLAG(newKeyAfterRefusal); FLAG(refusalAnswersEarlierSend); FLAG(otherRequestIsFence);
       FLAG(bodyInKey); FLAG(probeFromBody); FLAG(resendEditedBody); FLAG(ignoreAge); FLAG(fenceWithoutAge);
