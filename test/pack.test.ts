@@ -1,5 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -48,13 +56,51 @@ describe('the package', () => {
       'schemas/plan.schema.json',
       'examples/profile.yaml',
       'man/vdcsync.1',
+      'docs/operating.md',
+      'docs/reference/codes.md',
       'LICENSE',
     ])
       expect(packed).toContain(path);
-    expect(
-      packed.filter((path) => /^(src|test|bench|docs)\/|\.ts$(?<!\.d\.ts)|demo|generate/.test(path)),
-    ).toEqual(packed.filter((path) => /^dist\/spec\/generate-schema\./.test(path)));
+    expect(packed.filter((path) => /^(src|test|bench)\/|\.ts$(?<!\.d\.ts)|demo|generate/.test(path))).toEqual(
+      packed.filter((path) => /^dist\/spec\/generate-schema\./.test(path)),
+    );
   });
+
+  test('holds each page that its help names', () => {
+    const help = [[], ['run'], ['doctor'], ['apply'], ['emulator']].map((args) =>
+      run(cli, ...args, '--help'),
+    );
+    const named = help.join('\n').match(/docs\/[\w/-]+\.md/g) ?? [];
+    expect(named).toContain('docs/operating.md');
+    for (const page of named) expect(packed).toContain(page);
+  });
+
+  test('has its manual page linked by npm', () => {
+    const prefix = join(folder, 'prefix');
+    const [tarball = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
+    const npm = [
+      'install',
+      '--global',
+      '--prefix',
+      prefix,
+      '--offline',
+      '--ignore-scripts',
+      '--no-audit',
+      '--omit=dev',
+    ];
+    const own = join(folder, 'own');
+    mkdirSync(own);
+    execFileSync('tar', ['-xzf', join(folder, tarball), '-C', own]);
+    // Its dependencies are beside it already, and no registry is asked for them.
+    const manifest = JSON.parse(readFileSync(join(own, 'package/package.json'), 'utf8'));
+    writeFileSync(
+      join(own, 'package/package.json'),
+      JSON.stringify({ ...manifest, dependencies: {}, scripts: {} }),
+    );
+    execFileSync('npm', ['pack', '--silent'], { cwd: join(own, 'package'), stdio: 'ignore' });
+    execFileSync('npm', [...npm, join(own, 'package', tarball)], { stdio: 'ignore' });
+    expect(readFileSync(join(prefix, 'share/man/man1/vdcsync.1'), 'utf8')).toContain('.TH VDCSYNC 1');
+  }, 60_000);
 
   test('runs in an empty folder', () => {
     run(cli, 'init', '--yes', '--emulator');
