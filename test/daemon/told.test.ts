@@ -119,6 +119,25 @@ describe('daemon: what its operator is told', () => {
     expect(lines(daemon, 'operation started').at(-1)).toMatchObject({ project: 4711 });
   });
 
+  test('a warning that lasts while something is blocked stands in the log once', async () => {
+    const refuse = faultRule(
+      { method: 'PUT', path: '/servers/*/firewall' },
+      { do: 'answer', status: 422, code: 'invalid_request' },
+    );
+    const api = await emulate({ faults: [refuse] });
+    const daemon = await startDaemon(api, { spec: shop, args: ['--interval', '1m'] });
+    const { passes } = await daemon.until(({ condition }) => condition === 'blocked', 'it is blocked');
+    await daemon.until((project) => project.passes > passes + 3, 'four more passes');
+
+    const warned = () => daemon.log().filter(({ level, code }) => level === 'warn' && code === 'stands_open');
+    expect(warned()).toMatchObject([{ key: 'servers.web-1' }]);
+    const repeated = daemon.log().filter(({ level }) => level === 'warn');
+    const names = repeated.map(({ msg, key, code, verb, condition }) =>
+      [msg, key, code, verb, condition].join(' '),
+    );
+    expect(names).toEqual([...new Set(names)]);
+  });
+
   test('only observing, what differs stands in the log, and a warning as the plan’s', async () => {
     const open = shop.replace(
       'rules: []',

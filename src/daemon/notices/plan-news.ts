@@ -1,4 +1,4 @@
-import { type OperationId, operationId, type Plan } from '../../core/plan.ts';
+import { type OperationId, operationId, type Plan, type Warning } from '../../core/plan.ts';
 import type { DaemonLogger } from '../ports.ts';
 
 /** Settled with something else, or told in a line of its own. */
@@ -10,7 +10,9 @@ const elsewhere: ReadonlySet<string> = new Set([
 /** Logs what a plan has to say to a person, once for as long as it stays so. */
 export class PlanNews {
   readonly #log: DaemonLogger;
-  #warned: ReadonlySet<string> = new Set();
+  /** Warnings by code and key: of the last whole reconciliation, and of the current one so far. */
+  #warnedBefore: ReadonlySet<string> = new Set();
+  #warnedNow = new Set<string>();
   /** By code and operation, the operation. */
   #asked: ReadonlyMap<string, OperationId> = new Map();
 
@@ -18,14 +20,25 @@ export class PlanNews {
     this.#log = log;
   }
 
-  /** Before anything is carried out: a warning may be over when it is. */
-  warn({ warnings }: Plan): void {
-    const told = warnings.filter(({ code }) => !elsewhere.has(code));
-    for (const { key, code, message } of told) {
-      if (this.#warned.has(`${code} ${key}`)) continue;
-      this.#log.warn({ ...(key === null ? {} : { key }), code, reason: message }, 'the plan warns');
+  /**
+   * Takes the warnings of the plan before anything is carried out, those of the engine while it is, and those of the
+   * plan that is left at the end. Some belong to one of the three alone, so a warning is over only after a whole
+   * reconciliation without it.
+   */
+  warn(warnings: readonly Warning[], message = 'the plan warns'): void {
+    for (const { key, code, message: reason } of warnings) {
+      const name = `${code} ${key}`;
+      if (elsewhere.has(code) || this.#warnedNow.has(name)) continue;
+      this.#warnedNow.add(name);
+      if (this.#warnedBefore.has(name)) continue;
+      this.#log.warn({ ...(key === null ? {} : { key }), code, reason }, message);
     }
-    this.#warned = new Set(told.map(({ key, code }) => `${code} ${key}`));
+  }
+
+  /** A whole reconciliation has ended. */
+  end(): void {
+    this.#warnedBefore = this.#warnedNow;
+    this.#warnedNow = new Set();
   }
 
   /** Of what is left at the end: before, some of it may yet be settled. */

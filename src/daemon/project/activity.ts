@@ -126,10 +126,7 @@ export class Activity {
         this.#logEnd(event.result);
         return;
       case 'warning':
-        this.#log.warn(
-          { key: event.warning.key, code: event.warning.code, reason: event.warning.message },
-          'a warning from the engine',
-        );
+        // Logged with the warnings of the plan, each once.
         return;
     }
   }

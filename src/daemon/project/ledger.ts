@@ -69,6 +69,7 @@ export class Ledger {
   follow(event: ProgressEvent, digest: string | undefined): void {
     const { project, onNotice } = this.#options;
     if (event.type === 'planned') this.#planned(event.plan, digest, event.at);
+    if (event.type === 'warning') this.#news.warn([event.warning], 'the engine warns');
     if (event.type === 'progress' && event.code === 'no_gpu_capacity') {
       this.#scarce.add(event.key);
     }
@@ -89,7 +90,7 @@ export class Ledger {
   #planned(made: Plan, digest: string | undefined, at: number): void {
     const plan = this.#completed(made);
     this.plan = plan;
-    this.#news.warn(plan);
+    this.#news.warn(plan.warnings);
     if (plan.operations.length === 0) return;
     if (this.condition === 'starting' || this.condition === 'converged') {
       this.condition = 'converging';
@@ -190,8 +191,9 @@ export class Ledger {
     }
     this.#differs = differs;
     if (error === undefined && plan !== undefined) {
-      this.#news.warn(plan);
+      this.#news.warn(plan.warnings);
       this.#news.ask(plan);
+      this.#news.end();
     }
     this.condition = condition;
     onNotice({ project, event: 'condition', condition, ...what });
