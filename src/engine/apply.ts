@@ -1,5 +1,6 @@
 import { sumDecimals } from '../core/decimal.ts';
 import type { Desired } from '../core/desired.ts';
+import { Mask } from '../core/environment-mask.ts';
 import { parseKey, type ResourceKey } from '../core/keys.ts';
 import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
@@ -118,7 +119,7 @@ class Rounds {
     const { plan } = planned;
     this.#note(planned, round);
     if (run.stop.aborted) return this.#report('stopped', plan);
-    if (round === 1 && saved !== undefined) refuseStale(plan, saved);
+    if (round === 1 && saved !== undefined) refuseStale(new Mask(run.desired).plan(plan), saved);
     const withheld = withheldOf(plan, (operation) => this.#withholds(operation));
     const isExact = saved !== undefined && round > 1;
     if (!isExact && !(await this.#approve(plan, withheld)))

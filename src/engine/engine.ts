@@ -1,7 +1,8 @@
 import type { Desired } from '../core/desired.ts';
+import { Mask } from '../core/environment-mask.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Plan } from '../core/plan.ts';
-import type { ApplyReport } from '../core/progress.ts';
+import type { ApplyReport, OperationResult, ProgressEvent } from '../core/progress.ts';
 import { apply } from './apply.ts';
 import type { ApplyOptions, EngineDeps, PlanOptions, Resolution } from './deps.ts';
 import { planOnce } from './look.ts';
@@ -9,7 +10,8 @@ import { adoptKey } from './person/adopt-key.ts';
 import { resolveIntent } from './person/decide.ts';
 import { forgetKey, ignoreStrangers } from './person/disown.ts';
 import { unignore } from './person/unignore.ts';
-import { createWriteGate } from './write-gate.ts';
+import { sealedStore } from './sealed-store.ts';
+import { createWriteGate, type WriteGate } from './write-gate.ts';
 
 /** One project, one spec, one state. */
 export interface Engine {
@@ -37,14 +39,63 @@ export interface Engine {
 export function createEngine(deps: EngineDeps): Engine {
   const gate = createWriteGate();
   const runs = createWriteGate();
+  /** An operator's command, on a store that holds nothing of the environment; nor does its answer. */
+  const settle = (desired: Desired, work: (own: EngineDeps) => Promise<string>) =>
+    runs.run(0, async () => new Mask(desired).text(await work(await maskedDeps(deps, desired))));
   return {
-    plan: (desired, options) => planOnce(deps, gate, desired, options ?? {}),
-    apply: (desired, options) => runs.run(0, () => apply(deps, gate, desired, options), options.halt),
-    adopt: (desired, key, id) => runs.run(0, () => adoptKey(deps, gate, desired, key, id)),
-    ignore: (desired, names) => runs.run(0, () => ignoreStrangers(deps, gate, desired, names)),
-    unignore: (desired, names) => runs.run(0, () => unignore(deps, gate, desired, names)),
-    forget: (desired, key) => runs.run(0, () => forgetKey(deps, gate, desired, key)),
+    plan: async (desired, options = {}) =>
+      new Mask(desired).plan(await planOnce(await maskedDeps(deps, desired), gate, desired, options)),
+    apply: (desired, options) => runs.run(0, () => applyMasked(deps, gate, desired, options), options.halt),
+    adopt: (desired, key, id) => settle(desired, (own) => adoptKey(own, gate, desired, key, id)),
+    ignore: (desired, names) => settle(desired, (own) => ignoreStrangers(own, gate, desired, names)),
+    unignore: (desired, names) => settle(desired, (own) => unignore(own, gate, desired, names)),
+    forget: (desired, key) => settle(desired, (own) => forgetKey(own, gate, desired, key)),
     resolve: (desired, key, resolution) =>
-      runs.run(0, () => resolveIntent(deps, gate, desired, key, resolution)),
+      settle(desired, (own) => resolveIntent(own, gate, desired, key, resolution)),
   };
+}
+
+/** Values of the environment go to the API, and neither into the state nor out to whoever looks on. */
+async function maskedDeps(deps: EngineDeps, desired: Desired): Promise<EngineDeps> {
+  const mask = new Mask(desired);
+  const { onEvent } = deps;
+  const store = await sealedStore(deps.store, desired);
+  if (onEvent === undefined || mask.isEmpty) return { ...deps, store };
+  return { ...deps, store, onEvent: (event) => onEvent(maskedEvent(event, mask)) };
+}
+
+async function applyMasked(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  options: ApplyOptions,
+): Promise<ApplyReport> {
+  const mask = new Mask(desired);
+  const report = await apply(await maskedDeps(deps, desired), gate, desired, {
+    ...options,
+    approve: (plan) => options.approve(mask.plan(plan)),
+  });
+  if (mask.isEmpty) return report;
+  const plan = mask.plan(report.plan);
+  const results = report.results.map((result) => maskedResult(result, mask));
+  return { ...report, results, plan, blocked: plan.blocked };
+}
+
+function maskedEvent(event: ProgressEvent, mask: Mask): ProgressEvent {
+  switch (event.type) {
+    case 'planned':
+      return { ...event, plan: mask.plan(event.plan) };
+    case 'started':
+      return { ...event, operation: mask.operation(event.operation) };
+    case 'progress':
+      return { ...event, detail: mask.text(event.detail) };
+    case 'ended':
+      return { ...event, result: maskedResult(event.result, mask) };
+    case 'warning':
+      return { ...event, warning: mask.warning(event.warning) };
+  }
+}
+
+function maskedResult(result: OperationResult, mask: Mask): OperationResult {
+  return result.detail === undefined ? result : { ...result, detail: mask.text(result.detail) };
 }

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
@@ -42,15 +42,18 @@ export function putPlan(plan: Plan, flags: OutputFlags, io: Io): void {
     return;
   }
   const text = formatPlan(plan, format ?? 'json', plainPaint);
-  writeOut(out, format === 'text' || format === 'markdown' ? carrying(flags, io.env)(text) : text, io);
+  writeOut(out, format === 'text' || format === 'markdown' ? carrying(flags, io.env)(text) : text, io, 0o600);
   if (format === undefined) io.stdout.write(formatPlan(plan, 'text', paintFor(io.stdout)));
   io.stderr.write(`vdcsync: the plan is in ${out}\n`);
 }
 
-/** Writes a result file. @throws ConfigError that says why it could not be written. */
-export function writeOut(path: string, text: string, io: Io): void {
+/** Writes a result file, with this mode where one is given. @throws ConfigError that says why it could not be written. */
+export function writeOut(path: string, text: string, io: Io, mode?: number): void {
   try {
-    writeFileSync(resolve(io.cwd, path), text);
+    const target = resolve(io.cwd, path);
+    writeFileSync(target, text, mode === undefined ? {} : { mode });
+    // The mode above is that of a new file alone.
+    if (mode !== undefined && statSync(target).isFile()) chmodSync(target, mode);
   } catch (error) {
     const folder = dirname(resolve(io.cwd, path));
     const reason = existsSync(folder) ? reasonOf(error) : `there is no folder ${folder}`;

@@ -124,8 +124,8 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'settle what holds the firewall back, or close the server in the client area',
   ],
   profile_changed: [
-    'a write is unsettled, and the API profile would have it sent as another request now',
-    '`vdcsync resolve`, or put the profile back',
+    'a write is unsettled, and the API profile or a variable of the environment would have it sent as another request now',
+    '`vdcsync resolve`, or put the profile or the variable back',
   ],
   key_too_old: ['a write is unsettled, and its key too old to be sent again', '`vdcsync resolve`'],
   let_go_before: [

@@ -87,7 +87,9 @@ const spelling = `YAML 1.2, core schema: one document of at most 1 MiB and 32 le
 What an entry says stands in it, so aliases (\`*base\`, and with them anchors), merge keys (\`<<\`), tags beyond the core ones and directives are not
 accepted. What many entries have in common is written out in each, or the file is made by a program that writes plain YAML or JSON:
 \`-f -\` reads it from standard input. \`\${env:NAME}\` in a text stands for an environment variable, \`$\${env:\` for these characters
-themselves.`;
+themselves. Names, ids and references take nothing from the environment, because they are shown everywhere. Every other value from a
+variable is masked: plans, logs, pages and the state show \`\${env:NAME}\` in its place, and the state a salted digest, by which the same
+value is recognised. The digest hides a password, and no value that can be guessed, such as a port.`;
 
 function rows(fields: Readonly<Record<string, Schema>>, prefix: string): string[][] {
   return Object.entries(fields).flatMap(([name, schema]) => {

@@ -155,7 +155,12 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
   if (!keyIsFresh(run, intent))
     return newKey(run, intent, 'key_too_old', 'its idempotency key is too old to be sent again');
   if (intent.sentAs !== undefined && intent.sentAs !== writes.digest(intent.request))
-    return newKey(run, intent, 'profile_changed', 'the API profile would have it sent as another request');
+    return newKey(
+      run,
+      intent,
+      'profile_changed',
+      'the API profile, or a variable of the environment, would have it sent as another request',
+    );
   const sending = await run.update(intent, {
     phase: 'sending',
     sends: intent.sends + 1,

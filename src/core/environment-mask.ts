@@ -1,0 +1,198 @@
+import { createHash } from 'node:crypto';
+import type { Desired, MaskedText } from './desired.ts';
+import { maskerOf } from './masking.ts';
+import type { Operation, Plan, Warning } from './plan.ts';
+
+/** A value of so many characters is masked wherever it stands; a shorter one only where it stands alone. */
+const longLength = 8;
+/** In sentences, a value shorter than this says nothing: it would be masked in every second number. */
+const shortestWord = 3;
+
+/** Shows `${env:NAME}` in the place of what came from the environment. */
+export class Mask {
+  readonly #exact: ReadonlyMap<string, string>;
+  readonly #long: readonly MaskedText[];
+  /** In JSON, in a URL, in Base64. */
+  readonly #otherForms: (text: string) => string;
+  readonly #words: readonly (readonly [RegExp, string])[];
+  readonly #tokens: readonly (readonly [RegExp, string])[];
+
+  constructor({ masked = [] }: Pick<Desired, 'masked'>) {
+    const variants = masked.flatMap((each) => [each, { ...each, value: each.value.trim() }]);
+    this.#exact = new Map(variants.map(({ value, shown }) => [value, shown]));
+    this.#long = variants.filter(({ value }) => value.length >= longLength);
+    this.#otherForms = maskerOf(masked.map(({ value }) => value));
+    const short = variants.filter(({ value }) => value.length < longLength);
+    this.#words = short.filter(({ value }) => value.length >= shortestWord).map(wordOf);
+    // What is derived from a value may hold a part of it, such as one port of a list.
+    this.#tokens = variants
+      .flatMap(({ value, shown }) => value.split(/[\s,;]+/).map((part) => ({ value: part, shown })))
+      .filter(({ value }) => value !== '')
+      .map(wordOf);
+  }
+
+  /** Whether anything is masked at all. */
+  get isEmpty(): boolean {
+    return this.#exact.size === 0;
+  }
+
+  /** A sentence. */
+  text(text: string): string {
+    return this.#words.reduce(
+      (masked, [word, shown]) => masked.replace(word, () => shown),
+      this.longOnly(text),
+    );
+  }
+
+  /** A text in which short values have a meaning of their own, such as a command. */
+  longOnly(text: string): string {
+    const plain = this.#long.reduce(
+      (masked, { value, shown }) => masked.replaceAll(value, () => shown),
+      text,
+    );
+    return this.#otherForms(plain);
+  }
+
+  /** A field's value as a whole. */
+  field(text: string): string {
+    return this.#exact.get(text) ?? this.longOnly(text);
+  }
+
+  /** Every text inside a value. */
+  deep<Value>(value: Value): Value {
+    return mapTexts(value, (text) => this.field(text)) as Value;
+  }
+
+  operation({ changes, reason, traffic, loses, ...operation }: Operation): Operation {
+    const list = (texts: readonly string[]) => [...new Set(texts.map((text) => this.#parts(text)))];
+    return {
+      ...operation,
+      changes: this.deep(changes),
+      ...(reason === undefined ? {} : { reason: this.text(reason) }),
+      ...(loses === undefined ? {} : { loses: this.text(loses) }),
+      ...(traffic === undefined
+        ? {}
+        : {
+            traffic: { opened: list(traffic.opened), closed: list(traffic.closed), open: list(traffic.open) },
+          }),
+    };
+  }
+
+  /** Warnings of a firewall name the ports that it opens and closes. */
+  warning({ message, ...warning }: Warning): Warning {
+    const text = this.text(message);
+    const isFirewall = warning.key?.endsWith('.firewall') === true;
+    return { ...warning, message: isFirewall ? this.#parts(text) : text };
+  }
+
+  plan(plan: Plan): Plan {
+    if (this.isEmpty) return plan;
+    return {
+      ...plan,
+      operations: plan.operations.map((operation) => this.operation(operation)),
+      blocked: plan.blocked.map(({ reason, resolve, ...each }) => ({
+        ...each,
+        reason: this.text(reason),
+        resolve: this.longOnly(resolve),
+      })),
+      warnings: plan.warnings.map((warning) => this.warning(warning)),
+      cost: {
+        ...plan.cost,
+        unknown: plan.cost.unknown.map((each) => this.text(each)),
+        left_billed: plan.cost.left_billed.map((each) => this.text(each)),
+      },
+    };
+  }
+
+  /** A text that is made of parts of values. */
+  #parts(text: string): string {
+    return this.#tokens.reduce((all, [word, shown]) => all.replace(word, () => shown), text);
+  }
+}
+
+/** What a sealed text looks like. */
+const sealed = /^(.*) \[sealed:([0-9a-f]{64})\]$/s;
+/** Fields that hold ids and addresses of the API, whatever they look like. */
+const identifying = /(^|_)ids?$|^address$/;
+
+/**
+ * Keeps values of the environment out of a state. In their place stands the masked text with a salted digest of the real
+ * one. The digest recognises the real text where the spec still gives it; nothing else does.
+ */
+export class Seal {
+  readonly #mask: Mask;
+  readonly #desired: Pick<Desired, 'masked' | 'resources'>;
+  readonly #salt: string;
+  #known: ReadonlyMap<string, string> | undefined;
+
+  /** @param salt of this state, so that equal values look different in different states */
+  constructor(desired: Pick<Desired, 'masked' | 'resources'>, salt: string) {
+    this.#mask = new Mask(desired);
+    this.#desired = desired;
+    this.#salt = salt;
+  }
+
+  close<Value>(value: Value): Value {
+    if (this.#mask.isEmpty) return value;
+    return mapTexts(value, (text, name) => {
+      if (identifying.test(name) || sealed.test(text)) return text;
+      const shown = this.#mask.field(text);
+      return shown === text ? text : `${shown} [sealed:${this.#digest(text)}]`;
+    }) as Value;
+  }
+
+  open<Value>(value: Value): Value {
+    return mapTexts(value, (text) => {
+      const [, shown, digest] = sealed.exec(text) ?? [];
+      if (shown === undefined || digest === undefined) return text;
+      return this.#texts().get(digest) ?? this.#filledIn(shown, digest) ?? text;
+    }) as Value;
+  }
+
+  /** For what is only shown: no digest. */
+  text(text: string): string {
+    return this.#mask.text(text);
+  }
+
+  #digest(text: string): string {
+    return createHash('sha256').update(`${this.#salt}\0${text}`).digest('hex');
+  }
+
+  /** Every text of the spec, by its digest: a value may have moved from a variable into the file. */
+  #texts(): ReadonlyMap<string, string> {
+    if (this.#known === undefined) {
+      const known = new Map<string, string>();
+      const learn = (text: string) => {
+        known.set(this.#digest(text), text);
+        return text;
+      };
+      for (const { value } of this.#desired.masked ?? []) learn(value);
+      for (const { value } of this.#desired.resources) mapTexts(value, learn);
+      this.#known = known;
+    }
+    return this.#known;
+  }
+
+  /** A text that was made of a value. */
+  #filledIn(shown: string, digest: string): string | undefined {
+    const text = (this.#desired.masked ?? []).reduce(
+      (filled, each) => filled.replaceAll(each.shown, () => each.value),
+      shown,
+    );
+    return this.#digest(text) === digest ? text : undefined;
+  }
+}
+
+function wordOf({ value, shown }: MaskedText): readonly [RegExp, string] {
+  const escaped = value.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+  return [new RegExp(`(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])`, 'gu'), shown];
+}
+
+function mapTexts(value: unknown, change: (text: string, name: string) => string, name = ''): unknown {
+  if (typeof value === 'string') return change(value, name);
+  if (value === null || typeof value !== 'object') return value;
+  if (Array.isArray(value)) return value.map((each) => mapTexts(each, change, name));
+  return Object.fromEntries(
+    Object.entries(value).map(([field, each]) => [field, mapTexts(each, change, field)]),
+  );
+}

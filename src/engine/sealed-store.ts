@@ -1,0 +1,64 @@
+import type { Desired } from '../core/desired.ts';
+import { Seal } from '../core/environment-mask.ts';
+import type { Binding, Intent, IntentPatch, StateChange, StateStore } from '../core/state.ts';
+
+/**
+ * The store, with nothing in it that came from the environment: such texts are sealed when they are recorded, and opened
+ * when they are read, as long as the spec gives the same ones. A sealed text that cannot be opened differs from every
+ * other: its field is planned as changed, and a request that holds it is not sent again.
+ */
+export async function sealedStore(store: StateStore, desired: Desired): Promise<StateStore> {
+  const { lineage } = await store.info();
+  const seal = new Seal(desired, lineage);
+  const opened = (intent: Intent): Intent => ({
+    ...intent,
+    changes: seal.open(intent.changes),
+    request: seal.open(intent.request),
+    preimage: seal.open(intent.preimage),
+    ...(intent.entry === undefined ? {} : { entry: seal.open(intent.entry) }),
+  });
+  const closedBinding = (binding: Binding): Binding => ({ ...binding, applied: seal.close(binding.applied) });
+  const closed = (changes: readonly StateChange[]) =>
+    changes.map((change) =>
+      change.type === 'bind' ? { ...change, binding: closedBinding(change.binding) } : change,
+    );
+  const closedPatch = ({ blocked, detail, ...patch }: IntentPatch): IntentPatch => ({
+    ...patch,
+    ...(blocked === undefined ? {} : { blocked: { ...blocked, reason: seal.text(blocked.reason) } }),
+    ...(detail === undefined ? {} : { detail: seal.text(detail) }),
+  });
+  const own: Partial<StateStore> = {
+    bindings: async () =>
+      (await store.bindings()).map((binding) => ({ ...binding, applied: seal.open(binding.applied) })),
+    change: (changes, at) => store.change(closed(changes), at),
+    beginIntent: (intent) =>
+      store.beginIntent({
+        ...intent,
+        changes: seal.close(intent.changes),
+        request: { ...intent.request, ...closedBody(intent, seal) },
+        preimage: seal.close(intent.preimage),
+        ...(intent.entry === undefined ? {} : { entry: seal.close(intent.entry) }),
+        ...closedPatch(intent.blocked === undefined ? {} : { blocked: intent.blocked }),
+      }),
+    updateIntent: (id, patch, at, note) =>
+      store.updateIntent(id, closedPatch(patch), at, note === undefined ? note : seal.close(note)),
+    closeIntent: (id, outcome, detail, changes, at) =>
+      store.closeIntent(id, outcome, seal.text(detail), closed(changes), at),
+    openIntents: async () => (await store.openIntents()).map(opened),
+    intents: async (filter) => (await store.intents(filter)).map(opened),
+    note: async (name) => seal.open(await store.note(name)),
+    putNote: (name, value) => store.putNote(name, seal.close(value)),
+  };
+  return new Proxy(store, {
+    get(target, name) {
+      const mine = own[name as keyof StateStore];
+      if (mine !== undefined) return mine;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+function closedBody({ request }: Intent, seal: Seal): Pick<Intent['request'], 'body'> {
+  return request.body === undefined ? {} : { body: seal.close(request.body) };
+}

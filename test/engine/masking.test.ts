@@ -1,0 +1,143 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test looks like one
+import { describe, expect, test } from 'vitest';
+import { PlanStaleError } from '../../src/core/errors.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { TransportError } from '../../src/core/transport.ts';
+import { loadSpec } from '../../src/spec/load.ts';
+import { type Rig, type RigOptions, rig } from '../support/rig.ts';
+
+const canary = 'canary-5f3a9c';
+const environment = { SECRET: canary, OFFICE: '198.51.100.7/32', PORTS: '22,443', NOTE: 'dev' };
+/** Values, and parts of them, that no output and no state may show. */
+const secrets = /canary|198\.51\.100\.7|22,443|tcp 22|"dev"/;
+
+const spec = `version: 1
+project: { id: 4711 }
+settings: { max_deletions: 9 }
+isos:
+  rescue: { url: "https://mirror.example.com/\${env:SECRET}/rescue.iso" }
+servers:
+  web-1:
+    server_type: sliders-1
+    image: ubuntu-24.04
+    cores: 2
+    memory_mb: 4096
+    disk_gb: 40
+    public_ipv4: { new: true }
+    firewall:
+      enabled: true
+      policy_in: drop
+      rules:
+        - { direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "\${env:PORTS}", description: "\${env:NOTE} \${env:OFFICE}" }
+`;
+
+const load = (text = spec, env: Readonly<Record<string, string>> = environment) =>
+  loadSpec([{ file: 'vdcsync.yaml', text }], env);
+
+async function applied(options: RigOptions = {}): Promise<Rig> {
+  const one = rig(options);
+  const report = await one.clock.run(one.engine.apply(load(), { approve: async () => true }));
+  expect(report.outcome).toBe('converged');
+  return one;
+}
+
+/** Everything that the state holds. */
+async function contents({ store }: Rig): Promise<string> {
+  const all = [
+    await store.bindings(),
+    await store.openIntents(),
+    await store.intents({ limit: 1_000 }),
+    await store.journal({ limit: 1_000 }),
+  ];
+  return JSON.stringify(all);
+}
+
+const planOf = (one: Rig, desired = load()) => one.clock.run(one.engine.plan(desired));
+
+describe('engine: values that came from the environment', () => {
+  test('are sent, and stand in no plan, event, report, binding, intent or journal', async () => {
+    const one = rig();
+    const plan = await planOf(one);
+    expect(JSON.stringify(plan)).not.toMatch(secrets);
+    expect(JSON.stringify(plan.operations)).toContain('https://mirror.example.com/${env:SECRET}/rescue.iso');
+    const shown: unknown[] = [];
+    const approve = async (each: unknown) => shown.push(each) > 0;
+    const report = await one.clock.run(one.engine.apply(load(), { approve }));
+    expect(report.outcome).toBe('converged');
+    expect(JSON.stringify([shown, report, one.events])).not.toMatch(secrets);
+    expect(await contents(one)).not.toMatch(secrets);
+    const bodies = one.writes().map(({ body }) => body);
+    expect(bodies).toContainEqual(expect.stringContaining(`https://mirror.example.com/${canary}/rescue.iso`));
+    expect(bodies).toContainEqual(expect.stringContaining('"22,443"'));
+  });
+
+  test('are recognised: nothing is planned again, also by another process and once they stand in the file', async () => {
+    const one = await applied();
+    expect((await planOf(one)).operations).toEqual([]);
+    one.restart();
+    expect((await planOf(one)).operations).toEqual([]);
+    const renamed = load(spec.replaceAll('env:SECRET', 'env:OTHER'), { ...environment, OTHER: canary });
+    expect((await planOf(one, renamed)).operations).toEqual([]);
+    const plain = load(
+      Object.entries(environment).reduce(
+        (text, [name, value]) => text.replaceAll(`\${env:${name}}`, value),
+        spec,
+      ),
+      {},
+    );
+    expect((await planOf(one, plain)).operations).toEqual([]);
+  });
+
+  test('changed, they are a change that shows neither the old value nor the new one, and it ends', async () => {
+    const one = await applied();
+    const other = load(spec, { ...environment, SECRET: 'canary-other', PORTS: '22,80' });
+    const plan = await planOf(one, other);
+    expect(plan.operations.map(({ id }) => id)).toEqual(
+      expect.arrayContaining(['delete:isos.rescue', 'create:isos.rescue', 'update:servers.web-1.firewall']),
+    );
+    expect(JSON.stringify(plan.operations.filter(({ kind }) => kind === 'iso'))).not.toMatch(secrets);
+    const report = await one.clock.run(one.engine.apply(other, { approve: async () => true }));
+    expect(report.outcome).toBe('converged');
+    expect((await planOf(one, other)).operations).toEqual([]);
+    expect(await contents(one)).not.toMatch(/canary|22,80/);
+  });
+
+  test('a saved plan is carried out with the same values, and is stale with others', async () => {
+    const one = rig();
+    const saved = JSON.parse(JSON.stringify(await planOf(one)));
+    const other = load(spec, { ...environment, SECRET: 'canary-other' });
+    const approve = async () => true;
+    await expect(one.clock.run(one.engine.apply(other, { approve, saved }))).rejects.toThrow(PlanStaleError);
+    const report = await one.clock.run(one.engine.apply(load(), { approve, saved }));
+    expect(report.outcome).toBe('converged');
+  });
+
+  test('a write whose answer was lost is sent again byte for byte by another process', async () => {
+    const halt = new AbortController();
+    let lost = false;
+    const one = rig({
+      wrap: (inner) => ({
+        close: () => inner.close(),
+        async send(request, options) {
+          const isIso = request.method === 'POST' && request.url.endsWith('/isos');
+          if (!isIso || lost) return inner.send(request, options);
+          lost = true;
+          halt.abort(new Error('the process ends'));
+          throw new TransportError('reset', 'unknown', 'ECONNRESET');
+        },
+      }),
+    });
+    await one.clock
+      .run(one.engine.apply(load(), { approve: async () => true, halt: halt.signal }))
+      .catch(() => undefined);
+    expect((await one.store.openIntents()).map(({ key }) => key)).toContain('isos.rescue' as ResourceKey);
+    expect(await contents(one)).not.toMatch(secrets);
+    one.restart();
+    const report = await one.clock.run(one.engine.apply(load(), { approve: async () => true }));
+    expect(report.outcome).toBe('converged');
+    const sent = one.writes().filter(({ path, key }) => path === '/isos' && key !== undefined);
+    expect(new Set(sent.map(({ key, body }) => `${key} ${body}`)).size).toBeLessThanOrEqual(1);
+    expect(one.emulator.world.projects[0]?.isos).toHaveLength(1);
+    expect((await planOf(one)).operations).toEqual([]);
+  });
+});
