@@ -1,5 +1,5 @@
 import { digestOf } from '../core/json.ts';
-import { type ResourceKey, takeApart } from '../core/keys.ts';
+import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Operation, Plan, Selection, Warning } from '../core/plan.ts';
 import type { Ip } from '../core/resources.ts';
@@ -147,9 +147,9 @@ function judge(
   inFlight: ReadonlyMap<ResourceKey, Intent>,
   held: ReadonlyMap<ResourceKey, Blocked | undefined>,
 ): Judged {
-  const drafts = draftAll(input.kinds, input.world, new Set(held.keys())).map((draft) =>
-    leftAlone(draft, input),
-  );
+  const all = draftAll(input.kinds, input.world, new Set(held.keys()));
+  const adopted = adoptions(all);
+  const drafts = all.map((draft) => takenOver(leftAlone(draft, input), adopted, input.world));
   const guarded = guard(drafts, input);
   const left = drafts.filter((draft) => !guarded.has(draft));
   const capped = left.flatMap((draft) => {
@@ -170,6 +170,37 @@ function judge(
   if (stay.length === 0) return { drafts, objections };
   const more = stay.map((draft) => [draft.subject.key, objections.get(draft)] as const);
   return judge(input, inFlight, new Map([...held, ...more]));
+}
+
+/** Entries that adopt what exists, by the kind and id that they adopt. */
+function adoptions(drafts: readonly Draft[]): ReadonlyMap<string, ResourceKey> {
+  return new Map(
+    drafts.flatMap(({ subject: { key, kind, parent }, diff: { verdict } }) =>
+      verdict.verdict === 'adopt' && parent === undefined
+        ? [[`${kind} ${verdict.target}`, key] as const]
+        : [],
+    ),
+  );
+}
+
+/** A key that has left the file, and whose resource another entry adopts, is renamed: its adoption releases the key. */
+function takenOver(draft: Draft, adopted: ReadonlyMap<string, ResourceKey>, world: World): Draft {
+  const { subject, diff } = draft;
+  const { key, kind, binding, desired, parent } = subject;
+  if (diff.verdict.verdict !== 'delete' || desired !== undefined) return draft;
+  // The address that came with a server goes with its name.
+  const by = adopted.get(
+    parent === undefined ? `${kind} ${binding?.id}` : `server ${world.subjects.get(parent)?.binding?.id}`,
+  );
+  if (by === undefined) return draft;
+  const message =
+    parent === undefined
+      ? `${by} names ${nounOf(kind)} ${binding?.id} now: it is bound to ${by}, and nothing is deleted`
+      : `${by} names its server now: it stays with the server, and nothing is deleted`;
+  return {
+    ...draft,
+    diff: { verdict: { verdict: 'unchanged' }, warnings: [{ code: 'released', key, message }] },
+  };
 }
 
 /** An address that somebody has said is not this file's does not come with its server. */
