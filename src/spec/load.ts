@@ -49,6 +49,7 @@ export function loadSpec(
   const projectId = project.get('id');
   const token = tokenPlace(project, trust, report);
   const settings = agreed(roots, 'settings', report);
+  for (const each of settings.values()) refuseSecretText(each, report);
   const [first] = roots;
   if (first?.fields !== undefined && !roots.some((root) => isUnread(root) || root.fields?.has('project'))) {
     report(first.position, '`project` is missing: write `project: {id: …}` with the id of the project');
@@ -166,6 +167,14 @@ function agreed(roots: readonly Located[], section: string, report: Report): Rea
     }
   }
   return known;
+}
+
+/** Settings are shown everywhere, as the reason of a suspension is, so they take nothing from the environment. */
+function refuseSecretText(here: Located, report: Report): void {
+  if (here.secret)
+    report(here.position, `${here.shown} takes a setting from the environment: write the setting itself`);
+  for (const each of [...(here.fields?.values() ?? []), ...(here.items ?? [])])
+    refuseSecretText(each, report);
 }
 
 /** The entries of all maps of all files, and the names that are declared, even where the entry is unusable. */

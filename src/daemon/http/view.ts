@@ -1,3 +1,4 @@
+import { Mask } from '../../core/environment-mask.ts';
 import { isInside, type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { SeenServer } from '../../core/kind.ts';
 import { type Standing, standings } from '../../core/standing.ts';
@@ -53,7 +54,8 @@ function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
   const wanted = facts.offer?.desired.resources.find((each) => each.key === key)?.value as
     | { readonly server_type?: unknown; readonly gpu_package?: unknown }
     | undefined;
-  const type = wanted?.server_type === undefined ? '' : String(wanted.server_type);
+  const mask = new Mask(facts.offer?.desired ?? {});
+  const type = wanted?.server_type === undefined ? '' : mask.field(String(wanted.server_type));
   const id = idOf(facts, key);
   const note = [type, id === undefined ? absence(facts, key) : `id ${id}`]
     .filter((each) => each !== '')
