@@ -51,6 +51,8 @@ export interface Operation {
   readonly traffic?: Traffic;
   /** Data that goes with a change in place. */
   readonly loses?: string;
+  /** The live side was changed elsewhere, whatever the file asks for besides. */
+  readonly cause?: 'drift';
 }
 
 /** The firewall of a new server, which is exposed until this is done. One that is not enabled filters nothing. */

@@ -107,9 +107,22 @@ export function operationsOf({ subject, kind, diff }: Draft): Operation[] {
   const target = subject.binding?.id;
   switch (verdict.verdict) {
     case 'create':
-      return [operation(subject, kind, 'create', verdict.changes, { ...diff, reason: verdict.lost })];
+      return [
+        operation(subject, kind, 'create', verdict.changes, {
+          ...diff,
+          reason: verdict.lost,
+          ...causeOf(verdict.lost !== undefined),
+        }),
+      ];
     case 'update':
-      return [operation(subject, kind, 'update', verdict.changes, { ...diff, target, loses: verdict.loses })];
+      return [
+        operation(subject, kind, 'update', verdict.changes, {
+          ...diff,
+          target,
+          loses: verdict.loses,
+          ...causeOf(verdict.cause === 'drift'),
+        }),
+      ];
     case 'delete':
       return [operation(subject, kind, 'delete', verdict.changes, { target })];
     case 'adopt':
@@ -141,6 +154,7 @@ function operation(
     readonly traffic?: Traffic | undefined;
     readonly spend?: Spend | undefined;
     readonly loses?: string | undefined;
+    readonly cause?: 'drift' | undefined;
   },
 ): Operation {
   const spend = extra.spend ?? spendOf(kind, verb);
@@ -159,7 +173,12 @@ function operation(
     ...(extra.replacement === undefined ? {} : { replacement: extra.replacement }),
     ...(extra.traffic === undefined ? {} : { traffic: extra.traffic }),
     ...(extra.loses === undefined ? {} : { loses: extra.loses }),
+    ...(extra.cause === undefined ? {} : { cause: extra.cause }),
   };
+}
+
+function causeOf(drifted: boolean): Pick<Operation, 'cause'> {
+  return drifted ? { cause: 'drift' } : {};
 }
 
 function spendOf({ billed }: ResourceKind, verb: Verb): Spend {

@@ -127,6 +127,33 @@ describe('daemon: turns at a shared project', () => {
     ]);
   });
 
+  test('drift is told while an edit waits, once for as long as it stays', async () => {
+    const { ledger, sent } = replica('a');
+    const creation = {
+      id: 'create:servers.b',
+      key: 'servers.b',
+      verb: 'create',
+      kind: 'server',
+      changes: [],
+    };
+    const repair = {
+      ...{ id: 'update:servers.a.firewall', key: 'servers.a.firewall', verb: 'update', kind: 'firewall' },
+      ...{ changes: [{ path: 'enabled', from: false, to: true }], cause: 'drift' },
+    };
+    const drifts = async (...operations: readonly object[]) => {
+      const plan = { ...blocked, blocked: [], operations } as unknown as Plan;
+      ledger.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:2');
+      await pause(0);
+      return sent.filter((body) => JSON.parse(body).event === 'drift').length;
+    };
+    passed(ledger, { ...blocked, blocked: [] }, 'sha256:1');
+
+    expect(await drifts(creation)).toBe(0);
+    expect(await drifts(creation, repair)).toBe(1);
+    expect(await drifts(creation, repair)).toBe(1);
+    expect(await drifts(creation)).toBe(1);
+  });
+
   test('a note of another release is as good as none', async () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     await store.putNote(memoryNote, { replica: 'a', ledger: { condition: 7 } });

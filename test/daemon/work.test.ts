@@ -60,6 +60,10 @@ describe('daemon: what takes long', () => {
       (policy) => policy === 'drop',
       'the other server is whole',
     );
+    await daemon.until(
+      ({ resources }) => resources.some(({ key }) => key === 'servers.web-1.firewall'),
+      'its firewall is bound',
+    );
     const [web] = live(api).servers;
     api.emulator.mutate({ do: 'set_firewall', server_id: web?.id ?? 0, policy_in: 'accept' });
     await until(
@@ -67,6 +71,12 @@ describe('daemon: what takes long', () => {
       (policy) => policy === 'drop',
       'drift is repaired beside it',
     );
+    await until(
+      async () => notices.events(),
+      (events) => events.includes('drift'),
+      'drift is reported although the file was never settled',
+    );
+    expect(daemon.log().map(({ msg }) => msg)).toContain('drift found');
     expect(live(api).servers).toHaveLength(1);
     api.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: 1 });
     await daemon.until(({ converged }) => converged, 'it converges');

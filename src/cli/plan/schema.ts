@@ -42,6 +42,7 @@ const operation = z
       .strictObject({ opened: z.array(text), closed: z.array(text), open: z.array(text) })
       .optional()
       .describe('Of a firewall: what it opens and closes, and all that is let in afterwards.'),
+    cause: z.literal('drift').optional().describe('The live side was changed elsewhere.'),
     loses: text.optional().describe('Data that goes with a change in place.'),
     target: text.optional().describe('Id of the live resource that is adopted or deleted.'),
   })

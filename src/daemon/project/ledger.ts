@@ -1,6 +1,6 @@
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
-import { isLeft, type Plan } from '../../core/plan.ts';
+import { isLeft, type Operation, type Plan } from '../../core/plan.ts';
 import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
 import { driftLines } from '../notices/drift.ts';
 import { differences, type Notice, told } from '../notices/notice.ts';
@@ -51,6 +51,8 @@ export class Ledger {
   #settledDigest: string | undefined;
   /** What was blocked then: to be done at last, it is no drift. */
   #waiting: ReadonlySet<string> = new Set();
+  /** Operations that were reported as drift, and that plans have held since. */
+  #drifted: ReadonlySet<string> = new Set();
   /** What was told to differ and is left so. */
   #differs = '';
   /** Keys that wait for a graphics card. */
@@ -86,22 +88,33 @@ export class Ledger {
     this.plan = { ...this.plan, operations };
   }
 
-  /** Differences although nothing was left to do for this very file: the world has moved. */
+  /**
+   * Drift is an operation that says so of itself, and every difference where nothing was left to do for this very
+   * file. It is reported once, for as long as plans hold it.
+   */
   #planned(made: Plan, digest: string | undefined, at: number): void {
     const plan = this.#completed(made);
     this.plan = plan;
     this.#news.warn(plan.warnings);
+    const before = this.#drifted;
+    const isKnown = (operation: Operation) => before.has(contentOf(operation));
+    this.#drifted = new Set(plan.operations.filter(isKnown).map(contentOf));
     if (plan.operations.length === 0) return;
     if (this.condition === 'starting' || this.condition === 'converged') {
       this.condition = 'converging';
       this.conditionSince = at;
     }
-    if (digest === undefined || digest !== this.#settledDigest) return;
-    this.#settledDigest = undefined;
+    const isSettled = digest !== undefined && digest === this.#settledDigest;
+    if (isSettled) this.#settledDigest = undefined;
     const { project, observing, log, onNotice } = this.#options;
     // A backup is due by its age, and no sign of anybody's hand.
-    const moved = plan.operations.filter(({ key, kind }) => kind !== 'backup' && !this.#waiting.has(key));
+    const hasMoved = ({ key, cause }: Operation) =>
+      cause === 'drift' || (isSettled && !this.#waiting.has(key));
+    const moved = plan.operations.filter(
+      (each) => each.kind !== 'backup' && hasMoved(each) && !isKnown(each),
+    );
     if (moved.length === 0) return;
+    this.#drifted = new Set([...this.#drifted, ...moved.map(contentOf)]);
     const drift = driftLines(moved);
     log.warn({ drift }, 'drift found');
     const then = observing ? 'left as it is, by --mode observe' : 'being corrected; what cannot be is told';
@@ -152,7 +165,7 @@ export class Ledger {
       ...{ condition, conditionSince, passes, failures, blocked: plan?.blocked.length ?? 0 },
       ...{ outcome: lastPass?.outcome ?? 'stopped', endedAt: lastPass?.endedAt ?? 0 },
       ...{ settledDigest: this.#settledDigest ?? null, differsSince: differsSince ?? null },
-      ...{ scarce: [...this.#scarce], waiting: [...this.#waiting] },
+      ...{ scarce: [...this.#scarce], waiting: [...this.#waiting], drifted: [...this.#drifted] },
     };
   }
 
@@ -165,6 +178,7 @@ export class Ledger {
     this.differsSince = memory.differsSince ?? undefined;
     this.#settledDigest = memory.settledDigest ?? undefined;
     this.#waiting = new Set(memory.waiting);
+    this.#drifted = new Set(memory.drifted);
     this.#scarce.clear();
     for (const key of memory.scarce) this.#scarce.add(key as ResourceKey);
   }
@@ -198,4 +212,9 @@ export class Ledger {
     this.condition = condition;
     onNotice({ project, event: 'condition', condition, ...what });
   }
+}
+
+/** What makes a drift the same one. */
+function contentOf({ id, changes }: Operation): string {
+  return `${id} ${JSON.stringify(changes)}`;
 }

@@ -26,6 +26,7 @@ const ledger = z.object({
   blocked: z.number(),
   settledDigest: z.string().nullable(),
   waiting: z.array(z.string()),
+  drifted: z.array(z.string()).default([]),
   differsSince: z.number().nullable(),
   scarce: z.array(z.string()),
 });
