@@ -49,6 +49,9 @@ export class StateError extends Error {
   override readonly name = 'StateError';
 }
 
+/** Another process owns the state: nothing is wrong with it, and it may be free in a moment. */
+export class StateHeldError extends StateError {}
+
 /** A saved plan no longer fits the world or the file. */
 export class PlanStaleError extends Error {
   override readonly name = 'PlanStaleError';

@@ -1,10 +1,12 @@
 import { StateError } from '../core/errors.ts';
 import type { StateStore } from '../core/state.ts';
 import { memoryState } from './memory.ts';
+import type { OpenPostgresOptions } from './postgres.ts';
 import { isPostgresUrl, parsePostgresUrl } from './postgres-url.ts';
 import { type OpenSqliteOptions, openSqliteState } from './sqlite.ts';
 
-export type OpenStateOptions = OpenSqliteOptions;
+/** `replica` counts for PostgreSQL alone. */
+export type OpenStateOptions = OpenSqliteOptions & Pick<OpenPostgresOptions, 'replica'>;
 
 /**
  * Opens the state that a user named: a path, a `postgres://` URL, or `:memory:` for one

@@ -24,10 +24,14 @@ export class PostgresConnection {
   private ended = false;
 
   /** @throws StateError where the server cannot be reached or used. No message holds a password. */
-  static async open(location: PostgresLocation, mode: 'read' | 'write'): Promise<PostgresConnection> {
+  static async open(
+    location: PostgresLocation,
+    mode: 'read' | 'write',
+    answerMs = longestAnswerMs,
+  ): Promise<PostgresConnection> {
     let connection: PostgresConnection | undefined;
     try {
-      connection = new PostgresConnection(location);
+      connection = new PostgresConnection(location, answerMs);
       if (!location.allowInsecure) refuseUnverified(connection.client, location.label);
       await connection.client.connect();
       await connection.configure(mode);
@@ -38,11 +42,11 @@ export class PostgresConnection {
     }
   }
 
-  private constructor({ connectionString, label }: PostgresLocation) {
+  private constructor({ connectionString, label }: PostgresLocation, answerMs: number) {
     this.label = label;
     this.client = new pg.Client({
       application_name: 'vdcsync',
-      connectionTimeoutMillis: connectMs,
+      connectionTimeoutMillis: Math.min(connectMs, answerMs),
       query_timeout: answerMs,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
@@ -223,7 +227,7 @@ const connectMs = 10_000;
 const goodbyeMs = 2_000;
 
 /** Longer than the server's own limit below, so that a slow answer is its error, and silence is ours. */
-const answerMs = 40_000;
+const longestAnswerMs = 40_000;
 
 const settings = {
   // A commit is on the disk when it returns, and on a synchronous standby if there is one.

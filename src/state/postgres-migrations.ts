@@ -92,6 +92,19 @@ export const postgresMigrations: readonly PostgresMigration[] = [
       );
     `,
   },
+  {
+    // Who owns a state by which connection, and which processes promise a heartbeat. Its time is the server's own.
+    version: 2,
+    sql: `
+      CREATE TABLE vdcsync.replicas (
+        id text COLLATE "C" PRIMARY KEY,
+        host text NOT NULL,
+        pid integer NOT NULL,
+        seen_at timestamp with time zone NOT NULL
+      );
+      ALTER TABLE vdcsync.owners ADD COLUMN backend integer, ADD COLUMN replica text COLLATE "C";
+    `,
+  },
 ];
 
 /** The schema version that this version of the program writes. */

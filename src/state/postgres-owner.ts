@@ -1,49 +1,83 @@
 import { hostname } from 'node:os';
 import { pid } from 'node:process';
-import { StateError } from '../core/errors.ts';
+import { StateError, StateHeldError } from '../core/errors.ts';
 import { type Holder, heldBy, type OwnerLockOptions } from './owner-lock.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { lockClass } from './postgres-migrations.ts';
+import { deadAfterSeconds, type Replica } from './postgres-replica.ts';
 
 /**
  * Makes this connection the one owner of a state, until `releaseOwnership` or its end.
  *
- * The lock is the server's and ends with the connection, however that ends; nobody ever
- * steals it by a timer. When the owner's machine vanishes, the server notices after about
- * half a minute, and from then on the old owner cannot write.
+ * The lock is the server's and ends with the connection, however that ends. When the owner's
+ * machine vanishes, the server notices after about half a minute, and from then on the old
+ * owner cannot write. Nobody steals the lock of an owner that promises no heartbeat. The
+ * connection of an owner that promised one, and whose heartbeat is missed, is ended here: a
+ * process that was stopped would keep the lock for as long as it stands still.
  *
- * @throws StateError naming the holder, where it is still held after `waitMs`.
+ * @throws StateHeldError naming the holder, where it is still held after `waitMs`.
  */
 export async function acquireOwnership(
   connection: PostgresConnection,
   stateId: number,
-  { now, waitMs = 0, clock, onWait }: OwnerLockOptions,
+  { now, waitMs = 0, clock, onWait, replica }: OwnerLockOptions & { readonly replica?: Replica },
 ): Promise<void> {
   const giveUpAt = clock === undefined ? 0 : clock.monotonic() + waitMs;
   for (let tries = 0; ; tries += 1) {
-    const [row] = await connection.query('SELECT pg_try_advisory_lock($1, $2) AS got', lockClass, stateId);
-    if (row?.got === true) break;
+    if (await tryLock(connection, stateId, now, replica)) break;
+    if ((await endHungOwner(connection, stateId)) && (await tryLock(connection, stateId, now, replica)))
+      break;
     const holder = await readHolder(connection, stateId);
     const leftMs = clock === undefined ? 0 : giveUpAt - clock.monotonic();
-    if (clock === undefined || leftMs <= 0) throw new StateError(heldBy(connection.label, holder));
+    if (clock === undefined || leftMs <= 0) throw new StateHeldError(heldBy(connection.label, holder));
     if (tries === 0) onWait?.(holder);
     await clock.sleep(Math.min(pollMs, leftMs));
   }
   await checkHeld(connection, stateId);
-  await connection.query(
-    `INSERT INTO vdcsync.owners (state_id, pid, host, since) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (state_id) DO UPDATE SET pid = excluded.pid, host = excluded.host, since = excluded.since`,
-    stateId,
-    pid,
-    hostname(),
-    now,
+}
+
+/** Lock and owner in one statement: a process that is stopped in between would hold a lock that nobody may end. */
+async function tryLock(
+  connection: PostgresConnection,
+  stateId: number,
+  now: number,
+  replica: Replica | undefined,
+): Promise<boolean> {
+  const taken = await connection.query(
+    `WITH lock AS MATERIALIZED (SELECT pg_try_advisory_lock($1::integer, $2::integer) AS taken)
+     INSERT INTO vdcsync.owners (state_id, pid, host, since, backend, replica)
+     SELECT $2::integer, $3::integer, $4, $5::double precision, pg_backend_pid(), $6 FROM lock WHERE taken
+     ON CONFLICT (state_id) DO UPDATE SET pid = excluded.pid, host = excluded.host, since = excluded.since,
+       backend = excluded.backend, replica = excluded.replica
+     RETURNING state_id`,
+    ...[lockClass, stateId, pid, hostname(), now, replica?.id ?? null],
   );
+  return taken.length === 1;
+}
+
+/** Ends the connection of an owner whose promised heartbeat is missed, and waits a moment for its lock. Gives whether it did. */
+async function endHungOwner(connection: PostgresConnection, stateId: number): Promise<boolean> {
+  const ended = await connection.query(
+    `SELECT pg_terminate_backend(l.pid), pg_sleep(0.1)
+     FROM pg_locks l
+     JOIN vdcsync.owners o ON o.state_id = $2::integer AND o.backend = l.pid
+     JOIN vdcsync.replicas r ON r.id = o.replica
+       AND r.seen_at < clock_timestamp() - make_interval(secs => $3::double precision)
+     WHERE l.locktype = 'advisory' AND l.granted
+       AND l.classid = $1::bigint::oid AND l.objid = $2::bigint::oid
+       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    ...[lockClass, stateId, deadAfterSeconds],
+  );
+  return ended.length > 0;
 }
 
 /** Said aloud, since the server may take a moment to notice the end of a connection. */
 export async function releaseOwnership(connection: PostgresConnection, stateId: number): Promise<void> {
-  await connection.query('DELETE FROM vdcsync.owners WHERE state_id = $1', stateId);
-  await connection.query('SELECT pg_advisory_unlock($1, $2)', lockClass, stateId);
+  await connection.query(
+    `WITH gone AS (DELETE FROM vdcsync.owners WHERE state_id = $2::integer)
+     SELECT pg_advisory_unlock($1::integer, $2::integer)`,
+    ...[lockClass, stateId],
+  );
 }
 
 /** Between two tries. */

@@ -42,6 +42,8 @@ export interface PostgresStoreDeps {
   readonly stateId: number;
   /** Left out: every change is rejected. */
   readonly writer?: PostgresWriter;
+  /** Of an owner that promises a heartbeat: whether the last one is young enough. */
+  readonly isAlive?: () => boolean;
   /** Runs before the connection is closed, where there still is one. */
   readonly onClose?: () => Promise<void>;
 }
@@ -62,7 +64,7 @@ export class PostgresStore implements StateStore {
   }
 
   isOwned(): boolean {
-    return !this.closed && this.deps.connection.isOpen();
+    return !this.closed && this.deps.connection.isOpen() && this.deps.isAlive?.() !== false;
   }
 
   get lost(): AbortSignal {

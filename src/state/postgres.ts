@@ -4,6 +4,7 @@ import type { OwnerLockOptions } from './owner-lock.ts';
 import { PostgresConnection } from './postgres-connection.ts';
 import { migratePostgres, schemaVersion } from './postgres-migrations.ts';
 import { acquireOwnership, releaseOwnership } from './postgres-owner.ts';
+import type { Replica } from './postgres-replica.ts';
 import { PostgresStore } from './postgres-store.ts';
 import { parsePostgresUrl } from './postgres-url.ts';
 import { PostgresWriter } from './postgres-writer.ts';
@@ -17,6 +18,8 @@ export interface OpenPostgresOptions extends OwnerLockOptions {
   readonly lineage: string;
   /** Which state, where the URL does not say `?state=NAME`. Default: `default`. */
   readonly name?: string;
+  /** The process's heartbeat; an owner whose heartbeat is missed is ended by whoever comes next. Left out: it promises none. */
+  readonly replica?: Replica;
 }
 
 /**
@@ -79,6 +82,7 @@ async function openForWriting(
     connection,
     stateId,
     writer,
+    ...(options.replica === undefined ? {} : { isAlive: () => options.replica?.isAlive() !== false }),
     onClose: () => releaseOwnership(connection, stateId),
   });
 }

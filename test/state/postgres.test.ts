@@ -1,13 +1,15 @@
 import pg from 'pg';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
-import { StateError } from '../../src/core/errors.ts';
+import { StateError, StateHeldError } from '../../src/core/errors.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import { openState, shownLocation } from '../../src/state/open.ts';
 import type { Holder } from '../../src/state/owner-lock.ts';
 import { type OpenPostgresOptions, openPostgresState } from '../../src/state/postgres.ts';
+import { PostgresHeartbeat } from '../../src/state/postgres-replica.ts';
 import { surveyPostgres } from '../../src/state/postgres-survey.ts';
+import { parsePostgresUrl } from '../../src/state/postgres-url.ts';
 import { expectReplayed, seen } from '../conformance/state-checks.ts';
 import { sampleBinding, sampleIntent, web } from '../conformance/state-samples.ts';
 import { postgresServer } from '../support/postgres.ts';
@@ -154,6 +156,67 @@ describe('state/postgres: names', () => {
     expect(error).toBeInstanceOf(StateError);
     expect(String(error)).toMatch(message);
     expect(String(error)).not.toMatch(/secret/);
+  });
+});
+
+describe('state/postgres: owners that promise a heartbeat', () => {
+  /** A replica whose last heartbeat was so many seconds ago, by the server's clock. */
+  async function replicaSeen(id: string, secondsAgo: number, isAlive = () => true) {
+    await sql(
+      `INSERT INTO vdcsync.replicas VALUES ('${id}', 'host', 1, clock_timestamp() - interval '${secondsAgo} s')
+       ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`,
+    );
+    return { id, isAlive };
+  }
+
+  beforeAll(async () => void (await open(newUrl())));
+
+  test('are ended once their heartbeat is missed, and write nothing from then on', async () => {
+    const url = newUrl();
+    const hung = await open(url, { ...write, replica: await replicaSeen('hung', 1) });
+    await hung.putNote('n', 1);
+    await expect(open(url)).rejects.toThrow(StateHeldError);
+    await replicaSeen('hung', 16);
+
+    const next = await open(url);
+
+    await expect(hung.putNote('n', 2)).rejects.toThrow(StateError);
+    expect(hung.isOwned?.()).toBe(false);
+    expect(hung.lost?.aborted).toBe(true);
+    expect(await next.note('n')).toBe(1);
+    await next.putNote('n', 3);
+  });
+
+  test('keep their state as long as it comes, and so does an owner that promised none', async () => {
+    const [promised, silent] = [newUrl(), newUrl()];
+    await open(promised, { ...write, replica: await replicaSeen('late', 14) });
+    await open(silent);
+    await expect(open(promised)).rejects.toThrow(StateHeldError);
+    await expect(open(silent)).rejects.toThrow(StateHeldError);
+  });
+
+  test('are no owners any more once they have not heard of their own heartbeat', async () => {
+    let alive = true;
+    const store = await open(newUrl(), { ...write, replica: await replicaSeen('own', 0, () => alive) });
+    expect(store.isOwned?.()).toBe(true);
+    alive = false;
+    expect(store.isOwned?.()).toBe(false);
+  });
+
+  test('a heartbeat is recorded again after its connection was cut', async () => {
+    const location = parsePostgresUrl(server.url());
+    const heart = new PostgresHeartbeat(location, { id: 'heart', host: 'here', pid: 7 });
+    await heart.beat();
+    await replicaSeen('heart', 60);
+    await cutConnections();
+    await heart.beat().catch(() => undefined);
+    await heart.beat();
+    const seen = await sql(
+      "SELECT seen_at > clock_timestamp() - interval '5 s' AS young FROM vdcsync.replicas WHERE id = 'heart'",
+    );
+    expect(seen).toEqual([{ young: true }]);
+    await heart.close();
+    expect(await sql("SELECT 1 FROM vdcsync.replicas WHERE id = 'heart'")).toEqual([]);
   });
 });
 
