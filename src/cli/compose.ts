@@ -19,6 +19,7 @@ import { systemRandom } from '../platform/system-random.ts';
 import { kinds } from '../reconcilers/registry.ts';
 import { openState } from '../state/open.ts';
 import type { Holder } from '../state/owner-lock.ts';
+import type { Replica } from '../state/postgres-replica.ts';
 import { span } from './render/values.ts';
 import {
   baseUrlOf,
@@ -65,6 +66,8 @@ export interface SessionOptions {
   readonly token?: TokenPlace | undefined;
   /** Wait for a state that another process owns, instead of refusing. Told once who that is. */
   readonly onWait?: (holder: string) => void;
+  /** This process as one of a fleet: waits for moments only, since another project may be free. */
+  readonly replica?: Replica | undefined;
 }
 
 /** Over https the API; over http what stands in for it on this machine, or leads to it; else the embedded emulator. */
@@ -85,7 +88,7 @@ export const serviceNote = 'service';
 export async function openSession(flags: CommonFlags, io: Io, options: SessionOptions): Promise<Session> {
   const service = await openService(flags, io, options);
   try {
-    const store = await openStore(flags, io, options.mode, options.onWait);
+    const store = await openStore(flags, io, options.mode, options);
     try {
       await checkService(store, service.name, options.mode);
       return await assemble(service, store, io, options);
@@ -104,13 +107,13 @@ export function openStore(
   flags: CommonFlags,
   io: Io,
   mode: 'read' | 'write',
-  onWait?: (holder: string) => void,
+  { onWait, replica }: Pick<SessionOptions, 'onWait' | 'replica'> = {},
 ): Promise<StateStore> {
   const waiting =
     onWait === undefined
       ? {}
       : {
-          waitMs: Number.POSITIVE_INFINITY,
+          waitMs: replica === undefined ? Number.POSITIVE_INFINITY : replicaWaitMs,
           clock: systemClock,
           onWait: (holder: Holder | undefined) =>
             onWait(holder === undefined ? 'another process' : `process ${holder.pid} on ${holder.host}`),
@@ -119,9 +122,13 @@ export function openStore(
     mode,
     now: systemClock.now(),
     lineage: randomUUID(),
+    ...(replica === undefined ? {} : { replica }),
     ...waiting,
   });
 }
+
+/** How long a replica waits for a state before it takes another project, in real ms. */
+const replicaWaitMs = 1_000;
 
 async function assemble(
   service: Service,

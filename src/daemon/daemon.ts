@@ -73,10 +73,8 @@ export class Daemon {
   /** Looks at everything again: the source, and every project. */
   nudge(trigger: Trigger): void {
     this.hint(trigger);
-    for (const project of this.#projects.values()) {
-      if (this.fleet === undefined) project.nudge(trigger);
-      else this.fleet.ask(project.id, trigger);
-    }
+    if (this.fleet === undefined) for (const project of this.#projects.values()) project.nudge(trigger);
+    else this.fleet.ask([...this.#projects.keys()], trigger);
   }
 
   /** The source may have moved. */
@@ -105,6 +103,7 @@ export class Daemon {
           ? []
           : [{ reason: `project ${project.id} is ${project.condition}` }],
       ),
+      ...(this.fleet?.notReady() ?? []).map((reason) => ({ reason })),
     ];
   }
 
@@ -137,24 +136,28 @@ export class Daemon {
   #deliver(taken: readonly Taken[], holders: Holders, trigger: Trigger): void {
     const held = new Map(Object.entries(holders).map(([id, name]) => [name, Number(id)]));
     const orphans: Orphan[] = [];
+    const news: number[] = [];
     for (const spec of taken) {
       const holder = this.#projects.get(held.get(spec.name) ?? Number.NaN);
-      if ('offer' in spec) this.#offer(spec.offer, trigger);
-      else if (holder === undefined) orphans.push(spec);
+      if ('offer' in spec) {
+        if (this.#offer(spec.offer, trigger)) news.push(spec.offer.desired.projectId);
+      } else if (holder === undefined) orphans.push(spec);
       else if (spec.projectId === undefined || spec.projectId === holder.id) holder.reject(spec.problem);
       else this.#letGo(holder, spec.problem);
     }
+    if (this.fleet?.leads()) this.fleet.ask(news, trigger);
     this.#letVanishedGo(new Set(held.values()));
     this.#tellOrphans(orphans);
   }
 
-  #offer(offer: Offer, trigger: Trigger): void {
+  /** Gives whether it is news. */
+  #offer(offer: Offer, trigger: Trigger): boolean {
     const { projectId } = offer.desired;
     const known = this.#projects.get(projectId);
     const project = known ?? this.#open(projectId);
     const isNews = project.offer(offer, trigger);
     if (known === undefined) this.#start(project);
-    if (isNews && this.fleet?.leads()) this.fleet.ask(projectId, trigger);
+    return isNews;
   }
 
   /** A spec that is gone says nothing about what is to be: what its project has stays as it was last asked to be. */

@@ -18,7 +18,7 @@ export interface Replica {
  * ends its connections as soon as another process wants a state that it owns. The age is by
  * the server's clock alone. An owner counts on two thirds of this at most.
  */
-export const deadAfterSeconds = 15;
+export const deadAfterSeconds = 12;
 
 /** A heartbeat that takes longer has failed. */
 const answerMs = 3_000;

@@ -1,10 +1,25 @@
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { folderWith } from '../cli/run.ts';
 import { postgresServer } from '../support/postgres.ts';
-import { billed, cloud, creations, database, fleetOf, ids, replica, specs, withServer } from './fleet-rig.ts';
+import {
+  allConverged,
+  billed,
+  cloud,
+  creations,
+  database,
+  fleetOf,
+  ids,
+  replica,
+  specs,
+  withServer,
+} from './fleet-rig.ts';
 import { until } from './support.ts';
 
 const server = postgresServer();
@@ -66,7 +81,7 @@ describe('daemon/fleet: faults', () => {
       () => JSON.stringify(only.log().slice(-15)),
     );
     expect(after.size).toBe(ids.length);
-    expect(performance.now() - endedAt).toBeLessThan(20_000);
+    expect(performance.now() - endedAt).toBeLessThan(15_000);
     const polled = polls(api);
     await until(
       async () => polls(api),
@@ -77,4 +92,139 @@ describe('daemon/fleet: faults', () => {
     expect(billed(api).every(([servers = 0]) => servers <= 1)).toBe(true);
     expect((await fleetOf(only)).projects.every(({ worker }) => worker !== null)).toBe(true);
   }, 60_000);
+
+  test('a leader that is stopped in mid-work is replaced within 20 s, and sends nothing when it goes on', async () => {
+    const api = await cloud();
+    const state = await database(server, 'hung');
+    const [one, two] = [folderWith(), folderWith()];
+    specs(one);
+    specs(two);
+    // Neither may take all of them.
+    const args = ['-f', 'specs', '--interval', '10h', '--parallel', '2'];
+    const way = await wayTo(api);
+    const hung = await replica(api, state, one, { args, env: { VDC_BASE_URL: way.baseUrl } });
+    await allConverged(api, hung);
+    const other = await replica(api, state, two, { args });
+    const { replica: name } = await fleetOf(other);
+    // In the middle of the first looks, with an answer on its way.
+    const stopped = way.at(6, () => void hung.child.kill('SIGSTOP'));
+    specs(one, withServer);
+    specs(two, withServer);
+    await stopped;
+    const stoppedAt = performance.now();
+    const frozen = await ownersOf(state);
+    expect(frozen.size).toBeGreaterThan(0);
+
+    await until(
+      () => ownersOf(state),
+      (now) => [...frozen].every(([project, pid]) => now.get(project) !== pid),
+      'its projects are taken from it',
+    );
+    await until(
+      () => fleetOf(other),
+      ({ leads }) => leads,
+      'the other one leads',
+    );
+    expect(performance.now() - stoppedAt).toBeLessThan(20_000);
+    await until(
+      async () => [billed(api), (await fleetOf(other)).projects] as const,
+      ([found, projects]) =>
+        found.every(([servers]) => servers === 1) &&
+        projects.every(({ condition, worker }) => condition === 'converged' && worker === null) &&
+        projects.every(({ id, last_pass }) => !frozen.has(id) || last_pass?.replica === name),
+      'every project has its server',
+    );
+
+    const before = way.writes();
+    hung.child.kill('SIGCONT');
+    await until(
+      () => fetch(`${hung.url}/readyz`).then(({ status }) => status),
+      (status) => status === 200,
+      'it is one of the fleet again',
+    );
+    await pause(3_000);
+    expect((await fleetOf(hung)).leads).toBe(false);
+    expect(way.writes()).toBe(before);
+    expect(billed(api)).toEqual(ids.map(() => [1, 1]));
+    expect(creations(api)).toEqual(ids.map(() => 1));
+  }, 90_000);
+
+  test('a replica whose database is gone says so, and one that follows is ready soon after it is back', async () => {
+    const api = await cloud();
+    const state = await database(server, 'away');
+    const [one, two] = [folderWith(), folderWith()];
+    specs(one);
+    specs(two);
+    const replicas = [await replica(api, state, one), await replica(api, state, two)];
+    for (const each of replicas) await allConverged(api, each);
+    const ready = () => Promise.all(replicas.map(({ url }) => fetch(`${url}/readyz`).then(({ ok }) => ok)));
+    expect(await ready()).toEqual([true, true]);
+
+    await server.stop('crash');
+    await until(
+      () => ready(),
+      (all) => !all.includes(true),
+      'both say that they cannot work',
+    );
+    // Long enough for the pauses between two tries to become long.
+    await pause(15_000);
+    await server.start();
+    const backAt = performance.now();
+    await until(
+      () => ready(),
+      (all) => !all.includes(false),
+      'both are ready',
+    );
+    expect(performance.now() - backAt).toBeLessThan(15_000);
+    // Readers go one after the other on one connection, however many look at the board.
+    const [{ count }] = (await sql(
+      state,
+      "SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'vdcsync'",
+    )) as [{ count: number }];
+    expect(count).toBeLessThanOrEqual(2 * (4 + 3) + ids.length);
+  }, 90_000);
 });
+
+/** A way to the API that counts what goes through it. */
+async function wayTo({ baseUrl }: RunningEmulator) {
+  let onRequest: (count: number) => void = () => {};
+  const target = new URL(baseUrl);
+  let [count, writes] = [0, 0];
+  const proxy = createServer((incoming, outgoing) => {
+    count += 1;
+    if (incoming.method !== 'GET') writes += 1;
+    const { method, url: path, headers } = incoming;
+    const { hostname, port } = target;
+    const passed = request({ hostname, port, method, path, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+      onRequest(count);
+    });
+    passed.on('error', () => outgoing.destroy());
+    incoming.pipe(passed);
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  onTestFinished(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  const { port } = proxy.address() as AddressInfo;
+  const own = new URL(baseUrl);
+  own.port = String(port);
+  return {
+    baseUrl: own.href,
+    writes: () => writes,
+    /** Resolves when `act` was done, while the answer to one of the next requests is on its way. */
+    at: (further: number, act: () => void) =>
+      new Promise<void>((resolve) => {
+        const wanted = count + further;
+        onRequest = (now) => {
+          if (now < wanted) return;
+          onRequest = () => {};
+          act();
+          resolve();
+        };
+      }),
+  };
+}

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openBossQueue } from '../../src/daemon/fleet/boss-queue.ts';
 import type { PassQueue } from '../../src/daemon/fleet/pass-queue.ts';
@@ -8,6 +9,16 @@ import { until } from './support.ts';
 
 const server = postgresServer();
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+async function sql(text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client(server.url());
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
 
 async function queueNamed(name: string): Promise<PassQueue> {
   const connectionString = server.url();
@@ -19,9 +30,15 @@ async function queueNamed(name: string): Promise<PassQueue> {
 /** Notes what is worked on; a pass lasts as long as `pass` says. */
 async function worker(queue: PassQueue, pass: (project: number) => Promise<void> = async () => {}) {
   const begun: string[] = [];
-  await queue.work(4, async (project, trigger) => {
-    begun.push(`${project} ${trigger}`);
-    await pass(project);
+  await queue.work({
+    atOnce: 4,
+    mayTake: () => true,
+    onAsked: (project, trigger) => void begun.push(`${project} ${trigger} beside`),
+    pass: async (project, trigger) => {
+      begun.push(`${project} ${trigger}`);
+      await pass(project);
+      return undefined;
+    },
   });
   return begun;
 }
@@ -37,10 +54,10 @@ describe('daemon: the queue of passes', () => {
 
   test('a project waits once, for the soonest moment that was named', async () => {
     const queue = await queueNamed('soonest');
-    await queue.ask(1, 'timer', 3_600_000);
-    await queue.ask(1, 'webhook', 0);
-    await queue.ask(1, 'git', 0);
-    await queue.ask(1, 'timer', 3_600_000);
+    await queue.ask([1], { trigger: 'timer', afterMs: 3_600_000 });
+    await queue.ask([1], { trigger: 'webhook', afterMs: 0 });
+    await queue.ask([1], { trigger: 'git', afterMs: 0 });
+    await queue.ask([1], { trigger: 'timer', afterMs: 3_600_000 });
     const begun = await worker(queue);
     await until(
       async () => begun.length,
@@ -62,14 +79,14 @@ describe('daemon: the queue of passes', () => {
       now -= 1;
     };
     const begun = [await worker(a, busy), await worker(b, busy)];
-    await a.ask(1, 'start', 0);
+    await a.ask([1], { trigger: 'start', afterMs: 0 });
     await until(
       async () => now,
       (count) => count === 1,
       'it is worked on',
     );
-    await b.ask(1, 'git', 0);
-    await b.ask(2, 'git', 0);
+    await b.ask([1], { trigger: 'git', afterMs: 0 });
+    await b.ask([2], { trigger: 'git', afterMs: 0 });
     await until(
       async () => begun.flat(),
       (all) => all.includes('2 git') && all.includes('1 git'),
@@ -81,19 +98,74 @@ describe('daemon: the queue of passes', () => {
 
   test('who works on a project takes what waits for it along', async () => {
     const queue = await queueNamed('along');
-    await queue.ask(1, 'timer', 3_600_000);
-    expect(await queue.takeDue(1)).toBeUndefined();
-    await queue.ask(1, 'webhook', 0);
-    await queue.ask(2, 'git', 0);
-    expect(await queue.takeDue(1)).toBe('webhook');
-    expect(await queue.takeDue(1)).toBeUndefined();
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    await queue.ask([1], { trigger: 'start', afterMs: 0 });
+    const begun = await worker(queue, (project) => (project === 1 ? ended : Promise.resolve()));
+    const seen = (count: number, what: string) =>
+      until(
+        async () => begun,
+        (all) => all.length === count,
+        what,
+      );
+    await seen(1, 'it is worked on');
+    await queue.ask([1], { trigger: 'timer', afterMs: 3_600_000 });
+    await queue.ask([2], { trigger: 'git', afterMs: 0 });
+    await seen(2, 'the other comes up');
+    await queue.ask([1], { trigger: 'webhook', afterMs: 0 });
+    await seen(3, 'it is asked beside');
+    end();
+    await pause(2_500);
+    expect(begun).toEqual(['1 start', '2 git', '1 webhook beside']);
+  });
+
+  test('many are reminded and asked in one statement each, and edits go before timers', async () => {
+    const queue = await queueNamed('many');
+    const all = Array.from({ length: 2_000 }, (_, index) => index + 1);
+    const startedAt = performance.now();
+    await queue.remind(all.map((project) => ({ project, afterMs: 3_600_000 })));
+    await queue.remind(all.map((project) => ({ project, afterMs: 0 })));
+    await queue.ask(all.slice(0, 50), { trigger: 'timer', afterMs: 0 });
+    await queue.ask([1_999], { trigger: 'git', afterMs: 0 });
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
     const begun = await worker(queue);
     await until(
-      async () => begun,
-      (all) => all.length > 0,
-      'the other comes up',
+      async () => begun.length,
+      (count) => count >= 51,
+      'what is due is worked on',
     );
-    expect(begun).toEqual(['2 git']);
+    expect(begun[0]).toBe('1999 git');
+    // Places are taken as they come free, and not once a second.
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    const left = await sql(
+      "SELECT state, count(*)::int AS jobs FROM vdcsync_jobs.job WHERE name = 'passes.many' GROUP BY state",
+    );
+    expect(left).toEqual([{ state: 'created', jobs: 2_000 - 51 }]);
+  });
+
+  test('a pass names when the project wants the next one, and nothing is left of a job that is done', async () => {
+    const queue = await queueNamed('next');
+    let passes = 0;
+    await queue.work({
+      atOnce: 1,
+      mayTake: () => true,
+      onAsked: () => {},
+      pass: async () => {
+        passes += 1;
+        return { trigger: 'timer', afterMs: passes === 1 ? 100 : 3_600_000 };
+      },
+    });
+    await queue.ask([1], { trigger: 'start', afterMs: 0 });
+    await until(
+      async () => passes,
+      (count) => count === 2,
+      'the next one comes',
+    );
+    await queue.close(2_000);
+    const left = await sql("SELECT state FROM vdcsync_jobs.job WHERE name = 'passes.next'");
+    expect(left).toEqual([{ state: 'created' }]);
   });
 
   test('a pass that rejects comes up again', async () => {
@@ -103,7 +175,7 @@ describe('daemon: the queue of passes', () => {
       tries += 1;
       if (tries === 1) throw new Error('the database was gone');
     });
-    await queue.ask(1, 'file', 0);
+    await queue.ask([1], { trigger: 'file', afterMs: 0 });
     await until(
       async () => begun.length,
       (count) => count === 2,

@@ -176,7 +176,7 @@ describe('state/postgres: owners that promise a heartbeat', () => {
     const hung = await open(url, { ...write, replica: await replicaSeen('hung', 1) });
     await hung.putNote('n', 1);
     await expect(open(url)).rejects.toThrow(StateHeldError);
-    await replicaSeen('hung', 16);
+    await replicaSeen('hung', 13);
 
     const next = await open(url);
 
@@ -189,7 +189,7 @@ describe('state/postgres: owners that promise a heartbeat', () => {
 
   test('keep their state as long as it comes, and so does an owner that promised none', async () => {
     const [promised, silent] = [newUrl(), newUrl()];
-    await open(promised, { ...write, replica: await replicaSeen('late', 14) });
+    await open(promised, { ...write, replica: await replicaSeen('late', 9) });
     await open(silent);
     await expect(open(promised)).rejects.toThrow(StateHeldError);
     await expect(open(silent)).rejects.toThrow(StateHeldError);

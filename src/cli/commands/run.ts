@@ -16,6 +16,7 @@ import { createLogger } from '../../platform/logger.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { systemRandom } from '../../platform/system-random.ts';
 import { undiciTransport } from '../../platform/undici-transport.ts';
+import type { Replica } from '../../state/postgres-replica.ts';
 import { openSession } from '../compose.ts';
 import { isShared, openFleet } from '../daemon/fleet.ts';
 import { type DaemonSettings, type RunFlags, readDaemonSettings } from '../daemon/settings.ts';
@@ -37,7 +38,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     clock: systemClock,
     random: systemRandom,
     log,
-    open: (project) => openProject(flags, io, settings, project),
+    open: (project) => openProject(flags, io, settings, project, shared?.heart),
     carrying: (projectId, named) => carrying(flagsOf(projectId, named, flags, io, settings), io.env),
   };
   const metrics = new Metrics(version);
@@ -181,13 +182,14 @@ async function openProject(
   io: Io,
   { mode, projects }: DaemonSettings,
   { projectId, token, log, onEvent, onWait }: OpenProject,
+  replica: Replica | undefined,
 ): Promise<ProjectSession> {
   const own = ownFlags(projectId, flags, io, projects);
   await (projects === 'one' ? refuseSecondState : refuseStateBeside)(projectId, flags, io);
   const session = await openSession(own, io, {
     mode: mode === 'observe' ? 'read' : 'write',
     ...{ projectId, token, onEvent, logger: log },
-    ...(mode === 'observe' ? {} : { onWait }),
+    ...(mode === 'observe' ? {} : { onWait, replica }),
   });
   const { engine, store, readsAs: reads, clock, counts, profile, tokenMark } = session;
   const control = mode === 'observe' ? undefined : controlPath(stateLocation(own, io));

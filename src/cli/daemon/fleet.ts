@@ -1,11 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Assignment } from '../../daemon/fleet/assignment.ts';
 import { Board } from '../../daemon/fleet/board.ts';
 import { Fleet } from '../../daemon/fleet/fleet.ts';
+import { Heart } from '../../daemon/fleet/heart.ts';
+import type { PassQueue } from '../../daemon/fleet/pass-queue.ts';
 import type { Notifier } from '../../daemon/notices/notifier.ts';
 import type { DaemonLogger } from '../../daemon/ports.ts';
 import { memoryNote, readMemory } from '../../daemon/project/memory.ts';
 import { systemClock } from '../../platform/system-clock.ts';
+import { systemRandom } from '../../platform/system-random.ts';
 import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
 import { openStore } from '../compose.ts';
 import { stateLocation } from '../settings/config.ts';
@@ -30,23 +34,33 @@ export async function openFleet(
   io: Io,
   log: DaemonLogger,
   told: Notifier,
-): Promise<{ readonly fleet: Fleet; readonly queue: ConstructorParameters<typeof Fleet>[0]['queue'] }> {
+): Promise<{ readonly fleet: Fleet; readonly queue: PassQueue; readonly heart: Heart }> {
   const location = stateLocation(flags, io);
   const own = { ...flags, state: ownState(location, 'fleet') };
-  const open = (mode: 'read' | 'write') => openStore(own, io, mode);
   // Says in words what is wrong with the server, before the queue does in its own.
-  await (await open('read')).close();
+  await (await openStore(own, io, 'read')).close();
+  const place = { id: randomUUID(), host: hostname(), pid: process.pid };
+  const { PostgresHeartbeat } = await import('../../state/postgres-replica.ts');
+  const recorded = new PostgresHeartbeat(parsePostgresUrl(location), place);
+  const heart = new Heart({
+    ...{ id: place.id, clock: systemClock, log },
+    beat: () => recorded.beat(),
+    close: () => recorded.close(),
+  });
+  await heart.start();
+  const open = (mode: 'read' | 'write') => openStore(own, io, mode, { replica: heart });
   const board = new Board({ open, assignments: () => assignmentsOf(location), clock: systemClock });
   // Loaded only here: nobody else needs it.
   const { openBossQueue } = await import('../../daemon/fleet/boss-queue.ts');
   const { connectionString, state: name } = parsePostgresUrl(location);
-  const queue = await openBossQueue({ connectionString, name, clock: systemClock, log });
+  const heartbeats = { executeSql: (sql: string, values: unknown[] = []) => recorded.run(sql, values) };
+  const queue = await openBossQueue({ connectionString, name, heartbeats, clock: systemClock, log });
   const fleet = new Fleet({
-    ...{ board, queue, told, log, clock: systemClock, atOnce: parallel },
-    replica: replicaName(hostname(), process.pid),
+    ...{ board, queue, heart, told, log, clock: systemClock, random: systemRandom, atOnce: parallel },
+    replica: replicaName(place.host, place.pid),
     intervalMs: intervalMs / timeScale,
   });
-  return { fleet, queue };
+  return { fleet, queue, heart };
 }
 
 async function assignmentsOf(location: string): Promise<readonly Assignment[]> {

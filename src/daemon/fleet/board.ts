@@ -34,6 +34,8 @@ export class Board {
   readonly #deps: BoardDeps;
   #owned: StateStore | undefined;
   #reader: StateStore | undefined;
+  /** Readings go one after the other: each would open a connection of its own, or lose the one it reads on. */
+  #readings: Promise<unknown> = Promise.resolve();
   /** Of the snapshot that this replica works by. */
   #mark: string | undefined;
   #assignments: { readonly at: number; readonly assignments: Promise<readonly Assignment[]> } | undefined;
@@ -43,7 +45,7 @@ export class Board {
   }
 
   leads(): boolean {
-    return this.#owned !== undefined;
+    return this.#owned !== undefined && this.#owned.isOwned?.() !== false;
   }
 
   /** Rejects where another replica leads. */
@@ -55,6 +57,7 @@ export class Board {
   async stillLeads(): Promise<boolean> {
     try {
       await this.#owned?.note(markNote);
+      if (!this.leads()) await this.yieldLead();
     } catch {
       await this.yieldLead();
     }
@@ -110,18 +113,25 @@ export class Board {
 
   async close(): Promise<void> {
     await this.yieldLead();
+    await this.#readings;
     await this.#reader?.close();
     this.#reader = undefined;
   }
 
   #leading(): StateStore {
-    if (this.#owned === undefined)
+    if (this.#owned === undefined || !this.leads())
       throw new StateError('This replica leads no more, and so publishes no specs.');
     return this.#owned;
   }
 
+  #reading<T>(read: (store: StateStore) => Promise<T>): Promise<T> {
+    const reading = this.#readings.then(() => this.#readNow(read));
+    this.#readings = reading.catch(() => undefined);
+    return reading;
+  }
+
   /** On a connection that is made anew after an error. */
-  async #reading<T>(read: (store: StateStore) => Promise<T>): Promise<T> {
+  async #readNow<T>(read: (store: StateStore) => Promise<T>): Promise<T> {
     this.#reader ??= await this.#deps.open('read');
     const reader = this.#reader;
     try {

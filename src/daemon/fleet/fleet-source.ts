@@ -29,27 +29,36 @@ export interface FleetSourceOptions {
 export function fleetSource(options: FleetSourceOptions): SpecSource {
   const { source, board, queue, intake, clock, log } = options;
   const { name } = source;
+  /** The last reading failed at the board: nothing but another one tells that it can be read again. */
+  let unread = false;
 
   async function read(signal: AbortSignal) {
     try {
-      while (!board.leads()) {
-        const snapshot = await board.snapshot();
-        if (snapshot !== undefined) return snapshot;
-        // Nobody has led yet: a moment at the fleet's first start.
-        await clock.sleep(firstMs, signal);
-      }
-      // Judged by what all had in force, whoever led then: its own bare repository may know of none, or of an older one.
-      const before = await board.published();
-      const snapshot = await source.read(signal, before?.commit);
-      const holders = holdersAfter(await intake.take(snapshot), before?.holders ?? {});
-      const shared = { ...snapshot, holders };
-      await board.publish(shared);
-      return shared;
+      const snapshot = await readFrom(signal);
+      unread = false;
+      return snapshot;
     } catch (error) {
       if (!(error instanceof StateError)) throw error;
+      unread = true;
       await board.stillLeads();
       throw new SourceError(error.message);
     }
+  }
+
+  async function readFrom(signal: AbortSignal) {
+    while (!board.leads()) {
+      const snapshot = await board.snapshot();
+      if (snapshot !== undefined) return snapshot;
+      // Nobody has led yet: a moment at the fleet's first start.
+      await clock.sleep(firstMs, signal);
+    }
+    // Judged by what all had in force, whoever led then: its own bare repository may know of none, or of an older one.
+    const before = await board.published();
+    const snapshot = await source.read(signal, before?.commit);
+    const holders = holdersAfter(await intake.take(snapshot), before?.holders ?? {});
+    const shared = { ...snapshot, holders };
+    await board.publish(shared);
+    return shared;
   }
 
   async function watch(hint: (trigger: Trigger) => void, signal: AbortSignal): Promise<void> {
@@ -60,7 +69,7 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
     for (;;) {
       await clock.sleep(lookMs, signal);
       // A board that cannot be reached is what the next reading says.
-      if (await board.hasMoved().catch(() => true)) hint('fleet');
+      if (unread || (await board.hasMoved().catch(() => true))) hint('fleet');
     }
   }
 
@@ -69,7 +78,7 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
       const leads = await board.lead().then(
         () => true,
         (error: unknown) => {
-          log.debug({ error }, 'another replica leads');
+          log.debug({ error }, 'this replica does not lead');
           return false;
         },
       );

@@ -1,5 +1,5 @@
 import type { TokenPlace } from '../../core/desired.ts';
-import type { Diagnostic } from '../../core/errors.ts';
+import { type Diagnostic, StateHeldError } from '../../core/errors.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { createStopwatch, type Stopwatch } from '../../engine/intents/stopwatch.ts';
 import type { Notice } from '../notices/notice.ts';
@@ -202,8 +202,10 @@ export class Project {
       restMs = this.#restMs(clock.now()) / profile.timeScale;
     });
     await working.catch((error: unknown) => {
-      // The queue tells nobody why it tries again.
-      if (!opened && !stop.aborted) this.fail(error);
+      // The queue tells nobody why it tries again. Nothing is wrong with a state that another process owns.
+      if (!opened && !stop.aborted && !(error instanceof StateHeldError)) this.fail(error);
+      else if (opened && !stop.aborted)
+        this.#options.deps.log.warn({ error }, 'the pass ended early and is made again');
       throw error;
     });
     return restMs;
