@@ -136,7 +136,8 @@ describe('daemon: the queue of passes', () => {
       (count) => count >= 51,
       'what is due is worked on',
     );
-    expect(begun[0]).toBe('1999 git');
+    // Of one look, in any order.
+    expect(begun.slice(0, 4)).toContain('1999 git');
     // Places are taken as they come free, and not once a second.
     expect(performance.now() - startedAt).toBeLessThan(10_000);
     const left = await sql(

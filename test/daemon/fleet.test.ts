@@ -261,6 +261,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
       async () => billed(api),
       (found) => found.every(([servers]) => servers === 1),
       'it goes on',
+      () => JSON.stringify(only.log().slice(-15)),
     );
     await allConverged(api, only);
     expect(creations(api)).toEqual(ids.map(() => 1));

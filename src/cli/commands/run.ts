@@ -15,6 +15,7 @@ import { Intake } from '../../daemon/sources/intake.ts';
 import { createLogger } from '../../platform/logger.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { systemRandom } from '../../platform/system-random.ts';
+import { keepSystemdNotified } from '../../platform/systemd.ts';
 import { undiciTransport } from '../../platform/undici-transport.ts';
 import type { Replica } from '../../state/postgres-replica.ts';
 import { openSession } from '../compose.ts';
@@ -77,9 +78,19 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
       { version, source: daemon.specs.state().name, address: server?.address, port: server?.port },
       'vdcsync runs',
     );
+    const notified = new AbortController();
+    const notifying = keepSystemdNotified(
+      {
+        ...{ environment: io.env, clock: systemClock },
+        onFailure: (error) => log.warn({ error }, 'systemd could not be notified'),
+      },
+      notified.signal,
+    );
     try {
       await daemon.run(signals.stop);
     } finally {
+      notified.abort();
+      await notifying;
       await server?.close();
       await transport.close();
     }
