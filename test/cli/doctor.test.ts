@@ -42,6 +42,30 @@ function levels({ findings }: Told): Record<string, string> {
 }
 
 describe('cli: doctor', () => {
+  test('of a new project it has one line for all operations that cannot be probed', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const { stdout } = await inProcess(['doctor', '--emulator'], { cwd });
+    const open = stdout.split('\n').filter((line) => line.startsWith('? '));
+    expect(open.filter((line) => line.includes('resize_server'))).toHaveLength(1);
+    expect(open.length).toBeLessThanOrEqual(2);
+  });
+
+  test('probes on a server with a backup, also where another server comes first', async () => {
+    const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+    const first = `version: 1\nproject: {id: 4711}\nservers:\n  a: {${size}, public_ipv4: {new: true}}\n`;
+    const cwd = folderWith({ 'vdcsync.yaml': first });
+    const call = (...args: string[]) => inProcess([...args, '--emulator'], { cwd });
+    expect((await call('apply', '--yes')).code).toBe(0);
+    writeFileSync(
+      `${cwd}/vdcsync.yaml`,
+      `${first}  b: {${size}, public_ipv4: {new: true}, backup: {max_age: 24h}}\n`,
+    );
+    expect((await call('apply', '--yes')).code).toBe(0);
+    const { findings } = JSON.parse((await call('doctor', '--format', 'json')).stdout);
+    const probe = findings.find(({ id }: { id: string }) => id === 'probe:delete_backup');
+    expect(probe.message).not.toContain('there is no server with a backup');
+  }, 60_000);
+
   test('finds what the API answers by GET alone, and changes nothing', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const before = contentsOf(cwd);

@@ -85,9 +85,24 @@ const marks: Readonly<Record<Finding['level'], readonly [string, Style]>> = {
   error: ['✗', 'red'],
 };
 
+/** What could not be probed as one line, where several could not: a new project has nothing to probe on. */
+function grouped(findings: readonly Finding[]): readonly Finding[] {
+  const isOpen = ({ id, level }: Finding) => level === 'unknown' && id.startsWith('probe:');
+  const open = findings.filter(isOpen);
+  if (open.length < 2) return findings;
+  const names = [...new Set(open.map(({ id }) => id.replace('probe:', '')))].join(', ');
+  const message = `not known whether the API has ${names}`;
+  const advice =
+    'vdcsync doctor --format json (for the reason of each; a server with a public address and a backup makes more of them known)';
+  return [
+    ...findings.filter((each) => !isOpen(each)),
+    finding('undocumented_operations', 'unknown', message, advice),
+  ];
+}
+
 function diagnosisText({ findings, healthy }: Diagnosis, io: Io): string {
   const paint = paintFor(io.stdout);
-  const lines = findings.flatMap(({ id, level, message, advice }) => {
+  const lines = grouped(findings).flatMap(({ id, level, message, advice }) => {
     const [mark, style] = marks[level];
     const subject = id.replace(/^probe:/, '').replaceAll('_', ' ');
     return [
@@ -97,5 +112,5 @@ function diagnosisText({ findings, healthy }: Diagnosis, io: Io): string {
   });
   const count = (level: Finding['level']) => findings.filter((each) => each.level === level).length;
   const verdict = healthy ? 'Fit to run' : 'Not fit to run';
-  return `${[...lines, '', paint('bold', `${verdict}: ${counted(count('error'), 'error')}, ${counted(count('warning'), 'warning')}, ${count('unknown')} that cannot be told.`)].join('\n')}\n`;
+  return `${[...lines, '', paint('bold', `${verdict}: ${counted(count('error'), 'error')}, ${counted(count('warning'), 'warning')}, ${grouped(findings).filter(({ level }) => level === 'unknown').length} that cannot be told.`)].join('\n')}\n`;
 }

@@ -52,7 +52,7 @@ const candidates: readonly Candidate[] = [
 /** Asks by GET alone, once for each candidate path. */
 export async function probeOperations(session: Session): Promise<Finding[]> {
   const attached = (await session.reads.ips()).flatMap(({ server_id }) => server_id ?? []);
-  const server = attached[0] ?? (await listed(session));
+  const server = await serverFor(session, [...new Set(attached)]);
   const findings: Finding[] = [];
   const values: Record<string, string | number | undefined> = { id: server };
   if (server !== undefined) {
@@ -75,6 +75,17 @@ export async function probeOperations(session: Session): Promise<Finding[]> {
     ),
   );
   return findings;
+}
+
+/** How many servers are asked for their backups. */
+const mostAsked = 10;
+
+/** A server to try paths on: one with a backup, where there is one. */
+async function serverFor(session: Session, attached: readonly ServerId[]): Promise<ServerId | undefined> {
+  for (const id of attached.slice(0, mostAsked)) {
+    if (((await session.reads.findBackups(id)) ?? []).length > 0) return id;
+  }
+  return attached[0] ?? (await listed(session));
 }
 
 /** Where the list is not where the API profile says, its own probe tells so. */
