@@ -259,6 +259,9 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
 
   diff(subject: Subject<Value>, observed: Observed | undefined, world: World): Diff;
 
+  /** What the diff of a new one says beside one that goes with the server which is replaced. */
+  replacing?(fresh: Diff, subject: Subject<Value>, before: Observed, world: World): Diff;
+
   /** What it costs a month as it is now; nothing where it is not there, or costs nothing. */
   priceNow?(subject: Subject<Value>, observed: Observed | undefined, world: World): Price | undefined;
 

@@ -36,7 +36,12 @@ export function draftAll(
     const owner = given.get(key) ?? (parent === undefined ? undefined : given.get(parent));
     if (owner !== undefined) return draft.subject.binding === undefined ? [] : [leftTo(owner, draft)];
     if (parent === undefined) return [draft];
-    if (renewed.has(parent)) return [draftOne(kinds, after, after.subjects.get(key) ?? draft.subject)];
+    if (renewed.has(parent)) {
+      const fresh = draftOne(kinds, after, after.subjects.get(key) ?? draft.subject);
+      const before = world.observed.get(key);
+      if (before === undefined || fresh.kind.replacing === undefined) return [fresh];
+      return [{ ...fresh, diff: fresh.kind.replacing(fresh.diff, draft.subject, before, world) }];
+    }
     const waits = held.has(parent) && world.subjects.get(parent)?.desired !== undefined;
     if (waits && draft.kind.outlivesParent)
       return [{ ...draft, diff: { verdict: { verdict: 'unchanged' } } }];

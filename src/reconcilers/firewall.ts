@@ -73,6 +73,29 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     return { verdict: { verdict: 'update', changes, cause }, ...told };
   },
 
+  /** The new server comes without a firewall, and what its users notice is the difference from the old one. */
+  replacing(fresh, subject, { live }, world) {
+    const { verdict } = fresh;
+    const entry = subject.desired?.value;
+    if (verdict.verdict !== 'create' || entry === undefined) return fresh;
+    const old: Firewall = withoutFields(live, addedByServer(entry, live, subject.binding?.applied));
+    const after = filterOf(entry, unfiltered);
+    const changes = verdict.changes.map((change) => ({
+      ...change,
+      from: old[change.path as keyof Firewall] ?? null,
+    }));
+    const lost = lockout(subject.key, old, after).map((warning) => ({
+      ...warning,
+      message: `${warning.message}; ${addressAfter(subject, world)}`,
+    }));
+    return {
+      ...fresh,
+      verdict: { ...verdict, changes },
+      traffic: trafficOf(old, after),
+      consequences: [...(fresh.consequences ?? []), ...lost],
+    };
+  },
+
   /** `policy_out` is never sent; rules go as they are written. @assumption A45 @assumption A46 */
   write({ subject, observed, world }) {
     const entry = subject.desired?.value ?? {};
@@ -137,6 +160,13 @@ function lockout(key: ResourceKey, before: Filter, after: Filter): Warning[] {
   if (!locksOut(before, after)) return [];
   const message = 'ssh (tcp 22) is open, and this closes it: make sure that there is another way in';
   return [{ code: 'firewall_lockout', key, message }];
+}
+
+function addressAfter({ parent }: Subject, world: World): string {
+  const entry = parent && world.subjects.get(parent)?.desired?.value;
+  return member(member(entry, 'public_ipv4'), 'ip') === undefined
+    ? 'the server is replaced, and its address may be another one afterwards'
+    : 'the server is replaced, and keeps its address';
 }
 
 /** The public card comes with the address that the server asks for. @assumption A28 */

@@ -251,4 +251,31 @@ describe('reconcilers/firewall', () => {
     ]);
     expect((await strict.apply(file(`enabled: true, rules: [${ssh}]`))).outcome).toBe('converged');
   });
+
+  test.each([
+    ['ip: one', 'keeps its address'],
+    ['new: true', 'may be another one'],
+  ])('beside a server that is replaced it is shown from old to new, with {%s}', async (address, told) => {
+    const { apply, plan, emulator } = rig();
+    const of = (memory: number, rules: string) =>
+      `ips: {one: {}}\nservers: {web: {${sliders.replace(/memory_mb: \d+/, `memory_mb: ${memory}`)}, replace: allowed, public_ipv4: {${address}}, firewall: {enabled: true, policy_in: drop, rules: [${rules}]}}}\n`;
+    await apply(of(1024, ssh));
+
+    const planned = await plan(of(2048, web));
+    const firewall = planned.operations.find(({ kind }) => kind === 'firewall');
+
+    expect(firewall?.verb).toBe('create');
+    expect(firewall?.changes).toContainEqual(
+      expect.objectContaining({
+        path: 'rules',
+        from: [expect.objectContaining({ destination_port: '22' })],
+        to: [expect.objectContaining({ destination_port: '80,443' })],
+      }),
+    );
+    expect(firewall?.traffic).toMatchObject({ opened: ['tcp 80', 'tcp 443'], closed: ['tcp 22'] });
+    const lockout = planned.warnings.find(({ code }) => code === 'firewall_lockout');
+    expect(lockout?.message).toContain(told);
+    expect((await apply(of(2048, web))).outcome).toBe('converged');
+    expect(projectOf(emulator).servers[0]?.firewall.rules).toMatchObject([{ destination_port: '80,443' }]);
+  });
 });
