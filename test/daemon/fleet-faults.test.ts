@@ -6,6 +6,7 @@ import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
+import { openPostgresState } from '../../src/state/postgres.ts';
 import { folderWith } from '../cli/run.ts';
 import { postgresServer } from '../support/postgres.ts';
 import {
@@ -148,6 +149,32 @@ describe('daemon/fleet: faults', () => {
     expect(billed(api)).toEqual(ids.map(() => [1, 1]));
     expect(creations(api)).toEqual(ids.map(() => 1));
   }, 90_000);
+
+  test('a state that another process holds blocks no place: the project is given back, and tried again', async () => {
+    const api = await cloud();
+    const state = await database(server, 'held');
+    const folder = folderWith();
+    specs(folder);
+    // As a command of the operator holds it, which promises no heartbeat.
+    const holder = await openPostgresState(`${state}?state=4711`, {
+      mode: 'write',
+      now: 1,
+      lineage: 'operator',
+    });
+    const only = await replica(api, state, folder, { args: ['-f', 'specs', '--parallel', '1'] });
+    const converged = async () =>
+      (await fleetOf(only)).projects.filter(({ condition }) => condition === 'converged').map(({ id }) => id);
+    await until(
+      converged,
+      (done) => done.length === ids.length - 1,
+      'the others are worked on',
+      () => JSON.stringify(only.log().slice(-15)),
+    );
+    expect(await converged()).not.toContain(4711);
+    expect((await only.status()).projects.find(({ id }) => id === 4711)?.error).toBe(null);
+    await holder.close();
+    await allConverged(api, only);
+  }, 60_000);
 
   test('a replica whose database is gone says so, and one that follows is ready soon after it is back', async () => {
     const api = await cloud();

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { StateError } from '../../src/core/errors.ts';
 import { Board } from '../../src/daemon/fleet/board.ts';
 import { fleetSource } from '../../src/daemon/fleet/fleet-source.ts';
 import { Intake } from '../../src/daemon/sources/intake.ts';
@@ -31,3 +32,73 @@ test('a replica that loses the lead while it reads the source goes on, and publi
   await expect(shared.read(new AbortController().signal)).rejects.toThrow(SourceError);
   expect(await board.snapshot()).toBe(undefined);
 });
+
+test('however many look at the board at once, they share one connection, also while it fails', async () => {
+  let [opened, open] = [0, 0];
+  let failing = true;
+  const board = new Board({
+    open: async () => {
+      opened += 1;
+      open += 1;
+      const state = memoryState({ createdAt: 0, lineage: 'a' });
+      await state.putNote('mark', 'm');
+      const note = state.note.bind(state);
+      state.note = async (name) => {
+        if (failing) throw new StateError('the connection is gone');
+        return note(name);
+      };
+      state.close = async () => {
+        open -= 1;
+      };
+      return state;
+    },
+    assignments: async () => [],
+    clock: systemClock,
+  });
+  const ten = () => Promise.allSettled(Array.from({ length: 10 }, () => board.hasMoved()));
+  const failed = await ten();
+  expect(failed.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'rejected'));
+  expect(open).toBe(0);
+  failing = false;
+  await board.snapshot();
+  opened = 0;
+  const seen = await ten();
+  expect(seen.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'fulfilled'));
+  expect([opened, open]).toEqual([0, 1]);
+  await board.close();
+  expect(open).toBe(0);
+});
+
+test('a follower that could not read the board reads it again as soon as it answers, though nothing has moved', async () => {
+  let down = false;
+  const state = memoryState({ createdAt: 0, lineage: 'a' });
+  state.close = async () => {};
+  await state.putNote('snapshot', { specs: [] });
+  await state.putNote('mark', 'm');
+  const board = new Board({
+    open: async (mode) => {
+      if (mode === 'write') throw new StateError('another replica leads');
+      if (down) throw new StateError('the server is away');
+      return state;
+    },
+    assignments: async () => [],
+    clock: systemClock,
+  });
+  const { read, watch } = fleetSource({
+    source: { name: 'none', read: async () => ({ specs: [] }), watch: async () => {} },
+    ...{ board, clock: systemClock, log: quiet },
+    intake: new Intake({ environment: {}, trust: operatorsSpec, checkToken: () => {}, clock: systemClock }),
+    queue: { takeHints: async () => async () => {} },
+  });
+  const end = new AbortController();
+  await read(end.signal);
+  down = true;
+  await board.close();
+  await expect(read(end.signal)).rejects.toThrow(SourceError);
+  down = false;
+  const hinted = new Promise<string>((resolve) => {
+    watch(resolve, end.signal).catch(() => undefined);
+  });
+  expect(await hinted).toBe('fleet');
+  end.abort();
+}, 15_000);

@@ -35,11 +35,13 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   const settings = readDaemonSettings(flags, io);
   const { listen, token, webhookSecret } = settings;
   const log = daemonLogger(io);
+  /** Projects whose own states are known to be theirs. */
+  const settled = new Set<number>();
   const deps: DaemonDeps = {
     clock: systemClock,
     random: systemRandom,
     log,
-    open: (project) => openProject(flags, io, settings, project, shared?.heart),
+    open: (project) => openProject(flags, io, settings, project, { replica: shared?.heart, settled }),
     carrying: (projectId, named) => carrying(flagsOf(projectId, named, flags, io, settings), io.env),
   };
   const metrics = new Metrics(version);
@@ -193,10 +195,12 @@ async function openProject(
   io: Io,
   { mode, projects }: DaemonSettings,
   { projectId, token, log, onEvent, onWait }: OpenProject,
-  replica: Replica | undefined,
+  { replica, settled }: { readonly replica: Replica | undefined; readonly settled: Set<number> },
 ): Promise<ProjectSession> {
   const own = ownFlags(projectId, flags, io, projects);
-  await (projects === 'one' ? refuseSecondState : refuseStateBeside)(projectId, flags, io);
+  if (projects === 'one') await refuseSecondState(projectId, flags, io);
+  // Looked at until it is known, and not for each pass of a fleet: a look is a connection.
+  else if (!settled.has(projectId) && (await refuseStateBeside(projectId, flags, io))) settled.add(projectId);
   const session = await openSession(own, io, {
     mode: mode === 'observe' ? 'read' : 'write',
     ...{ projectId, token, onEvent, logger: log },

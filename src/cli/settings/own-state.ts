@@ -76,17 +76,20 @@ async function isPublished(projectId: number, location: string, io: Io): Promise
 
 /**
  * What a project's file alone has made stands in the state that was given, and not in the project's own: a daemon
- * that takes the file up with a folder would buy it anew.
+ * that takes the file up with a folder would buy it anew. Gives whether the project's own state is its own for good, so
+ * that nobody has to look again.
  *
  * @throws ConfigError where the project's own state is nobody's yet, and the one that was given is the project's.
  */
-export async function refuseStateBeside(projectId: number, flags: CommonFlags, io: Io): Promise<void> {
+export async function refuseStateBeside(projectId: number, flags: CommonFlags, io: Io): Promise<boolean> {
   const location = stateLocation(flags, io);
   const own = ownState(location, projectId);
   // An embedded emulator has its world beside the state: a new state has a new world.
-  if (own === location || flags.emulator === true || (!isUrl(location) && !existsSync(location))) return;
-  if ((isUrl(own) || existsSync(own)) && (await projectOf({ ...flags, state: own }, io)) !== null) return;
-  if ((await projectOf(flags, io, 'emulator')) !== projectId) return;
+  if (own === location || flags.emulator === true || (!isUrl(location) && !existsSync(location)))
+    return false;
+  if ((isUrl(own) || existsSync(own)) && (await projectOf({ ...flags, state: own }, io)) !== null)
+    return true;
+  if ((await projectOf(flags, io, 'emulator')) !== projectId) return false;
   const [given, there] = [location, own].map(shownLocation);
   throw new ConfigError(
     `project ${projectId} has a state at ${given}, of its file alone, and none at ${there}, where a folder of projects keeps it: ` +

@@ -36,6 +36,8 @@ export class Board {
   #reader: StateStore | undefined;
   /** Readings go one after the other: each would open a connection of its own, or lose the one it reads on. */
   #readings: Promise<unknown> = Promise.resolve();
+  /** Of the one that leads: what is in force. */
+  #published: Snapshot | undefined;
   /** Of the snapshot that this replica works by. */
   #mark: string | undefined;
   #assignments: { readonly at: number; readonly assignments: Promise<readonly Assignment[]> } | undefined;
@@ -67,6 +69,7 @@ export class Board {
   async yieldLead(): Promise<void> {
     const owned = this.#owned;
     this.#owned = undefined;
+    this.#published = undefined;
     await owned?.close();
   }
 
@@ -80,11 +83,14 @@ export class Board {
       await owned.putNote(markNote, mark);
     }
     this.#mark = mark;
+    this.#published = snapshot;
   }
 
-  /** What is in force, whoever led when it was published. Only for the one that leads. */
+  /** What is in force, whoever led when it was published. Only for the one that leads; nobody else changes it meanwhile. */
   async published(): Promise<Snapshot | undefined> {
-    return (await this.#leading().note(snapshotNote)) as unknown as Snapshot | undefined;
+    const owned = this.#leading();
+    this.#published ??= (await owned.note(snapshotNote)) as unknown as Snapshot | undefined;
+    return this.#published;
   }
 
   /** The snapshot in force, which this replica works by from now on; `undefined` where nobody has published one yet. */
