@@ -13,6 +13,8 @@ export interface Durations {
   /** How long tasks of the sort take, as far as it is known. */
   usual(sort: WriteName): Promise<Estimate>;
   learn(sort: WriteName, lesson: Lesson): Promise<void>;
+  /** The longest that one has taken, in ms. */
+  longest(sort: WriteName): Promise<number>;
 }
 
 export interface Estimate {
@@ -22,6 +24,8 @@ export interface Estimate {
   readonly count: number;
   /** Some task took longer than it was thought to, so the estimate is bounded from below. */
   readonly bounded: boolean;
+  /** The longest that one has taken. */
+  readonly longestMs: number;
 }
 
 /** The share of tasks that should have ended at their first poll. */
@@ -57,13 +61,14 @@ export function createDurations(memory: UseMemory): Durations {
     // A note that cannot be read costs some polls, and nothing else.
     const noted = readEstimate(await memory.note(noteName(sort)).catch(() => undefined));
     const estimate = estimates.get(sort) ??
-      noted ?? { ms: guessMs[sort] ?? otherGuessMs, count: 0, bounded: false };
+      noted ?? { ms: guessMs[sort] ?? otherGuessMs, count: 0, bounded: false, longestMs: 0 };
     estimates.set(sort, estimate);
     return estimate;
   }
 
   return {
     usual: load,
+    longest: async (sort) => (await load(sort)).longestMs,
     learn: async (sort, lesson) => {
       const next = moved(await load(sort), lesson);
       estimates.set(sort, next);
@@ -72,12 +77,13 @@ export function createDurations(memory: UseMemory): Durations {
   };
 }
 
-function moved({ ms, count, bounded }: Estimate, { misses, endedBy }: Lesson): Estimate {
+function moved({ ms, count, bounded, longestMs }: Estimate, { misses, endedBy }: Lesson): Estimate {
   const width = Math.max(stride.settled, stride.first / (count + 1));
   const after = (next: number) => ({
     ms: Math.round(clamped(next)),
     count: count + 1,
     bounded: bounded || misses > 0,
+    longestMs: Math.max(longestMs, endedBy),
   });
   // Further misses were requests too, if less telling. By when the task had ended is known: go no further.
   if (misses > 0)
@@ -94,7 +100,8 @@ function readEstimate(note: unknown): Estimate | undefined {
   const { ms, count } = note;
   const bounded = 'bounded' in note && note.bounded === true;
   if (typeof ms !== 'number' || typeof count !== 'number' || !(ms > 0) || !(count >= 0)) return undefined;
-  return { ms: clamped(ms), count, bounded };
+  const longest = 'longestMs' in note ? note.longestMs : 0;
+  return { ms: clamped(ms), count, bounded, longestMs: typeof longest === 'number' ? longest : 0 };
 }
 
 function noteName(sort: WriteName): string {

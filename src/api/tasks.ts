@@ -82,7 +82,7 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
     }
   }
 
-  return { wait };
+  return { wait, longest: (sort) => durations.longest(sort) };
 }
 
 function endOf(seen: Task | 'absent' | 'unread', elapsedMs: number): TaskEnd | undefined {

@@ -1,6 +1,6 @@
 import { ConfigError } from '../core/errors.ts';
 import { fitsPath } from '../core/path-id.ts';
-import type { WriteName, WriteRequest } from '../core/ports.ts';
+import { probeField, type WriteName, type WriteRequest } from '../core/ports.ts';
 import type { ApiProfile, OperationTemplate } from '../core/profile.ts';
 
 /** A write as HTTP, and what its answer has to hold. */
@@ -23,6 +23,8 @@ interface Endpoint {
   readonly body: 'required' | 'optional' | 'none';
   readonly task?: true;
   readonly id?: true;
+  /** The documented field that a probe gives a wrong type. */
+  readonly probe?: string;
 }
 
 type Documented = Exclude<WriteName, keyof typeof presumed>;
@@ -35,19 +37,27 @@ type Documented = Exclude<WriteName, keyof typeof presumed>;
  */
 const writeEndpoints: Readonly<Record<Documented, Endpoint>> = {
   // @assumption A41 `{}` is the same as no body
-  allocate_ip: { method: 'POST', path: '/ips', body: 'optional', id: true },
+  allocate_ip: { method: 'POST', path: '/ips', body: 'optional', id: true, probe: 'server_type_id' },
   release_ip: { method: 'DELETE', path: '/ips/{id}', body: 'none' },
-  add_iso: { method: 'POST', path: '/isos', body: 'required', task: true, id: true },
+  add_iso: { method: 'POST', path: '/isos', body: 'required', task: true, id: true, probe: 'url' },
   delete_iso: { method: 'DELETE', path: '/isos/{id}', body: 'none' },
-  create_network: { method: 'POST', path: '/networks', body: 'required', task: true },
+  create_network: { method: 'POST', path: '/networks', body: 'required', task: true, probe: 'cidr' },
   delete_network: { method: 'DELETE', path: '/networks/{id}', body: 'none', task: true },
-  create_server: { method: 'POST', path: '/servers', body: 'required', task: true, id: true },
+  create_server: {
+    method: 'POST',
+    path: '/servers',
+    body: 'required',
+    task: true,
+    id: true,
+    probe: 'server_type_id',
+  },
   delete_server: { method: 'DELETE', path: '/servers/{id}', body: 'none', task: true },
   add_network_interface: {
     method: 'POST',
     path: '/servers/{server_id}/network-interfaces',
     body: 'required',
     task: true,
+    probe: 'network_id',
   },
   put_firewall: { method: 'PUT', path: '/servers/{server_id}/firewall', body: 'required' },
   // @assumption A21 no body, no content type
@@ -67,7 +77,7 @@ export function buildWrite(request: WriteRequest, profile: ApiProfile): BuiltWri
     return fromTemplate(request, name, profile.operations[name]);
   }
   const endpoint = writeEndpoints[name];
-  const body = bodyText(request, endpoint.body);
+  const body = probeText(request, endpoint.probe) ?? bodyText(request, endpoint.body);
   return {
     method: endpoint.method,
     path: fillPath(endpoint.path, request),
@@ -81,6 +91,15 @@ function bodyText({ name, body }: WriteRequest, rule: Endpoint['body']): string 
   if (rule === 'none') return undefined;
   if (body === undefined && rule === 'required') throw new ConfigError(`${name} is not sent without a body.`);
   return JSON.stringify(body ?? {});
+}
+
+/**
+ * The text of a probe. A backup has no documented body, so its probe is invalid by the unknown field alone: one that is
+ * carried out nevertheless is the backup that the key was for.
+ */
+function probeText({ probe }: WriteRequest, field: string | undefined): string | undefined {
+  if (probe === undefined) return undefined;
+  return JSON.stringify({ ...(field === undefined ? {} : { [field]: { probe } }), [probeField]: probe });
 }
 
 /** Methods a write may have. */
@@ -112,11 +131,13 @@ function fromTemplate(
   const method = (template.method ?? presumed[name].method).toUpperCase();
   const path = template.path ?? presumed[name].path;
   if (!writeMethods.has(method)) throw new ConfigError(`${name}: ${method} is no method of a write.`);
-  const body = template.body === undefined ? request.body : fillBody(template.body, request);
+  const filled = template.body === undefined ? request.body : fillBody(template.body, request);
+  const [field] = Object.keys((filled as object | undefined) ?? {});
+  const body = probeText(request, field) ?? (filled === undefined ? undefined : JSON.stringify(filled));
   return {
     method,
     path: fillPath(path, request),
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body }),
     documentsTask: false,
     needsId: false,
   };

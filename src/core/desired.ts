@@ -39,6 +39,7 @@ export interface Settings {
   readonly max_deletions: number;
   readonly max_monthly_increase: number | null;
   readonly exclusive: boolean;
+  readonly unconfirmed_servers: 'retry' | 'ask';
   readonly unmanaged: 'ask' | 'ignore';
   readonly drift: 'correct' | 'report';
   readonly suspend: { readonly reason: string; readonly until?: string | undefined } | null;
@@ -62,6 +63,8 @@ export interface MaskedText {
 /** The spec, validated, with every reference resolved. */
 export interface Desired {
   readonly projectId: number;
+  /** Tells this file from another one of the same project; part of every idempotency key. */
+  readonly scope?: string;
   readonly settings: Settings;
   readonly resources: readonly DesiredResource[];
   /** Where this project's token is, where the file says; no part of what is wanted. */

@@ -155,6 +155,8 @@ export type Evidence =
   | { readonly verdict: 'failed'; readonly id: string; readonly detail: string; readonly facts?: Json }
   /** Not seen. Absence needs this twice. `strays`: it may have left something behind, so a person is asked. */
   | { readonly verdict: 'not_done'; readonly strays?: boolean }
+  /** No read shows such a resource, whether it is there or not. */
+  | { readonly verdict: 'unseen'; readonly reason: string; readonly candidates: readonly string[] }
   /** Neither can be told. `candidates` are live ids a person may choose from. */
   | { readonly verdict: 'unclear'; readonly reason: string; readonly candidates: readonly string[] };
 
@@ -222,6 +224,11 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   readonly billed: boolean | 'perhaps';
   /** How long an accepted write may take before it counts as stuck, in ms. */
   readonly deadlineMs: number;
+  /**
+   * How long a creation that was carried out may take to show in reads, in ms; left out where it shows at once. Until
+   * then a creation that no read shows is not absent. @source API §3 rule 5
+   */
+  readonly showsWithinMs?: number;
   /** Not deleted with its server, but by an operation of its own after that; all other kinds inside a server go with it. */
   readonly outlivesParent?: true;
   /** Often only compared and never written. It is bound nevertheless, so that a plan can tell when it has left the file. */

@@ -78,7 +78,18 @@ export interface WriteRequest {
   /** Ids that stand in the path. */
   readonly path: Readonly<Record<string, string | number>>;
   readonly body?: Json;
+  /**
+   * Sends a body that is invalid twice over in place of the request's own: an unknown field, and a documented field of a
+   * wrong type. No reading of the document carries such a request out; its refusal shows whether the key is in use. The
+   * body follows from the operation and the number alone, so that every state sends the same one.
+   *
+   * @source API §4 rule 3
+   */
+  readonly probe?: 1 | 2;
 }
+
+/** The unknown field of a probe: a refusal that names it is one of the probe's body. */
+export const probeField = 'vdcsync_probe';
 
 /** The `task` member of a write's answer: `missing` breaks the contract of §4.5. */
 export type AnsweredTask = { readonly id: TaskId; readonly terminal: boolean } | null | 'missing';
@@ -139,6 +150,8 @@ export interface TaskWatch {
    * `stuck`: not terminal after `deadlineMs`.
    */
   wait(task: TaskWait, signal?: AbortSignal): Promise<TaskEnd>;
+  /** The longest that a task of the sort has been seen to take, in ms; 0 where none has ended. */
+  longest(sort: WriteName): Promise<number>;
 }
 
 export interface TaskWait {

@@ -71,6 +71,28 @@ export type WhyUnknown =
 /** What only evidence can explain: of an accepted write, that it has `no_task` to tell its end, or one that failed. */
 export type Why = WhyUnknown | 'no_task' | 'task_failed';
 
+/**
+ * Where the question to an idempotency key stands: was the request under the key carried out, and may it still be?
+ *
+ * ```
+ * asking ──the probe's refusal is replayed──▶ fenced   nothing else was ever stored; a late original is refused too
+ *    ├─────the key holds another answer─────▶ taken    the original bytes, sent again, are replayed
+ *    └─────this API stores no such refusal──▶ open     lists decide; then the original bytes go out again
+ * ```
+ * Only *fenced* permits the next attempt.
+ *
+ * @source API §4 rule 3, §8
+ */
+export interface KeyQuestion {
+  readonly stage: 'asking' | 'taken' | 'fenced' | 'open';
+  /** Probes under this key, each counted before it is sent. */
+  readonly probes: number;
+  /** Answers to probes that left the question open: refusals of the body that were not replayed, conflicts. */
+  readonly undecided: number;
+  /** The key refused the original bytes too, as another request than the one that it holds. */
+  readonly conflict?: true;
+}
+
 /** The durable record of a write, made before its first byte is sent. */
 export interface Intent {
   readonly id: string;
@@ -99,6 +121,8 @@ export interface Intent {
   /** Stays until a 2xx on this key or evidence clears it. */
   readonly ambiguous: boolean;
   readonly why?: Why;
+  /** Of a creation whose effect is unknown. */
+  readonly question?: KeyQuestion;
   readonly sends: number;
   /** An answer may have belonged to an earlier use of this key, and no 2xx has come since. @assumption A4 */
   readonly doubted?: true;
@@ -140,6 +164,7 @@ export type IntentPatch = Partial<
     | 'phase'
     | 'ambiguous'
     | 'why'
+    | 'question'
     | 'doubted'
     | 'sends'
     | 'lost'
@@ -158,6 +183,7 @@ export type IntentPatch = Partial<
   /** Fields that no longer hold, such as a look that a new send has overtaken. */
   readonly clear?: readonly (
     | 'why'
+    | 'question'
     | 'doubted'
     | 'notSeenAt'
     | 'acceptedAt'

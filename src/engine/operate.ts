@@ -10,8 +10,9 @@ import { closeOutdated, type Progress } from './intents/endings.ts';
 import { makerOf, ownerOf } from './intents/owner.ts';
 import { letGo, released } from './intents/release.ts';
 import { creationAfter, secondHalfHeld, unresolvedCreate } from './intents/replacement.ts';
-import { advance, inTurn, lookHoldsMs, send, sinceLook } from './intents/settle.ts';
+import { advance, send } from './intents/settle.ts';
 import { boughtMeanwhile, type NotAsked, stillAsked } from './intents/still-asked.ts';
+import { inTurn, lookHoldsMs, sinceLook } from './intents/turn.ts';
 import type { Run } from './run.ts';
 import { absenceGapMs } from './staleness.ts';
 

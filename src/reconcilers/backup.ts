@@ -101,14 +101,15 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
     const fresh = backups.filter(({ id }) => !before.has(id));
     const [one, another] = fresh;
     if (one === undefined) return { verdict: 'not_done' };
-    const policy = (intent.preimage as { readonly policy: BackupPolicy | null }).policy;
-    if (another !== undefined || policy?.enabled) {
-      const reason = policy?.enabled
-        ? 'a backup has come since, which may be the scheduled one'
-        : `${fresh.length} backups have come since`;
+    const { policy } = intent.preimage as { readonly policy: BackupPolicy | null };
+    if (another !== undefined || mayBeScheduled(one, policy)) {
+      const reason =
+        another === undefined
+          ? 'a backup has come since, which may be the scheduled one'
+          : `${fresh.length} backups have come since`;
       return { verdict: 'unclear', reason, candidates: fresh.map(({ id }) => id) };
     }
-    return { verdict: 'done', id: one.id, certain: false };
+    return judge(one);
   },
 
   bind: () => ({ identity: {}, applied: null, keep: false }),
@@ -118,6 +119,12 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
     return copy === undefined ? [] : [copy];
   },
 };
+
+/** Taken when the schedule was due, or the policy does not tell when that is. */
+function mayBeScheduled(backup: Backup, policy: BackupPolicy | null): boolean {
+  if (policy?.enabled !== true) return false;
+  return policy.next_run === null || takenAt(backup) >= Date.parse(policy.next_run);
+}
 
 function diffNewest(
   { desired, key, parent, binding }: Subject<BackupEntry>,

@@ -55,6 +55,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
   /** @assumption A44 */
   billed: 'perhaps',
   deadlineMs: 6 * 3_600_000,
+  showsWithinMs: 15 * 60_000,
   urgency: 5,
 
   check: ({ name, url }) => [
@@ -158,7 +159,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       const live = await read.findIso(intent.resourceId);
       const replay = member(intent.facts, 'replay') === true;
       const another = replay && live?.name.trim() !== member(intent.request.body, 'name');
-      return live === undefined || another ? { verdict: 'not_done' } : judge(live, true);
+      return live === undefined || another ? { verdict: 'not_done' } : judge(live);
     }
     const before = recordedIds(intent.preimage, 'isos');
     const name = member(intent.request.body, 'name');
@@ -173,7 +174,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       const isThere = async (id: string) => (await read.findIso(id)) !== undefined;
       return (await cutShort('ISOs', listed, [...before, ...ours], isThere)) ?? { verdict: 'not_done' };
     }
-    if (another === undefined) return judge(one, false);
+    if (another === undefined) return judge(one);
     return {
       verdict: 'unclear',
       reason: `${matches.length} new ISOs have that name`,
@@ -194,9 +195,8 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
   },
 };
 
-/** What only may be ours is not judged by how it is. @assumption A24 */
-function judge(live: Iso, certain: boolean) {
-  if (!certain) return { verdict: 'done', id: live.id, certain, called: `"${live.name}"` } as const;
+/** @assumption A24 */
+function judge(live: Iso) {
   switch (live.download) {
     case 'failed':
       return { verdict: 'failed', id: live.id, detail: live.reason ?? 'the API gives no reason' } as const;
@@ -204,7 +204,7 @@ function judge(live: Iso, certain: boolean) {
       return { verdict: 'pending', id: live.id } as const;
     case 'ready':
     case 'unknown':
-      return { verdict: 'done', id: live.id, certain } as const;
+      return { verdict: 'done', id: live.id, certain: true } as const;
   }
 }
 

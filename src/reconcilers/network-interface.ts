@@ -30,6 +30,7 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
   /** @assumption A44 */
   billed: true,
   deadlineMs: 10 * 60_000,
+  showsWithinMs: 10 * 60_000,
   urgency: 2,
 
   children: (field) =>

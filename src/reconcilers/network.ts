@@ -57,6 +57,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
   /** @assumption A44 */
   billed: 'perhaps',
   deadlineMs: 10 * 60_000,
+  showsWithinMs: 10 * 60_000,
   urgency: 5,
 
   check: (entry) => {
@@ -185,10 +186,8 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         candidates: matches.map(({ id }) => String(id)),
       };
     }
-    // The list is where the document says to learn it, once its task is through. @source API §3.5
-    const told = intent.phase === 'accepted' && intent.why !== 'task_failed';
-    const certain = told || intent.resourceId !== undefined;
-    return { verdict: 'done', id: String(match.id), certain, called: `"${match.name}", ${match.cidr}` };
+    // Its name and subnet are what it was asked for, and the list is where the document says to learn it. @source API §3.5
+    return { verdict: 'done', id: String(match.id), certain: true };
   },
 
   bind({ subject, request, world, id }) {

@@ -90,7 +90,7 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
     const told = phase === 'blocked';
     if (resourceId !== undefined && (told || why !== 'task_failed'))
       return { verdict: 'done', id: resourceId, certain: !told };
-    return { verdict: 'unclear', reason: 'no documented read shows server images', candidates: [] };
+    return { verdict: 'unseen', reason: 'no documented read shows server images', candidates: [] };
   },
 
   bind({ subject, request, asked }) {

@@ -28,6 +28,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
   neededToCreate,
   billed: true,
   deadlineMs: 30 * 60_000,
+  showsWithinMs: 30 * 60_000,
   seenAmong: 'ip',
   takesShown: ({ key }, world) => claimsFree(key, world),
   urgency: 4,

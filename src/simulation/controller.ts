@@ -49,8 +49,6 @@ export interface Running {
   readonly endedTasks: Map<string, number>;
   /** Polls of a task right behind its end. */
   repolls: number;
-  /** Keys that a 5xx has come for, until the state knows of it. */
-  readonly told5xx: Set<string>;
   /** Idempotency keys whose answer has come back. */
   readonly answered: Set<string>;
   /** A person's command is being carried out. */

@@ -116,6 +116,10 @@ export function watchedWrites(writes: WritePort, process: Running, coverage: Cov
     ...writes,
     async send(request, ...rest) {
       const result = await writes.send(request, ...rest);
+      if (request.probe !== undefined) {
+        coverage.count('probes');
+        return result;
+      }
       for (const row of rowsOf(result)) coverage.hit(row, request.name);
       const { controller } = process;
       if (controller.epoch > 0) coverage.hit('state lost', request.name);

@@ -57,7 +57,6 @@ export async function startProcess(starting: Starting): Promise<Running> {
     holds: { everything: false, spendingUntil: 0, names: new Set() },
     answered: new Set(),
     endedTasks: new Map(),
-    told5xx: new Set(),
     repolls: 0,
     byPerson: false,
     stop: new AbortController(),
@@ -115,6 +114,7 @@ export function engineOf(
         coverage.task(task.sort, end.end);
         return end;
       },
+      longest: (sort) => client.tasks.longest(sort),
     },
     store,
     clock: mortal.clock,

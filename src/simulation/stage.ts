@@ -179,6 +179,7 @@ export class Stage {
       emulator: this.emulator,
       ledger: this.ledger,
       projectId,
+      serversAreListed: 'list_servers' in this.#profile.operations,
       elapsed: () => this.clock.monotonic(),
       tokenName: (secret) => names.get(secret) ?? 'unknown',
       fail: (rule, message) => this.fail(rule, message),

@@ -6,9 +6,15 @@ import { canonicalJson } from '../core/json.ts';
  * `sha256:…` of everything the spec wants and nothing of how it is written: not the
  * order of fields or entries, not the files it is spread over, not positions and doubts.
  */
-export function digestOf({ projectId, settings, resources }: Omit<Desired, 'digest'>): string {
+export function digestOf({ projectId, scope, settings, resources }: Omit<Desired, 'digest'>): string {
   const byKey = [...resources].sort((a, b) => (a.key < b.key ? -1 : 1));
   const wanted = byKey.map(({ position: _, doubts: __, ...resource }) => resource);
-  const text = canonicalJson({ version: 1, projectId, settings, resources: wanted });
+  const text = canonicalJson({
+    version: 1,
+    projectId,
+    ...(scope === undefined ? {} : { scope }),
+    settings,
+    resources: wanted,
+  });
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }

@@ -69,8 +69,10 @@ export function loadSpec(
   }
 
   const given = Object.fromEntries([...settings].map(([name, { value }]) => [name, value]));
+  const scope = project.get('scope')?.value;
   const wanted = {
     projectId: projectId?.value as number,
+    ...(typeof scope === 'string' ? { scope } : {}),
     settings: settingsSchema.parse(given) as Settings,
     resources: entries.map(({ resource }) => resource),
   };

@@ -27,7 +27,13 @@ export const settingsSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'true: nobody else creates in this project, so a lost answer may be settled by the difference of two lists.',
+      'true: nobody else creates in this project, so an address that appeared with a lost answer is adopted.',
+    ),
+  unconfirmed_servers: z
+    .enum(['retry', 'ask'])
+    .default('retry')
+    .describe(
+      'A server that no read shows, and whose creation was lost and is not stored under its key. retry: create it again. ask: wait for the operator.',
     ),
   unmanaged: z
     .enum(['ask', 'ignore'])
@@ -62,6 +68,12 @@ export const projectSchema = z.strictObject({
     .int()
     .min(1)
     .describe("The project's id. A token of any other project is refused before a single write."),
+  scope: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/, 'up to 63 letters, digits, underscores, dots or hyphens')
+    .nullable()
+    .optional()
+    .describe('Tells this file from another file of the same project that uses the same names.'),
   token_env: z
     .string()
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'write the name of an environment variable, never the token itself')

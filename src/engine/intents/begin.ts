@@ -54,6 +54,7 @@ export async function beginIntent(
     attempt,
     idempotencyKey: idempotencyKey({
       projectId: run.desired.projectId,
+      ...(run.desired.scope === undefined ? {} : { scope: run.desired.scope }),
       key: operation.key,
       verb: operation.verb,
       incarnation,

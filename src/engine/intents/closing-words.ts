@@ -28,10 +28,6 @@ export function wasReplayed({ detail = '' }: Closed): boolean {
   return detail.startsWith(replayedAnswer);
 }
 
-export function wasSaidAbsent({ detail }: Closed): boolean {
-  return detail === saidAbsent;
-}
-
 /** Also where the key grew too old for it; not where it had ended by its being asked for no more. */
 export function wantedCapacity({ outcome, detail = '' }: Closed): boolean {
   return outcome === 'refused' && detail.includes(noCapacity) && !detail.includes(beforeThat);

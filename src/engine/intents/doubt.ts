@@ -1,21 +1,24 @@
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { after } from './closing-words.ts';
-import { block, close, type Progress } from './endings.ts';
-import { doubtedKey } from './outcome.ts';
+import { block, close, goOn, type Progress } from './endings.ts';
+import { asksKey, questionOf } from './question.ts';
 
-/** Its key may have been used before, for another body, by a state that this one does not know. @assumption A4 */
-export function mayHaveBought(run: Run, { doubted, verb, kind }: Intent): boolean {
-  return doubted === true && verb === 'create' && run.kindOf(kind).billed !== false;
-}
-
-/** Ends what has had no effect so far and is not to be sent again: a person is asked where it may have bought something. */
+/**
+ * Ends a write that has had no effect so far and is not to be sent again. The key of a creation is asked first where
+ * another request may have used it. @assumption A4
+ */
 export function giveUp(
   run: Run,
   intent: Intent,
   detail: string,
   options: { readonly retryAfterMs?: number } = {},
 ): Promise<Progress> {
+  if (intent.doubted === true && asksKey(run, intent)) {
+    const question = questionOf(intent);
+    const patch = { phase: 'unknown', ambiguous: true, why: 'conflict', question, detail } as const;
+    return goOn(run, intent, { ...patch, clear: ['doubted'] });
+  }
   const doubt = doubtOf(run, intent);
   if (doubt !== undefined) return block(run, intent, 'outcome_unknown', `${detail}, but ${doubt}`);
   return close(run, intent, intent.ambiguous ? 'absent' : 'refused', after(detail, intent), options);
@@ -24,7 +27,6 @@ export function giveUp(
 /** Sent again under its key a purchase would be found, even where no list shows it. @assumption A8 */
 function doubtOf(run: Run, intent: Intent): string | undefined {
   if (intent.why === 'unreadable') return 'it was accepted once';
-  if (mayHaveBought(run, intent)) return `${intent.detail}; ${doubtedKey}`;
   const mayBeThere = intent.ambiguous && intent.verb === 'create' && run.kindOf(intent.kind).billed !== false;
   return mayBeThere ? 'its answer was lost, and a list that ends early would not show it' : undefined;
 }

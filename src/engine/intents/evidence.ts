@@ -2,10 +2,9 @@ import { nounOf } from '../../core/keys.ts';
 import type { Evidence } from '../../core/kind.ts';
 import { fitsPath } from '../../core/path-id.ts';
 import type { TaskId } from '../../core/resources.ts';
-import type { Intent, StateChange, Why } from '../../core/state.ts';
+import type { Intent, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs, staleMs } from '../staleness.ts';
-import { mayHaveBought } from './doubt.ts';
 import { unbrokenRow } from './earlier-attempts.ts';
 import {
   again,
@@ -18,25 +17,20 @@ import {
   settled,
   tainted,
 } from './endings.ts';
-import { doubtedKey } from './outcome.ts';
+import { gatewayMs } from './outcome.ts';
+import { asksKey, isServerError, questionOf } from './question.ts';
 
 const minute = 60_000;
 /** A key is not sent again from this age on: the API forgets it at 24 h. @source API §8 @assumption A3 */
 const keyLifeMs = 23 * 60 * minute;
-/** The origin behind a gateway may work that long. */
-const gatewayMs = 15 * minute;
-/** Sends without an answer of their own, the first one included. */
-const mostLost = { others: 3, backup: 2 };
-/** Sends of one key, refused ones included: beyond that somebody has to look. */
+/** Of an update or a deletion: sends without an answer, the first one included, and sends of one key. */
+const mostLost = 3;
 const mostSends = 10;
 /** Attempts of an operation that may end without effect, or in a failed task. */
 const unseen = { outcome: 'absent', most: 3 } as const;
 const failed = { outcome: 'failed', code: 'task_failed', most: 1 } as const;
 /** Writes in a row whose answer is an old one and that no read shows; a deletion buys nothing. */
 const mostReplayed = { create: 3, delete: 10 };
-
-/** Why it would be sent under another key once nothing of it is seen. */
-const takesNewKey: ReadonlySet<Why> = new Set(['refused', 'server_error', 'gateway_error']);
 
 type Found = Extract<Evidence, { verdict: 'done' }>;
 
@@ -76,16 +70,34 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
       });
     case 'failed':
       return tainted(run, intent, evidence, evidence.detail);
+    case 'unseen':
+      if (isRetried(run, intent)) return afterAbsence(run, intent);
+      return unclear(run, intent, evidence);
     case 'unclear':
-      return block(run, intent, 'outcome_unknown', `the answer was lost, and ${evidence.reason}`, {
-        candidates: evidence.candidates,
-      });
+      return unclear(run, intent, evidence);
     case 'not_done':
       // A deletion that has had no effect is seen, not missed.
       return intent.verb === 'delete'
         ? afterAbsence(run, intent)
-        : notSeen(run, intent, () => afterAbsence(run, intent));
+        : notSeen(run, intent, () => afterAbsence(run, intent), await hiddenMs(run, intent));
   }
+}
+
+/**
+ * Nothing but a server error that had its effect can have made it, where its key holds no answer: the file says
+ * whether that is risked.
+ */
+function isRetried({ desired }: Run, intent: Intent): boolean {
+  const answered = isServerError(intent.why) || intent.why === 'refused';
+  return !answered && desired.settings.unconfirmed_servers === 'retry';
+}
+
+function unclear(
+  run: Run,
+  intent: Intent,
+  { reason, candidates }: { readonly reason: string; readonly candidates: readonly string[] },
+): Promise<Progress> {
+  return block(run, intent, 'outcome_unknown', `the answer was lost, and ${reason}`, { candidates });
 }
 
 /**
@@ -109,21 +121,19 @@ function offer(
   return block(run, intent, code, reason, { candidates: [id] });
 }
 
-/** The same key once more, or a new one, or a person: as the outcome table says. */
+/** The same key once more, or a new one, or the operator: as the outcome table says. */
 async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
-  const { kind, verb, why = 'lost', detail = 'a server error' } = intent;
+  const { kind, why = 'lost', detail = 'a server error' } = intent;
   if (!keyIsFresh(run, intent)) {
     const reason = 'nothing of it is to be seen, and its key is too old to be sent again';
     return block(run, intent, 'key_too_old', reason);
   }
-  if (mayHaveBought(run, intent) && takesNewKey.has(why))
-    return block(run, intent, 'outcome_unknown', `${detail}; ${doubtedKey}`);
+  if (asksKey(run, intent)) return createAgain(run, intent);
   switch (why) {
     case 'lost':
     case 'unreadable':
     case 'conflict': {
-      const lost = intent.lost ?? 0;
-      if (lost >= (kind === 'backup' ? mostLost.backup : mostLost.others) || intent.sends >= mostSends) {
+      if ((intent.lost ?? 0) >= mostLost || intent.sends >= mostSends) {
         const reason = `no answer after ${intent.sends} sends, and no effect is to be seen`;
         return block(run, intent, 'outcome_unknown', reason);
       }
@@ -143,14 +153,26 @@ async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
         const rest = gatewayMs - sent;
         return goOn(run, intent, { dueAt: run.deps.clock.now() + rest, clear: ['notSeenAt'] }, rest);
       }
-      if (kind === 'backup' && verb === 'create')
-        return block(run, intent, 'server_error', `${detail}; a new key needs a person's word`);
       return closeAndRetry(run, intent, { ...unseen, code: 'server_error', detail });
     }
     case 'no_task':
     case 'task_failed':
       throw new Error(`${intent.id} was accepted`);
   }
+}
+
+/**
+ * A creation that is absent. The next attempt is safe only behind the fence: no other state can use the key either, so
+ * attempts are used one after the other, whoever counts them. An open key is sent again.
+ */
+function createAgain(run: Run, intent: Intent): Promise<Progress> {
+  const { why = 'lost', detail = '' } = intent;
+  if (why === 'unreadable')
+    return block(run, intent, 'outcome_unknown', `it was accepted, and no read shows it: ${detail}`);
+  if (questionOf(intent).stage !== 'fenced')
+    return goOn(run, intent, { phase: 'waiting', dueAt: run.deps.clock.now(), clear: ['question'] });
+  if (isServerError(why)) return closeAndRetry(run, intent, { ...unseen, code: 'server_error', detail });
+  return close(run, intent, 'absent', detail, { retryAfterMs: 0 });
 }
 
 /** An accepted write: its task, then the reads that show what became of it. */
@@ -190,6 +212,7 @@ export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promi
         : again(nextLookMs(elapsed()));
     case 'failed':
       return tainted(run, intent, evidence, evidence.detail);
+    case 'unseen':
     case 'unclear':
       return block(run, intent, 'outcome_unknown', evidence.reason, { candidates: evidence.candidates });
     case 'not_done':
@@ -254,6 +277,7 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
       return tainted(run, intent, evidence, `its task failed: ${failure}`);
     case 'failed':
       return tainted(run, intent, evidence, evidence.detail);
+    case 'unseen':
     case 'unclear': {
       const reason = `its task failed (${failure}), and ${evidence.reason}`;
       return block(run, intent, 'task_failed', reason, { candidates: evidence.candidates });
@@ -262,14 +286,28 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
       const retry = () => closeAndRetry(run, intent, { ...failed, detail: failure });
       if (harmless) return retry();
       const ask = () => block(run, intent, 'task_failed', `its task failed (${failure})`);
-      return notSeen(run, intent, evidence.strays === true ? ask : retry);
+      const then = evidence.strays === true ? ask : retry;
+      return notSeen(run, intent, then, await hiddenMs(run, intent));
     }
   }
 }
 
-/** Absent only when a second look, a minute after the first, sees nothing either. */
-async function notSeen(run: Run, intent: Intent, absent: () => Promise<Progress>): Promise<Progress> {
+/**
+ * Absent only when a second look, a minute after the first, sees nothing either; both once a creation that was carried
+ * out would show, which it may not do for another `forMs`.
+ */
+async function notSeen(
+  run: Run,
+  intent: Intent,
+  absent: () => Promise<Progress>,
+  forMs = 0,
+): Promise<Progress> {
   const now = run.deps.clock.now();
+  if (forMs > 0) {
+    const detail = 'not there yet; lists are read until a creation would show';
+    run.tell(intent, 'checking', detail, { untilMs: now + forMs + absenceGapMs });
+    return again(Math.min(forMs, minute));
+  }
   if (intent.notSeenAt === undefined) {
     const detail = 'nothing to be seen; a second look decides';
     run.tell(intent, 'checking', detail, { untilMs: now + absenceGapMs });
@@ -278,6 +316,14 @@ async function notSeen(run: Run, intent: Intent, absent: () => Promise<Progress>
   }
   const rest = absenceGapMs - run.stopwatch.since(intent.id, 'not_seen', intent.notSeenAt);
   return rest > 0 ? again(rest) : absent();
+}
+
+/** How much longer a creation may be there and not show: longer where such tasks have been seen to take longer. @source API §3 rule 5 */
+async function hiddenMs(run: Run, { id, verb, kind, request, lastSentAt }: Intent): Promise<number> {
+  if (verb !== 'create') return 0;
+  const { showsWithinMs = 0 } = run.kindOf(kind);
+  const longestMs = Math.max(showsWithinMs, 1.5 * (await run.deps.tasks.longest(request.name)));
+  return longestMs - run.stopwatch.since(id, 'sent', lastSentAt);
 }
 
 /**

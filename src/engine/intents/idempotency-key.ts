@@ -16,6 +16,7 @@ import type { Verb } from '../../core/plan.ts';
  */
 export function idempotencyKey(write: {
   readonly projectId: number;
+  readonly scope?: string;
   readonly key: ResourceKey;
   readonly verb: Verb;
   readonly incarnation: string;

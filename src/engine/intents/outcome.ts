@@ -1,6 +1,6 @@
-import type { Conclusive, WriteResult } from '../../core/ports.ts';
+import { type Conclusive, probeField, type WriteResult } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
-import type { Intent, WhyUnknown } from '../../core/state.ts';
+import type { Intent, KeyQuestion, WhyUnknown } from '../../core/state.ts';
 
 /** No host has the cards free. @source API §4 */
 export const noCapacity = 'no_gpu_capacity';
@@ -34,19 +34,29 @@ export type Disposition =
       readonly do: 'refuse';
       readonly code: string;
       readonly reason: string;
-      readonly until: 'file' | 'replan' | 'now' | 'person';
+      readonly until: 'file' | 'replan' | 'now';
       readonly hold?: HoldScope;
       /** What it speaks for in later runs, where that is less. */
       readonly later?: HoldScope;
     }
-  /** Only evidence can tell, not before `afterMs`. */
+  /** Its effect is unknown: the key of a creation is asked, lists tell of the rest; not before `afterMs`. */
   | {
       readonly do: 'look';
       readonly afterMs: number;
       readonly why: WhyUnknown;
       readonly reason: string;
-      /** As where it waits. */
-      readonly doubted?: true;
+      /** Where the question to the key goes on; left out where it is asked from the start. */
+      readonly stage?: KeyQuestion['stage'];
+      /** The original bytes were refused as another request. */
+      readonly conflict?: true;
+    }
+  /** Nothing is known that was not known before: the same is asked again once the hold is over. */
+  | {
+      readonly do: 'hold';
+      readonly code: string;
+      readonly reason: string;
+      readonly hold: HoldScope;
+      readonly later: HoldScope;
     };
 
 /** What waits are reckoned from. */
@@ -73,39 +83,41 @@ const minute = 60 * second;
  */
 export function disposition(
   result: WriteResult,
-  intent: Pick<Intent, 'ambiguous' | 'verb'> & {
-    /** What an unknown use of its key made would be billed, and nobody has said that there is no such thing. */
-    readonly keyInDoubt: boolean;
+  intent: Pick<Intent, 'ambiguous' | 'verb' | 'question'> & {
+    /** It is a creation, whose key can be asked. */
+    readonly asks: boolean;
   },
   pace: Pace,
 ): Disposition {
   const { requestTimeoutMs, jitter, waits } = pace;
   const settleMs = requestTimeoutMs + 30 * second;
-  const buys = intent.verb === 'create' && intent.keyInDoubt;
+  const { asks } = intent;
   switch (result.type) {
     case 'unsent':
       return wait(backoff(second, minute, waits, jitter), 'unreachable', result.reason);
     case 'ambiguous':
       return { do: 'look', afterMs: settleMs, why: 'lost', reason: result.reason };
     case 'answer':
-      if (result.status < 300) return accepted(result, settleMs);
-      if (result.status >= 500) return serverError(result, settleMs);
-      if (intent.ambiguous && (result.status !== 429 || result.replayed)) {
+      if (result.status < 300) return accepted(result, asks, settleMs);
+      if (result.status >= 500) return serverError(result, asks, settleMs);
+      // What is replayed is the answer to these very bytes, and nothing else is stored under the key.
+      if (intent.ambiguous && asks && !result.replayed) return refusalOfResend(result, pace);
+      if (intent.ambiguous && !asks && (result.status !== 429 || result.replayed)) {
         const why = result.status === 409 ? 'conflict' : 'refused';
-        const reason = `${told(result)}, which says nothing of the send before`;
-        const doubted = isDoubted(result, buys) ? { doubted: true as const } : {};
-        return { do: 'look', afterMs: settleMs, why, reason, ...doubted };
+        return { do: 'look', afterMs: settleMs, why, reason: saysNothing(result) };
       }
       if (result.status === 404 && intent.verb === 'delete') {
         return { do: 'look', afterMs: settleMs, why: 'not_found', reason: told(result) };
       }
-      return refusal(result, buys, pace);
+      return refusal(result, asks, pace);
   }
 }
 
-function accepted(result: Conclusive, settleMs: number): Disposition {
+function accepted(result: Conclusive, asks: boolean, settleMs: number): Disposition {
   if (result.malformed !== undefined) {
     const reason = `${result.status} with a body that cannot be read: ${result.malformed}`;
+    // It is stored, and replayed in full. @source API §8.1
+    if (asks) return { do: 'look', afterMs: second, why: 'unreadable', reason, stage: 'taken' };
     return { do: 'look', afterMs: settleMs, why: 'unreadable', reason };
   }
   const { task } = result;
@@ -125,20 +137,44 @@ function accepted(result: Conclusive, settleMs: number): Disposition {
   return { do: 'accept', task: task.id, ...breach };
 }
 
-function serverError(result: Conclusive, settleMs: number): Disposition {
+function serverError(result: Conclusive, asks: boolean, settleMs: number): Disposition {
   const why = gateway(result.status) ? 'gateway_error' : 'server_error';
-  return { do: 'look', afterMs: settleMs, why, reason: told(result) };
+  const afterMs = asks && why === 'gateway_error' ? gatewayMs : settleMs;
+  return { do: 'look', afterMs, why, reason: told(result) };
 }
 
-function refusal(result: Conclusive, buys: boolean, { jitter, waits, timeScale }: Pace): Disposition {
-  const code = result.code ?? `http_${result.status}`;
+/** The refusal of a creation's resend says nothing of the sends before it, whose answer the key may hold. */
+function refusalOfResend(result: Conclusive, pace: Pace): Disposition {
+  const { status } = result;
+  const code = codeOf(result);
+  const reason = saysNothing(result);
+  const scope = code === 'insufficient_scope' ? 'everything' : holds[status];
+  if (scope !== undefined) {
+    const bug = status === 405 || status === 415;
+    return { do: 'hold', code, reason, hold: scope, later: bug ? 'operation' : scope };
+  }
+  if (status === 429) return wait(0, code, reason);
+  if (status === 409 && (result.retryAfterMs !== undefined || stateCodes.has(code)))
+    return waitOut(result, code, reason, pace);
+  // The probe tells whether the key is held by another request, or by the probe itself.
+  const conflict = status === 409 || mayBeReusedKey(result, code, true);
+  if (conflict) return { do: 'look', afterMs: second, why: 'conflict', reason, stage: 'asking', conflict };
+  return { do: 'look', afterMs: second, why: 'refused', reason, stage: 'open' };
+}
+
+function saysNothing(result: Conclusive): string {
+  return `${told(result)}, which says nothing of the send before`;
+}
+
+function refusal(result: Conclusive, asks: boolean, pace: Pace): Disposition {
+  const code = codeOf(result);
   const reason = told(result);
   // A token that may not write at all may do no other write either. @source API §5
   const hold = code === 'insufficient_scope' ? 'everything' : holds[result.status];
   if (result.replayed && hold === undefined) return { do: 'refuse', code, reason, until: 'now' };
-  if (mayBeReusedKey(result, code, buys)) {
-    return { do: 'refuse', code, reason: `${reason}; ${doubtedKey}`, until: 'person' };
-  }
+  // Sent again, the refusal of these bytes is replayed; the refusal of another request's key is not.
+  if (asks && mayBeReusedKey(result, code, asks))
+    return { do: 'look', afterMs: second, why: 'refused', reason, stage: 'taken' };
   switch (result.status) {
     case 429:
       return wait(0, code, reason);
@@ -146,13 +182,7 @@ function refusal(result: Conclusive, buys: boolean, { jitter, waits, timeScale }
       if (code === noCapacity) {
         return { do: 'next_preference', reason };
       }
-      if (result.retryAfterMs !== undefined) {
-        return wait(Math.min(result.retryAfterMs, 10 * minute) * timeScale * (1 + jitter / 10), code, reason);
-      }
-      return {
-        ...wait(backoff(5 * second, 5 * minute, waits, jitter), code, reason),
-        ...(isDoubted(result, buys) ? { doubted: true as const } : {}),
-      };
+      return waitOut(result, code, reason, pace, asks);
     case 404:
       return { do: 'refuse', code, reason, until: 'replan' };
     default:
@@ -167,8 +197,25 @@ function refusal(result: Conclusive, buys: boolean, { jitter, waits, timeScale }
   }
 }
 
+/** As long as the API says, or longer and longer. */
+function waitOut(
+  result: Conclusive,
+  code: string,
+  reason: string,
+  { jitter, waits, timeScale }: Pace,
+  asks = false,
+): Disposition {
+  if (result.retryAfterMs !== undefined)
+    return wait(Math.min(result.retryAfterMs, 10 * minute) * timeScale * (1 + jitter / 10), code, reason);
+  const doubted = asks && !result.replayed && !stateCodes.has(code);
+  return {
+    ...wait(backoff(5 * second, 5 * minute, waits, jitter), code, reason),
+    ...(doubted ? { doubted } : {}),
+  };
+}
+
 /** What a refusal of the status speaks for beside its own write. */
-const holds: Readonly<Record<number, HoldScope>> = {
+export const holds: Readonly<Record<number, HoldScope>> = {
   401: 'everything',
   402: 'spending',
   403: 'operation',
@@ -195,25 +242,17 @@ const bodyCodes: ReadonlySet<string> = new Set([
   'server_type_not_supported',
 ]);
 
-export const doubtedKey =
-  'its idempotency key may have been used before this state knew it, and what that made may be there, billed';
-
-/** It may be the refusal of a key that was used for another body. @assumption A4 */
-function isDoubted(result: Conclusive, buys: boolean): boolean {
-  const code = result.code ?? `http_${result.status}`;
-  // What is replayed answered this very body.
-  if (result.replayed) return false;
-  if (result.status !== 409) return mayBeReusedKey(result, code, buys);
-  return result.retryAfterMs === undefined && !stateCodes.has(code);
+function codeOf({ code, status }: Conclusive): string {
+  return code ?? `http_${status}`;
 }
 
 /** The refusal of a key that was used for another body has no known code. @assumption A4 */
-function mayBeReusedKey({ status, invalidParams = [] }: Conclusive, code: string, buys: boolean): boolean {
+function mayBeReusedKey({ status, invalidParams = [] }: Conclusive, code: string, asks: boolean): boolean {
   // A 409 is waited out under the same key.
   if (status === 409) return false;
   if ([code, ...invalidParams.map(({ name }) => name)].some((each) => /idempotency/i.test(each))) return true;
   const ofBody = invalidParams.length > 0 || bodyCodes.has(code);
-  return buys && !ofBody && (status === 400 || status === 422);
+  return asks && !ofBody && (status === 400 || status === 422);
 }
 
 /** 1, 2, 4, … times `first`, at most `most`, and the jitter. */
@@ -225,12 +264,54 @@ function wait(afterMs: number, code: string, reason: string): Disposition & { re
   return { do: 'wait', afterMs, code, reason };
 }
 
+/** What the answer to a probe shows of its key. */
+export type ProbeAnswer =
+  /** The probe's own refusal is stored, so nothing else ever was. */
+  | 'fenced'
+  /** Another answer is stored. */
+  | 'taken'
+  /** A refusal of the probe's body that was not replayed. */
+  | 'fresh'
+  /** A conflict without a wait: the API may answer a reused key so, or a request that is under way. */
+  | 'conflict'
+  /** Nothing: it is asked again later. */
+  | 'nothing';
+
+/**
+ * Reads the refusal of a probe. The probe's bytes are the same each time, so a replayed refusal is the probe's own.
+ *
+ * @param reuse how this API refuses a key that another request has used, where that is known
+ * @source API §8.1 to §8.4
+ */
+export function probeAnswer(result: Conclusive, reuse: ReuseRefusal | undefined): ProbeAnswer {
+  const { status, replayed, invalidParams = [] } = result;
+  if (status >= 500 || status === 429 || holds[status] !== undefined) return replayed ? 'fenced' : 'nothing';
+  if (replayed) return 'fenced';
+  if (invalidParams.some(({ name }) => name.includes(probeField))) return 'fresh';
+  if (reuse !== undefined && reuse.status === status && reuse.code === codeOf(result)) return 'taken';
+  if (status === 409) return result.retryAfterMs === undefined ? 'conflict' : 'nothing';
+  return status === 400 || status === 422 ? 'taken' : 'conflict';
+}
+
+/** How an API refuses a key that another request has used. */
+export interface ReuseRefusal {
+  readonly status: number;
+  readonly code: string;
+}
+
+export function reuseRefusal(result: Conclusive): ReuseRefusal {
+  return { status: result.status, code: codeOf(result) };
+}
+
+/** The origin behind a gateway may work that long. */
+export const gatewayMs = 15 * minute;
+
 /** The origin behind a gateway may still be at work. */
 function gateway(status: number): boolean {
   return status === 502 || status === 504;
 }
 
-function told({ status, code, title, detail, invalidParams }: Conclusive): string {
+export function told({ status, code, title, detail, invalidParams }: Conclusive): string {
   const fields = (invalidParams ?? []).map(({ name, reason }) => `${name}: ${reason}`);
   const said = [detail ?? title, ...fields].flatMap((each) => each?.replace(/(?<!\.)\.$/, '') || []);
   return [`${status}${code == null ? '' : ` ${code}`}`, ...said].join(' · ');

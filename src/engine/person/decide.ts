@@ -122,7 +122,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<strin
   // A person's word goes before what an answer told.
   const { facts: _told, ...asked } = intent;
   const found = await run.kindOf(intent.kind).evidence({ ...asked, resourceId: id }, read, () => new Set());
-  if (found.verdict === 'not_done' || found.verdict === 'unclear' || found.id !== id) {
+  if (!('id' in found) || found.id !== id) {
     throw new ConfigError(`The project has no ${nounOf(intent.kind)} ${id} that fits ${intent.key}.`);
   }
   const facts = found.verdict === 'done' ? found.facts : undefined;

@@ -44,7 +44,7 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
     // What has come may be it, or somebody else's beside one that is not to be seen. @assumption A22
     const came = strangers.length === 0 ? '' : `server ${all} appeared since, but `;
     const reason = `${came}a server without a public address leaves no trace in the documented reads`;
-    return { verdict: 'unclear', reason, candidates: strangers } as const;
+    return { verdict: 'unseen', reason, candidates: strangers } as const;
   }
   const [one, another] = strangers;
   if (another !== undefined) {
@@ -53,7 +53,9 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
   }
   if (one !== undefined) {
     const facts = { addresses: addressesOf(one) };
-    return { verdict: 'done', id: one, certain: false, called: called(one), facts } as const;
+    // The one server that is listed under the name of its entry.
+    const certain = named.length === 1 && String(named[0]?.id) === one;
+    return { verdict: 'done', id: one, certain, called: called(one), facts } as const;
   }
   const short = await cutShortIps(ips, recordedIds(intent.preimage, 'ips'), known('ip'), read);
   return short ?? ({ verdict: 'not_done' } as const);

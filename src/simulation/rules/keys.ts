@@ -8,15 +8,13 @@ const hour = 3_600_000;
 const keyLifeMs = 23 * hour;
 
 /**
- * I4, I5, I6: every write has a durable intent and a proper key, a key has one method, path and
- * body, and none is sent that is too old, or that a 5xx has answered. All by state and key.
+ * I4, I5, I6: every write has a durable intent and a proper key, a key has one method, path and body beside its probe,
+ * and none is sent that is too old. All by state and key.
  */
 export class Keys {
   readonly #witness: Witness;
   readonly #sentAs = new Map<string, string>();
   readonly #firstSent = new Map<string, number>();
-  /** Such answers are not stored, so the key would run the write again. */
-  readonly #serverErrors = new Set<string>();
 
   constructor(witness: Witness) {
     this.#witness = witness;
@@ -28,19 +26,26 @@ export class Keys {
     const key = keyOf(request);
     if (!/^[\x20-\x7e]{8,255}$/.test(key)) fail('I4', `a write with the key "${key}"`);
     const intent = [...running.mirror.open.values()].find((each) => each.idempotencyKey === key);
+    if (isProbe(request)) {
+      this.#checkProbe(running, key, intent);
+      return undefined;
+    }
     if (intent === undefined || intent.phase !== 'sending') {
       fail('I5', `${request.method} ${pathOf(request)} was sent without a durable intent`);
       return undefined;
     }
     const scope = scopeOf(running, key);
     this.#checkForm(scope, request);
-    if (this.#serverErrors.has(scope)) fail('I6', `${intent.key}: a key that was answered 5xx is sent again`);
     this.#checkAge(running, scope, intent);
     return intent;
   }
 
-  answered(running: Running, request: HttpRequest, status: number): void {
-    if (status >= 500) running.told5xx.add(scopeOf(running, keyOf(request)));
+  /** Counted before it is sent, under the key of an open write or a spare one. */
+  #checkProbe(running: Running, key: string, intent: Intent | undefined): void {
+    if (key.startsWith('vdcsync-spare-')) return;
+    if (intent?.phase !== 'unknown' || (intent.question?.probes ?? 0) === 0)
+      this.#witness.fail('I5', `the key ${key} was probed without a durable record`);
+    else this.#checkAge(running, scopeOf(running, key), intent);
   }
 
   /** A higher attempt is a new key: never while it is not known what became of the last one. */
@@ -49,11 +54,6 @@ export class Keys {
     if (last === undefined || intent.attempt === 0 || last.incarnation !== intent.incarnation) return;
     if (intent.verb === 'create' && last.ambiguous && last.outcome === 'refused')
       this.#witness.fail('I6', `${intent.key} got a new key, and its last one was never settled`);
-  }
-
-  updated(running: Running, { phase, idempotencyKey }: Intent): void {
-    const scope = scopeOf(running, idempotencyKey);
-    if (phase === 'unknown' && running.told5xx.delete(scope)) this.#serverErrors.add(scope);
   }
 
   /** Where nothing was ever done or stored under it, its next use is its first. */
@@ -79,6 +79,10 @@ export class Keys {
         `the key of ${key} was sent again after ${Math.round((now - first) / hour)} h`,
       );
   }
+}
+
+export function isProbe({ body }: HttpRequest): boolean {
+  return body?.includes('"vdcsync_probe":') === true;
 }
 
 function scopeOf(running: Running, key: string): string {

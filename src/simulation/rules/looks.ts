@@ -4,8 +4,18 @@ import type { Witness } from './witness.ts';
 
 const minute = 60_000;
 const absenceGapMs = minute;
+/** How long a creation that was carried out may take to show. @source API §3 rule 5 */
+const hiddenMs: Readonly<Record<string, number>> = {
+  network: 10 * minute,
+  network_interface: 10 * minute,
+  iso: 15 * minute,
+  server: 30 * minute,
+};
 
-/** I6: a creation in doubt gets no new key and no resend without two looks a minute apart, after its last send had its time. */
+/**
+ * I6: a creation in doubt gets a new key only once its own is fenced, and neither that nor a resend that could be carried
+ * out without two looks a minute apart, once it would show.
+ */
 export class Looks {
   readonly #witness: Witness;
   /** When a look first missed the effect of an intent: by what the intent says of it, which may be read in a state put back. */
@@ -25,7 +35,8 @@ export class Looks {
     const now = this.#witness.elapsed();
     if (after.notSeenAt !== undefined && before.notSeenAt === undefined) this.#missed.set(lookOf(after), now);
     const concludes = before.phase === 'unknown' && after.phase === 'waiting';
-    if (isInDoubt(before) && (concludes || after.phase === 'sending'))
+    const isReplayed = before.question?.stage === 'taken';
+    if (isInDoubt(before) && !isReplayed && (concludes || after.phase === 'sending'))
       this.#check(running, before, 'sent again');
     if (after.phase === 'sending') this.#lastSent.set(`${stateOf(running)} ${after.id}`, now);
   }
@@ -33,19 +44,31 @@ export class Looks {
   closed(running: Running, intent: Intent): void {
     const { outcome } = intent;
     const isGuessed = isInDoubt(intent) && (outcome === 'absent' || outcome === 'void');
-    if (isGuessed && !running.byPerson) this.#check(running, intent, `closed as ${outcome}`);
+    if (!isGuessed || running.byPerson) return;
+    if (intent.question?.stage !== 'fenced' && !intent.question?.conflict)
+      this.#witness.fail('I6', `${intent.key} was closed as ${outcome} with an open key`);
+    this.#check(running, intent, `closed as ${outcome}`);
+  }
+
+  /** No read shows a server without an address, where the profile lists none, nor an image. */
+  #isNeverShown({ kind, request }: Intent): boolean {
+    if (kind === 'server_image') return true;
+    const { public_ipv4: address } = (request.body ?? {}) as { readonly public_ipv4?: unknown };
+    return kind === 'server' && address === undefined && !this.#witness.serversAreListed;
   }
 
   #check(running: Running, intent: Intent, what: string): void {
     const { fail, elapsed } = this.#witness;
-    const { id, key } = intent;
+    const { id, key, kind } = intent;
+    if (this.#isNeverShown(intent)) return;
     const first = this.#missed.get(lookOf(intent));
     if (first === undefined) {
       fail('I6', `${key} was ${what} without a look`);
       return;
     }
     const sent = this.#lastSent.get(`${stateOf(running)} ${id}`) ?? 0;
-    if (first < sent + minute) fail('I6', `${key} was ${what}, and looked for too soon`);
+    if (first < sent + Math.max(minute, hiddenMs[kind] ?? 0))
+      fail('I6', `${key} was ${what}, and looked for too soon`);
     if (elapsed() - first < absenceGapMs) fail('I6', `${key} was ${what} after one look`);
   }
 }

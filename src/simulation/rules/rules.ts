@@ -45,7 +45,6 @@ export function createRules(witness: Witness): Rules {
       budgets.handled(running, request, handled);
       if (isWrite(request)) {
         turns.handled(running);
-        if (status !== undefined) keys.answered(running, request, status);
         if (status !== undefined) turns.answered(running, request, status);
       }
       ledger.look(false);
@@ -61,7 +60,6 @@ export function createRules(witness: Witness): Rules {
       },
       updated(before, after) {
         looks.updated(running, before, after);
-        keys.updated(running, after);
       },
       closed(intent) {
         running.controller.endings.set(`${intent.key} ${intent.verb}`, intent);

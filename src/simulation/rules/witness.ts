@@ -8,6 +8,8 @@ export interface Witness {
   readonly emulator: Emulator;
   readonly ledger: Ledger;
   readonly projectId: number;
+  /** The profile knows `GET /servers`. */
+  readonly serversAreListed: boolean;
   /** Time that no machine's clock can bend, in ms. */
   readonly elapsed: () => number;
   /** Which token of the emulator carries this secret, such as `4711-readWrite`. */

@@ -1,0 +1,127 @@
+import type { WriteResult } from '../../core/ports.ts';
+import type { Intent, KeyQuestion } from '../../core/state.ts';
+import type { Run } from '../run.ts';
+import { calibrated, type KeyBehaviour } from './calibrate.ts';
+import { again, block, goOn, type Progress } from './endings.ts';
+import { keyIsFresh } from './evidence.ts';
+import { backoff, disposition, holds, probeAnswer, told } from './outcome.ts';
+import { questionOf } from './question.ts';
+import { record } from './record.ts';
+import { inTurn, lookHoldsMs, sendHoldsMs, sinceLook } from './turn.ts';
+
+/** Undecided answers to probes before this API counts as one that does not store the refusal of a body. */
+const mostUndecided = 3;
+const second = 1000;
+
+/**
+ * Asks the key of a creation whose answer is missing, by a probe that cannot be carried out.
+ *
+ * | the probe is | then |
+ * | --- | --- |
+ * | refused, and the refusal is replayed | *fenced*: nothing was stored, and a late original is refused |
+ * | refused as another request | *taken*: the original bytes are sent again, and replayed |
+ * | refused three times for its body, by an API that stores such refusals | *taken*: it looks at bodies before keys |
+ * | refused so by one that does not store them | *open*: lists decide, then the original bytes go out again |
+ * | 401, 402, 403, 409, 429, 5xx, lost | nothing is known: asked again later |
+ *
+ * @source API §4 rule 3, §8.1 to §8.4
+ */
+export function askKey(run: Run, intent: Intent): Promise<Progress> | Progress {
+  const settleMs = run.deps.requestTimeoutMs + 30 * second;
+  const wait = Math.max(
+    run.stopwatch.until(intent.id, 'due', intent.dueAt),
+    // A request on its way is answered, or stored, before the probe arrives.
+    settleMs - run.stopwatch.since(intent.id, 'sent', intent.lastSentAt),
+  );
+  if (wait > 0) return again(wait);
+  return inTurn(run, intent, () => askNow(run, intent));
+}
+
+async function askNow(run: Run, intent: Intent): Promise<Progress> {
+  run.stop.throwIfAborted();
+  // A probe spends nothing.
+  const held = run.heldBy(intent.request, 'none');
+  if (held !== undefined) return { now: 'blocked', ...held };
+  const { writes, clock } = run.deps;
+  await writes.room(run.stop);
+  run.gate.readyNext();
+  const holdsStill = sinceLook(run);
+  const token = await run.fence();
+  const mayGo = () => holdsStill(sendHoldsMs) && run.deps.store.isOwned?.() !== false;
+  if (!holdsStill(lookHoldsMs)) return again(0);
+  const behaviour = await calibrated(run, intent, (request, key) => writes.send(request, key, token, mayGo));
+  if (behaviour === 'unknown') return later(run, intent, 'the API does not tell yet how it treats keys');
+  const before = questionOf(intent);
+  if (!behaviour.storesRefusals) return goOn(run, intent, { question: { ...before, stage: 'open' } });
+  if (!holdsStill(lookHoldsMs)) return again(0);
+  const question = { ...before, probes: before.probes + 1 };
+  const asking = await run.update(intent, { question, clear: ['notSeenAt'] });
+  run.tell(intent, 'checking', `the idempotency key: probe ${question.probes}`);
+  const result = await writes.send({ ...intent.request, probe: 1 }, intent.idempotencyKey, token, mayGo);
+  if (result.type !== 'answer') return later(run, asking, result.reason);
+  if (result.status < 300) {
+    const { requestTimeoutMs } = run.deps;
+    const pace = { requestTimeoutMs, jitter: 0, waits: 0, timeScale: run.deps.profile.timeScale };
+    run.cache.forget(intent.request);
+    return record(run, asking, result, disposition(result, { ...asking, asks: true }, pace));
+  }
+  // An answer that the API has forgotten by now cannot be told from one that never was. @source API §8
+  if (!keyIsFresh(run, asking)) return goOn(run, asking, { question: { ...question, stage: 'open' } });
+  return judged(run, asking, question, result, behaviour, clock.now());
+}
+
+async function judged(
+  run: Run,
+  intent: Intent,
+  question: KeyQuestion,
+  result: WriteResult & { readonly type: 'answer' },
+  behaviour: KeyBehaviour,
+  now: number,
+): Promise<Progress> {
+  const answer = probeAnswer(result, behaviour.reuse);
+  const decided = (stage: KeyQuestion['stage']) =>
+    goOn(run, intent, { question: { ...question, stage, undecided: 0 }, dueAt: now });
+  const undecided = question.undecided + 1;
+  switch (answer) {
+    case 'fenced':
+      return decided('fenced');
+    case 'taken':
+      return question.conflict === true ? keyConflict(run, intent) : decided('taken');
+    case 'fresh':
+    case 'conflict': {
+      if (undecided < mostUndecided) {
+        const next = { ...question, undecided };
+        return goOn(run, intent, { question: next, dueAt: now + second }, second);
+      }
+      // An API that stores such refusals stored none of these: something else is stored.
+      if (question.conflict === true) return keyConflict(run, intent);
+      return decided(answer === 'fresh' ? 'taken' : 'open');
+    }
+    case 'nothing': {
+      const scope = holds[result.status];
+      if (scope !== undefined) {
+        const code = result.code ?? `http_${result.status}`;
+        run.hold(scope, intent.request, { code, reason: told(result) });
+        return { now: 'blocked', code, reason: told(result) };
+      }
+      return later(run, intent, told(result), result.retryAfterMs);
+    }
+  }
+}
+
+/** Neither the probe nor these bytes are what the key was used for: another state used it, for another body. */
+function keyConflict(run: Run, intent: Intent): Promise<Progress> {
+  const reason =
+    'its idempotency key was used for another request that this state did not send: that request may have created it, billed';
+  return block(run, intent, 'key_conflict', reason);
+}
+
+/** Asked again later: a probe that was lost has done nothing. */
+function later(run: Run, intent: Intent, reason: string, retryAfterMs = 0): Promise<Progress> {
+  const { clock, random, profile } = run.deps;
+  const pause = backoff(second, 60 * second, questionOf(intent).probes, random.next());
+  const afterMs = Math.max(pause, retryAfterMs * profile.timeScale);
+  const untilMs = clock.now() + afterMs;
+  run.tell(intent, 'waiting', reason, { untilMs });
+  return goOn(run, intent, { dueAt: untilMs }, afterMs);
+}

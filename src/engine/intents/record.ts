@@ -1,0 +1,194 @@
+import type { Spend } from '../../core/plan.ts';
+import type { Conclusive, WriteResult } from '../../core/ports.ts';
+import type { TaskId } from '../../core/resources.ts';
+import type { Intent, IntentPatch, KeyQuestion } from '../../core/state.ts';
+import { draftOne, operationsOf } from '../../plan/draft.ts';
+import type { Run } from '../run.ts';
+import { nextPreference } from './capacity.ts';
+import { replayed, wasReplayed } from './closing-words.ts';
+import { unbrokenRow } from './earlier-attempts.ts';
+import { block, close, goOn, minutes, type Progress, warn } from './endings.ts';
+import type { Disposition } from './outcome.ts';
+import { asksKey, isServerError, questionOf } from './question.ts';
+import { giveOn } from './reused-id.ts';
+import { lift, remember } from './standing-holds.ts';
+
+/** Refusals in a row that were replayed, each under another key, before the operator hears of it. */
+const mostReplayed = 5;
+/** Resends of a malformed answer's key before lists decide. @source API §8.1 */
+const mostUnreadable = 3;
+
+/** As the file and the project are now: what is sent again is still asked for, in the same words. */
+export function spendOf(run: Run, { key, kind, verb }: Intent): Spend {
+  const subject = run.world.subjects.get(key);
+  const drafted = subject && operationsOf(draftOne(run.deps.kinds, run.world, subject));
+  const asked = drafted?.find((each) => each.verb === verb);
+  if (asked !== undefined) return asked.spend;
+  if (!run.kindOf(kind).billed || verb === 'update') return 'none';
+  return verb === 'delete' ? 'reduces' : 'adds';
+}
+
+/** Records what came back from a send, and what follows, before anything else happens. */
+export async function record(
+  run: Run,
+  intent: Intent,
+  result: WriteResult,
+  next: Disposition,
+): Promise<Progress> {
+  const requestId = result.type === 'answer' ? { requestId: result.requestId } : {};
+  if (result.type === 'answer') run.requestIds.set(intent.key, result.requestId);
+  switch (next.do) {
+    case 'accept':
+      return accept(run, intent, result as Conclusive, next.task, next.breach);
+    case 'wait':
+      return waitAndResend(run, intent, next, requestId);
+    case 'next_preference':
+      return nextPreference(run, intent, next.reason);
+    case 'refuse':
+      return refused(run, await run.update(intent, requestId), next);
+    case 'look':
+      return waitAndLook(run, intent, next, result);
+    case 'hold':
+      run.hold(next.hold, intent.request, next);
+      await remember(run.deps, next.later, intent, next);
+      await goOn(run, intent, { phase: 'unknown', dueAt: run.deps.clock.now(), ...requestId });
+      return { now: 'blocked', code: next.code, reason: next.reason };
+  }
+}
+
+/** It had no effect, and goes out again under the same key. */
+async function waitAndResend(
+  run: Run,
+  intent: Intent,
+  next: Disposition & { readonly do: 'wait' },
+  requestId: IntentPatch,
+): Promise<Progress> {
+  const { afterMs, reason } = next;
+  const now = run.deps.clock.now();
+  const patch: IntentPatch = {
+    phase: intent.ambiguous ? 'unknown' : 'waiting',
+    dueAt: now + afterMs,
+    detail: reason,
+    ...(next.doubted === true ? { doubted: true } : {}),
+    ...requestId,
+  };
+  const progress = await goOn(run, intent, patch, afterMs);
+  const waitedMs = Math.max(0, now - intent.createdAt);
+  if (waitedMs > run.kindOf(intent.kind).deadlineMs)
+    return stillRefused(run, intent, next, `still so after ${minutes(waitedMs)}: ${reason}`);
+  run.tell(intent, 'waiting', reason, { untilMs: now + afterMs, code: next.code });
+  return progress;
+}
+
+/** Its effect is unknown: the key of a creation is asked, and evidence decides about the rest. */
+function waitAndLook(
+  run: Run,
+  intent: Intent,
+  next: Disposition & { readonly do: 'look' },
+  result: WriteResult,
+): Promise<Progress> {
+  const { afterMs, reason } = next;
+  const dueAt = run.deps.clock.now() + afterMs;
+  const unanswered = next.why !== 'conflict' && next.why !== 'refused' && next.why !== 'not_found';
+  const lost = (intent.lost ?? 0) + (unanswered ? 1 : 0);
+  const answer = result.type === 'answer' ? result : undefined;
+  const code = answer?.code == null ? {} : { code: answer.code };
+  run.tell(intent, 'waiting', reason, { untilMs: dueAt, ...code });
+  const patch: IntentPatch = {
+    phase: 'unknown',
+    ambiguous: true,
+    ...whyOf(intent, next),
+    lost,
+    dueAt,
+    detail: reason,
+    ...(asksKey(run, intent) ? { question: questionAfter(intent, next, lost) } : {}),
+    ...(answer === undefined ? {} : { requestId: answer.requestId }),
+  };
+  return goOn(run, intent, patch, afterMs);
+}
+
+/** What was accepted stays so, and a server error may have had its effect, whatever the resends are answered. */
+function whyOf({ why }: Intent, next: Disposition & { readonly do: 'look' }): Pick<IntentPatch, 'why'> {
+  return { why: why === 'unreadable' || (why !== undefined && isServerError(why)) ? why : next.why };
+}
+
+function questionAfter(
+  intent: Intent,
+  { stage, why, conflict }: Disposition & { readonly do: 'look' },
+  lost: number,
+): KeyQuestion {
+  const before = questionOf(intent);
+  if (why === 'unreadable' && lost >= mostUnreadable) return { ...before, stage: 'open' };
+  // The bytes that a held key was asked with are replayed, so an answer that was lost is asked for again.
+  const kept = before.stage === 'taken' ? 'taken' : 'asking';
+  return { ...before, stage: stage ?? kept, undecided: 0, ...(conflict ? { conflict } : {}) };
+}
+
+/** It goes on being asked for; after its deadline its key is asked, where the refusal may be that of a reused key. */
+async function stillRefused(
+  run: Run,
+  intent: Intent,
+  { code, doubted }: Disposition & { readonly do: 'wait' },
+  reason: string,
+): Promise<Progress> {
+  if (doubted !== true || !asksKey(run, intent)) return { now: 'blocked', code, reason };
+  const question = questionOf(intent);
+  return goOn(run, intent, { phase: 'unknown', ambiguous: true, why: 'conflict', question });
+}
+
+/** Ids only: what is replayed was true once. */
+export async function accept(
+  run: Run,
+  intent: Intent,
+  answer: Conclusive,
+  task: TaskId | null,
+  breach: string | undefined,
+): Promise<Progress> {
+  const accepted = run.kindOf(intent.kind).accept(answer, intent.request, intent.preimage);
+  if (intent.verb === 'create' && accepted.id !== undefined && !answer.replayed)
+    await giveOn(run, intent, accepted.id);
+  if (!answer.replayed) await lift(run.deps, { ...intent, spend: spendOf(run, intent) });
+  if (intent.kind === 'server' && intent.verb === 'create')
+    run.openSince.set(intent.key, run.deps.clock.monotonic());
+  if (breach !== undefined) warn(run, intent.key, 'contract_breach', `${intent.request.name}: ${breach}`);
+  // It may answer an earlier send of this intent, or one that this state never knew.
+  const replay = answer.replayed ? { replay: true, ...(intent.ambiguous ? { own: true } : {}) } : {};
+  run.stopwatch.mark(intent.id, 'accepted');
+  return goOn(run, intent, {
+    phase: 'accepted',
+    ambiguous: false,
+    acceptedAt: run.deps.clock.now(),
+    requestId: answer.requestId,
+    ...(task === null ? {} : { taskId: task }),
+    ...(accepted.id === undefined ? {} : { resourceId: accepted.id }),
+    facts: { ...(accepted.facts as object), ...replay },
+    ...(breach !== undefined && task === null
+      ? { why: 'no_task', clear: ['question', 'doubted', 'notSeenAt'] }
+      : { clear: ['why', 'question', 'doubted', 'notSeenAt'] }),
+  });
+}
+
+async function refused(
+  run: Run,
+  intent: Intent,
+  { code, reason, until, hold, later }: Disposition & { readonly do: 'refuse' },
+): Promise<Progress> {
+  if (hold !== undefined) {
+    run.hold(hold, intent.request, { code, reason });
+    await remember(run.deps, later ?? hold, intent, { code, reason });
+  }
+  switch (until) {
+    case 'file':
+      return block(run, intent, code, reason, { until });
+    case 'now': {
+      const detail = replayed(reason);
+      const before = await unbrokenRow(run, intent, wasReplayed);
+      return before.length + 1 < mostReplayed
+        ? close(run, intent, 'refused', detail, { retryAfterMs: 0 })
+        : block(run, intent, code, `${reason}; ${mostReplayed} keys in a row were answered so`);
+    }
+    case 'replan':
+      await close(run, intent, 'refused', reason);
+      return { now: 'blocked', code, reason };
+  }
+}
