@@ -24,13 +24,13 @@ type Send = (request: WriteRequest, key: string) => Promise<WriteResult>;
  */
 export async function calibrated(run: Run, intent: Intent, send: Send): Promise<KeyBehaviour | 'unknown'> {
   const { store, random } = run.deps;
-  const { name, path } = intent.request;
+  const { name } = intent.request;
   const known = (await store.note(noteName)) as Readonly<Record<string, KeyBehaviour>> | undefined;
   if (known?.[name] !== undefined) return known[name];
   const spare = Array.from({ length: 32 }, () => Math.floor(random.next() * 16).toString(16)).join('');
   const key = `vdcsync-spare-${spare}`;
   await store.putNote('key_calibration', { key, name });
-  const behaviour = await observed((probe) => send({ name, path, probe }, key));
+  const behaviour = await observed((probe) => send({ ...intent.request, probe }, key));
   if (behaviour !== 'unknown')
     await store.putNote(noteName, { ...known, [name]: behaviour } as unknown as Json);
   return behaviour;

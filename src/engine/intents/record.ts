@@ -45,7 +45,8 @@ export async function record(
     case 'next_preference':
       return nextPreference(run, intent, next.reason);
     case 'refuse':
-      return refused(run, await run.update(intent, requestId), next);
+      // A creation in doubt is refused for good only by the replay of its own refusal.
+      return refused(run, await run.update(intent, { ...requestId, ambiguous: false }), next);
     case 'look':
       return waitAndLook(run, intent, next, result);
     case 'hold':

@@ -144,12 +144,11 @@ async function absentOutcome(run: Run, intent: Intent): Promise<string> {
   if (verb === 'delete' && found.verdict !== 'done') {
     throw new ConfigError(`${key} is still there, so its deletion cannot be taken as done: use --abandon.`);
   }
-  // What is written as a whole may be there by another write, and is written again where it is not.
-  const { freshKeys } = run.kindOf(kind);
   const isThere =
     found.verdict === 'pending' || found.verdict === 'failed' || (found.verdict === 'done' && found.certain);
   const isOurs = isThere && ownerOf(run, { ...intent, id: found.id }) === undefined;
-  if (verb !== 'delete' && isOurs && !(freshKeys && intent.blocked?.until === 'file')) {
+  // A refusal of the entry made nothing, so that what is there is another one.
+  if (verb !== 'delete' && isOurs && intent.blocked?.until !== 'file') {
     throw new ConfigError(`${key} is not absent: it is ${found.id}. Use --adopt ${shellWord(found.id)}.`);
   }
   const changes = verb === 'delete' ? released(run, key, 'a person said that it is gone') : [];

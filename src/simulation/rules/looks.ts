@@ -12,6 +12,8 @@ const hiddenMs: Readonly<Record<string, number>> = {
   server: 30 * minute,
 };
 
+const writtenAsWhole: ReadonlySet<string> = new Set(['firewall', 'backup_policy', 'drive']);
+
 /**
  * I6: a creation in doubt gets a new key only once its own is fenced, and neither that nor a resend that could be carried
  * out without two looks a minute apart, once it would show.
@@ -73,8 +75,9 @@ export class Looks {
   }
 }
 
-function isInDoubt({ ambiguous, verb }: Intent): boolean {
-  return ambiguous && verb === 'create';
+/** What a PUT writes as a whole is written under a new key each time. */
+function isInDoubt({ ambiguous, verb, kind }: Intent): boolean {
+  return ambiguous && verb === 'create' && !writtenAsWhole.has(kind);
 }
 
 function lookOf({ id, notSeenAt }: Intent): string {

@@ -81,6 +81,8 @@ export class Purchases {
     if (isCutOff(this.#witness, first)) giveUp('a list that is cut off, of what can only be seen in it');
     else if (machines() > 1 && this.#haveParted(first, execution, intent))
       giveUp('two states that have parted');
+    else if (this.#isHidden(first))
+      giveUp('a server error that had its effect unseen, of what no read shows');
     else if (first.kind === 'server' && ledger.isBare(first.id ?? ''))
       giveUp('somebody took away the address of a server whose answer was lost');
     else if (another && (isUnseen(this.#witness, first, isBehind) || isPendingForGood(first, execution)))
@@ -104,6 +106,14 @@ export class Purchases {
     const oneMachine = this.#makers.get(first)?.controller === this.#makers.get(execution)?.controller;
     const oneKey = first.idempotencyKey === execution.idempotencyKey;
     return oneKey && !oneMachine && execution.atMs - first.atMs < unseenMs;
+  }
+
+  /** Its answer was lost and is not stored, and no read shows it: the default of `unconfirmed_servers`. */
+  #isHidden({ idempotencyKey, kind, id }: Execution): boolean {
+    const stored = projectOf(this.#witness).answers.find(({ key }) => key === idempotencyKey);
+    const neverShown =
+      kind === 'image' || (kind === 'server' && this.#witness.ledger.isUnseen(id ?? '', true));
+    return neverShown && (stored === undefined || stored.status >= 300);
   }
 
   /** In a network that is made anew, a card is another one. */
