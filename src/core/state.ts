@@ -87,7 +87,7 @@ export interface KeyQuestion {
   readonly stage: 'asking' | 'taken' | 'fenced' | 'open';
   /** Probes under this key, each counted before it is sent. */
   readonly probes: number;
-  /** Answers to probes that left the question open: refusals of the body that were not replayed, conflicts. */
+  /** Refusals of the probe's body that were not replayed. */
   readonly undecided: number;
   /** The key refused the original bytes too, as another request than the one that it holds. */
   readonly conflict?: true;

@@ -9,7 +9,7 @@ import { questionOf } from './question.ts';
 import { record } from './record.ts';
 import { inTurn, lookHoldsMs, sendHoldsMs, sinceLook } from './turn.ts';
 
-/** Undecided answers to probes before this API counts as one that does not store the refusal of a body. */
+/** Refusals of the probe's body that are not replayed, before the key counts as held by another answer. */
 const mostUndecided = 3;
 const second = 1000;
 
@@ -88,15 +88,12 @@ async function judged(
     case 'taken':
       return question.conflict === true ? keyConflict(run, intent) : decided('taken');
     case 'fresh':
-    case 'conflict': {
       if (undecided < mostUndecided) {
         const next = { ...question, undecided };
         return goOn(run, intent, { question: next, dueAt: now + second }, second);
       }
       // An API that stores such refusals stored none of these: something else is stored.
-      if (question.conflict === true) return keyConflict(run, intent);
-      return decided(answer === 'fresh' ? 'taken' : 'open');
-    }
+      return question.conflict === true ? keyConflict(run, intent) : decided('taken');
     case 'nothing': {
       const scope = holds[result.status];
       if (scope !== undefined) {

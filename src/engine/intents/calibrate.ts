@@ -2,7 +2,7 @@ import type { Json } from '../../core/json.ts';
 import { probeField, type WriteRequest, type WriteResult } from '../../core/ports.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { probeAnswer, type ReuseRefusal, reuseRefusal } from './outcome.ts';
+import { type ReuseRefusal, reuseRefusal } from './outcome.ts';
 
 /** How the API treats the keys of one operation, as refused requests have shown. */
 export interface KeyBehaviour {
@@ -56,8 +56,8 @@ async function observed(ask: (probe: 1 | 2) => Promise<WriteResult>): Promise<Ke
 /** Complete, and about the request itself: not about the token, the budget, or the state of the project. */
 function isTelling(result: WriteResult): result is WriteResult & { readonly type: 'answer' } {
   if (result.type !== 'answer') return false;
-  const { status, replayed } = result;
-  const conflict = status === 409 && probeAnswer(result, undefined) === 'conflict';
+  const { status, replayed, retryAfterMs } = result;
+  const conflict = status === 409 && retryAfterMs === undefined;
   return status < 300 || replayed || status === 400 || status === 422 || conflict;
 }
 

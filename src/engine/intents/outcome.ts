@@ -272,8 +272,6 @@ export type ProbeAnswer =
   | 'taken'
   /** A refusal of the probe's body that was not replayed. */
   | 'fresh'
-  /** A conflict without a wait: the API may answer a reused key so, or a request that is under way. */
-  | 'conflict'
   /** Nothing: it is asked again later. */
   | 'nothing';
 
@@ -289,8 +287,7 @@ export function probeAnswer(result: Conclusive, reuse: ReuseRefusal | undefined)
   if (replayed) return 'fenced';
   if (invalidParams.some(({ name }) => name.includes(probeField))) return 'fresh';
   if (reuse !== undefined && reuse.status === status && reuse.code === codeOf(result)) return 'taken';
-  if (status === 409) return result.retryAfterMs === undefined ? 'conflict' : 'nothing';
-  return status === 400 || status === 422 ? 'taken' : 'conflict';
+  return status === 400 || status === 422 ? 'taken' : 'nothing';
 }
 
 /** How an API refuses a key that another request has used. */
