@@ -50,7 +50,7 @@ async function askNow(run: Run, intent: Intent): Promise<Progress> {
   const mayGo = () => holdsStill(sendHoldsMs) && run.deps.store.isOwned?.() !== false;
   if (!holdsStill(lookHoldsMs)) return again(0);
   const behaviour = await calibrated(run, intent, (request, key) => writes.send(request, key, token, mayGo));
-  if (behaviour === 'unknown') return later(run, intent, 'the API does not tell yet how it treats keys');
+  if ('type' in behaviour) return toldNothing(run, intent, behaviour);
   const before = questionOf(intent);
   if (!behaviour.storesRefusals) return goOn(run, intent, { question: { ...before, stage: 'open' } });
   if (!holdsStill(lookHoldsMs)) return again(0);
@@ -58,7 +58,7 @@ async function askNow(run: Run, intent: Intent): Promise<Progress> {
   const asking = await run.update(intent, { question, clear: ['notSeenAt'] });
   run.tell(intent, 'checking', `the idempotency key: probe ${question.probes}`);
   const result = await writes.send({ ...intent.request, probe: 1 }, intent.idempotencyKey, token, mayGo);
-  if (result.type !== 'answer') return later(run, asking, result.reason);
+  if (result.type !== 'answer') return toldNothing(run, asking, result);
   if (result.status < 300) {
     const { requestTimeoutMs } = run.deps;
     const pace = { requestTimeoutMs, jitter: 0, waits: 0, timeScale: run.deps.profile.timeScale };
@@ -94,16 +94,19 @@ async function judged(
       }
       // An API that stores such refusals stored none of these: something else is stored.
       return question.conflict === true ? keyConflict(run, intent) : decided('taken');
-    case 'nothing': {
-      const scope = holds[result.status];
-      if (scope !== undefined) {
-        const code = result.code ?? `http_${result.status}`;
-        run.hold(scope, intent.request, { code, reason: told(result) });
-        return { now: 'blocked', code, reason: told(result) };
-      }
-      return later(run, intent, told(result), result.retryAfterMs);
-    }
+    case 'nothing':
+      return toldNothing(run, intent, result);
   }
+}
+
+/** Asked again later, or once the hold that a refusal speaks of is over. */
+function toldNothing(run: Run, intent: Intent, result: WriteResult): Promise<Progress> | Progress {
+  if (result.type !== 'answer') return later(run, intent, result.reason);
+  const scope = holds[result.status];
+  if (scope === undefined) return later(run, intent, told(result), result.retryAfterMs);
+  const code = result.code ?? `http_${result.status}`;
+  run.hold(scope, intent.request, { code, reason: told(result) });
+  return { now: 'blocked', code, reason: told(result) };
 }
 
 /** Neither the probe nor these bytes are what the key was used for: another state used it, for another body. */

@@ -20,9 +20,10 @@ type Send = (request: WriteRequest, key: string) => Promise<WriteResult>;
 /**
  * What is known of the operation's keys; asked once of each API and operation, with a spare key and invalid bodies alone:
  * a refusal that names the probe's field, the same replayed, another body refused as another request, the first still
- * replayed. Whatever deviates turns fences off. `unknown`: an answer is missing, and all of it is asked again later.
+ * replayed. Whatever deviates turns fences off. The result of a request that told nothing is given as it is: all of it
+ * is asked again later.
  */
-export async function calibrated(run: Run, intent: Intent, send: Send): Promise<KeyBehaviour | 'unknown'> {
+export async function calibrated(run: Run, intent: Intent, send: Send): Promise<KeyBehaviour | WriteResult> {
   const { store, random } = run.deps;
   const { name } = intent.request;
   const known = (await store.note(noteName)) as Readonly<Record<string, KeyBehaviour>> | undefined;
@@ -31,24 +32,24 @@ export async function calibrated(run: Run, intent: Intent, send: Send): Promise<
   const key = `vdcsync-spare-${spare}`;
   await store.putNote('key_calibration', { key, name });
   const behaviour = await observed((probe) => send({ ...intent.request, probe }, key));
-  if (behaviour !== 'unknown')
+  if (!('type' in behaviour))
     await store.putNote(noteName, { ...known, [name]: behaviour } as unknown as Json);
   return behaviour;
 }
 
-async function observed(ask: (probe: 1 | 2) => Promise<WriteResult>): Promise<KeyBehaviour | 'unknown'> {
+async function observed(ask: (probe: 1 | 2) => Promise<WriteResult>): Promise<KeyBehaviour | WriteResult> {
   const unusable: KeyBehaviour = { storesRefusals: false };
   const first = await ask(1);
-  if (!isTelling(first)) return 'unknown';
+  if (!isTelling(first)) return first;
   if (!namesProbe(first) || first.replayed) return unusable;
   const second = await ask(1);
-  if (!isTelling(second)) return 'unknown';
+  if (!isTelling(second)) return second;
   if (!second.replayed) return unusable;
   const other = await ask(2);
-  if (!isTelling(other)) return 'unknown';
+  if (!isTelling(other)) return other;
   if (other.replayed || other.status < 300) return unusable;
   const third = await ask(1);
-  if (!isTelling(third)) return 'unknown';
+  if (!isTelling(third)) return third;
   if (!third.replayed) return unusable;
   return { storesRefusals: true, ...(namesProbe(other) ? {} : { reuse: reuseRefusal(other) }) };
 }
