@@ -1,7 +1,7 @@
 import type { TaskEnd, WritePort, WriteResult } from '../core/ports.ts';
 import type { Readings } from '../emulator/readings.ts';
+import { readingValues } from '../emulator/readings.ts';
 import type { Running } from './controller.ts';
-import { drawnReadings } from './drawn-readings.ts';
 import { operations, operationsWith } from './operations.ts';
 
 /** Operations that are answered with a task. @source API §4 */
@@ -40,6 +40,10 @@ export const rows = {
   'task failed': withTask,
   'task stuck': withTask,
   'task 404': withTask,
+  // Longer than a client waits for anything but a task.
+  'task slow': withTask,
+  'task failed, shown later': operationsWith(({ task, creates }) => task && creates),
+  'crash around a probe': creations,
   'crash before the intent is durable': everything,
   'crash with the answer unknown': everything,
   'crash after the answer': everything,
@@ -73,7 +77,7 @@ export function createCoverage(): Coverage {
       if (end === 'lost') coverage.hit('task 404', operation);
     },
     readings(readings) {
-      for (const [name, values] of Object.entries(drawnReadings)) {
+      for (const [name, values] of Object.entries(readingValues)) {
         const value = name in readings ? (readings as Record<string, unknown>)[name] : values[0];
         add(`reading ${name}: ${sideOf(values, value)}`);
       }
@@ -100,7 +104,7 @@ export function wantedCoverage(): readonly string[] {
   const cells = Object.entries(rows).flatMap(([row, each]) =>
     each.map((operation) => `row ${row} × ${operation}`),
   );
-  const sides = Object.entries(drawnReadings).flatMap(([name, values]) =>
+  const sides = Object.entries(readingValues).flatMap(([name, values]) =>
     values.map((value) => `reading ${name}: ${value === 'number' ? 'another' : JSON.stringify(value)}`),
   );
   return [...cells, ...sides];

@@ -1,10 +1,11 @@
 import { type FaultAction, type FaultRule, faultRule } from '../emulator/faults.ts';
 import type { Readings } from '../emulator/readings.ts';
 import { type Chance, chance } from './chance.ts';
-import { drawnReadings } from './drawn-readings.ts';
+import { drawnReadings, readingsApart } from './drawn-readings.ts';
 import { drillCount, drillOf } from './drill.ts';
 import { readFaults, writeFaults } from './fault-kinds.ts';
 import { writeNames } from './operations.ts';
+import { slowDrillCount, slowDrillOf, slowTasks, slowTasksShownLater } from './slow-drills.ts';
 import type { Happening, Incident, SpecModel, Story } from './story.ts';
 
 const minute = 60_000;
@@ -12,7 +13,46 @@ const hour = 60 * minute;
 
 /** Draws the story of a seed. What is drawn is small: a bug that needs more has a smaller sister. */
 export function drawStory(seed: number): Story {
-  return { ...drawEvents(seed), ...drawEnd(chance(seed ^ 0xe4d)) };
+  const events = seed % slowSeeds === 1 ? drawSlowDrill(seed) : drawEvents(seed);
+  return { ...drawPace(chance(seed ^ 0x51047), events), ...drawEnd(chance(seed ^ 0xe4d)) };
+}
+
+/** One seed of so many plays a drill of slow work and late requests. */
+const slowSeeds = 16;
+
+/** Undisturbed in the first round, then with other readings beside its own. */
+function drawSlowDrill(seed: number): Story {
+  const number = Math.floor(seed / slowSeeds);
+  const drill = slowDrillOf(number);
+  const readings = number < slowDrillCount ? {} : drawReadings(chance(seed), false);
+  return { seed, ...drill, readings: { ...readings, ...drill.readings } };
+}
+
+/**
+ * How slow the service is, when it shows what it makes, and how it treats keys; drawn apart, so that nothing before it
+ * moves. The first round of drills, each of which is about something else, stays as it is.
+ */
+function drawPace(dice: Chance, story: Story): Story {
+  const { seed } = story;
+  const isFirstRound = seed % slowSeeds === 1 ? seed / slowSeeds < slowDrillCount : seed / 2 <= drillCount;
+  if ((seed % 2 === 0 || seed % slowSeeds === 1) && isFirstRound) return story;
+  const readings: Record<string, unknown> = {};
+  const isMixed = dice.happens(0.5);
+  for (const [name, values] of Object.entries(readingsApart)) {
+    const value = dice.pick(values);
+    if (dice.happens(0.35) && isMixed) readings[name] = value;
+  }
+  const showsLater = readings.failedTaskLeaves === 'later' || story.faults.some(isShownLater);
+  const isSlow = dice.happens(0.3);
+  return {
+    ...story,
+    readings: { ...readings, ...story.readings },
+    ...(isSlow ? { durations: showsLater ? slowTasksShownLater : slowTasks } : {}),
+  };
+}
+
+function isShownLater({ then }: FaultRule): boolean {
+  return then.do === 'task' && then.leaves === 'later';
 }
 
 /** What comes once the faults have stopped; drawn apart, so that nothing before it moves. */

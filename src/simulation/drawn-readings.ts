@@ -1,7 +1,9 @@
 import { readingValues } from '../emulator/readings.ts';
 
-/** Readings and values that no story draws: the emulator alone plays them. */
-const undrawn: Readonly<Record<string, readonly unknown[] | 'all'>> = {
+/**
+ * Readings, and values of others, that are drawn apart: by seeds that came before them, stories are what they were.
+ */
+const apart: Readonly<Record<string, readonly unknown[] | 'all'>> = {
   inFlightKey: ['conflictRetryAfter'],
   failedTaskLeaves: ['later'],
   bodyCheck: 'all',
@@ -16,10 +18,25 @@ const undrawn: Readonly<Record<string, readonly unknown[] | 'all'>> = {
   serverListedAt: 'all',
 };
 
-/** The readings that stories draw, each with its values, default first. */
-export const drawnReadings: Readonly<Record<string, readonly unknown[]>> = Object.fromEntries(
-  Object.entries(readingValues).flatMap(([name, values]) => {
-    const left = undrawn[name] ?? [];
-    return left === 'all' ? [] : [[name, values.filter((value) => !left.includes(value))]];
-  }),
+type Values = Readonly<Record<string, readonly unknown[]>>;
+
+function valuesWhere(holds: (name: string, value: unknown) => boolean): Values {
+  return Object.fromEntries(
+    Object.entries(readingValues)
+      .map(([name, values]) => [name, values.filter((value) => holds(name, value))] as const)
+      .filter(([, values]) => values.length > 0),
+  );
+}
+
+function isApart(name: string, value: unknown): boolean {
+  const values = apart[name];
+  return values === 'all' || values?.includes(value) === true;
+}
+
+/** The readings that each story draws, each with its values, default first. */
+export const drawnReadings: Values = valuesWhere((name, value) => !isApart(name, value));
+
+/** The values beside the default of the readings that are drawn apart. */
+export const readingsApart: Values = valuesWhere(
+  (name, value) => isApart(name, value) && value !== readingValues[name]?.[0],
 );

@@ -17,12 +17,19 @@ export function isConclusive({ headers, body }: HttpResponse): boolean {
   }
 }
 
+/** Its body is made invalid, so that the answer shows whether its key is in use and nothing can be carried out. */
+function isProbe({ body }: HttpRequest): boolean {
+  return body?.includes('"vdcsync_probe":') === true;
+}
+
 /** The names of the boundaries that a request crosses. */
 export function boundariesOf(request: HttpRequest): readonly string[] {
   const path = new URL(request.url).pathname
     .slice(3)
     .replace(/\/(\d+|uiso-\d+|task-\w+|net\d+|\d{4}-\d\d-[^/]+)(?=\/|$)/g, '/{id}');
-  return [request.method === 'GET' ? 'read' : 'write', `${request.method} ${path}`];
+  const line = `${request.method} ${path}`;
+  if (request.method === 'GET') return ['read', line];
+  return ['write', line, ...(isProbe(request) ? ['probe', `probe ${line}`] : [])];
 }
 
 /** A request as a line of the trace. */

@@ -52,6 +52,15 @@ export const writeFaults: Readonly<Record<string, FaultAction>> = {
   unpaid: { do: 'standing', standing: 'unpaid' },
 };
 
+/** Ways that only stories of slow work and late requests take up. */
+export const slowFaults: Readonly<Record<string, FaultAction>> = {
+  'task slow': { do: 'task', ms: 9 * 60_000 },
+  'task fails, shown later': { do: 'task', outcome: 'fail', leaves: 'later', laterMs: 5 * 60_000 },
+  'late, on its way': { do: 'late', ms: 40_000, holdsKey: false },
+  'very late, on its way': { do: 'late', ms: 10 * 60_000, holdsKey: false },
+  'very late, in flight': { do: 'late', ms: 4 * 60_000 },
+};
+
 /** The same for reads. */
 export const readFaults: Readonly<Record<string, FaultAction>> = {
   reset: { do: 'reset' },

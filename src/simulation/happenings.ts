@@ -1,6 +1,7 @@
 import type { Mutation } from '../emulator/mutations.ts';
 import type { Project } from '../emulator/world.ts';
 import type { Controller, Running } from './controller.ts';
+import { operations, writes } from './operations.ts';
 import type { Stage } from './stage.ts';
 import type { Happening, Incident } from './story.ts';
 import type { TokenName } from './tokens.ts';
@@ -91,6 +92,9 @@ function strike(stage: Stage, wishes: Wishes, running: Running, what: Happening,
 export function crash(stage: Stage, running: Running, boundary: string): void {
   const begun = /^beginIntent (\w+):before$/.exec(boundary)?.[1];
   if (begun !== undefined) stage.coverage.hit('crash before the intent is durable', begun);
+  const probed = /^probe (.+):(?:before|after)$/.exec(boundary)?.[1];
+  for (const name of operations)
+    if (writes[name].path === probed) stage.coverage.hit('crash around a probe', name);
   for (const intent of running.mirror.open.values()) {
     if (intent.phase !== 'sending') continue;
     const row = running.answered.has(intent.idempotencyKey)

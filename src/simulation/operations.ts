@@ -1,6 +1,7 @@
 import type { WriteName } from '../core/ports.ts';
 import { type ApiProfile, documentedProfile } from '../core/profile.ts';
 import { loadProfile, type Profile } from '../emulator/profile.ts';
+import type { TaskEffect } from '../emulator/world.ts';
 
 /** How a write is met with in stories. */
 interface Write {
@@ -112,6 +113,19 @@ export const operations = Object.keys(writes) as readonly Name[];
 export function operationsWith(fits: (write: Write) => boolean | undefined): readonly Name[] {
   return operations.filter((name) => fits(writes[name]));
 }
+
+/** The write that starts a task of that sort; a change that only a profile opens may be any of several. */
+export const writeOfTask: Readonly<Record<TaskEffect['kind'], Name | undefined>> = {
+  create_server: 'create_server',
+  delete_server: 'delete_server',
+  create_network: 'create_network',
+  delete_network: 'delete_network',
+  add_card: 'add_network_interface',
+  remove_card: 'remove_network_interface',
+  add_iso: 'add_iso',
+  take_image: 'take_server_image',
+  change_server: undefined,
+};
 
 /** Operations by the name that the emulator gives them. */
 export const writeNames = operationsWith(({ profile }) => !profile).map((name) => writes[name].name);

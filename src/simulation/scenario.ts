@@ -8,6 +8,7 @@ import { checkAsShown, show } from './as-shown.ts';
 import type { Controller, Running } from './controller.ts';
 import { type Coverage, createCoverage } from './coverage.ts';
 import { exchangeState, plantIncidents, type Wishes } from './happenings.ts';
+import { writeOfTask } from './operations.ts';
 import { operate } from './operator.ts';
 import type { Question } from './questions.ts';
 import { checkAtRest, checkFixedPoint, checkJournal } from './rest.ts';
@@ -36,6 +37,8 @@ export type End =
   | { readonly end: 'error'; readonly error: unknown }
   | { readonly end: 'crash' };
 
+/** Longer than a client waits for anything but a task. */
+const slowTaskMs = 120_000;
 const mostFaultyRuns = 10;
 const mostQuietRuns = 16;
 const minute = 60_000;
@@ -98,6 +101,7 @@ export async function play(story: Story, coverage: Coverage = createCoverage()):
   } finally {
     stage.remove();
   }
+  noteTasks(stage);
   coverage.count('runs', main.runs);
   coverage.count('seconds simulated', Math.round(stage.clock.monotonic() / 1000));
   return {
@@ -111,6 +115,16 @@ export async function play(story: Story, coverage: Coverage = createCoverage()):
     boundaries: stage.crossed,
     changes: main.box.changes,
   };
+}
+
+/** The rows of the outcome table that are about tasks as the service knows them. */
+function noteTasks({ emulator, coverage }: Stage): void {
+  for (const { effect, createdMs, endsMs, appearsMs } of emulator.world.projects[0]?.tasks ?? []) {
+    const name = writeOfTask[effect.kind];
+    if (name === undefined) continue;
+    if (endsMs - createdMs > slowTaskMs) coverage.hit('task slow', name);
+    if (appearsMs !== undefined) coverage.hit('task failed, shown later', name);
+  }
 }
 
 /** Any earlier state recovers, or asks; it never guesses. */
@@ -248,7 +262,15 @@ async function heal(stage: Stage, main: Controller, wishes: Wishes): Promise<voi
   // Under these the service can be kept within its rules, and never brought to an end.
   stage.emulator.setReadings({ pageSize: null, bodilessContentType: 'optional' });
   await stage.clock.advance(5 * minute);
+  await untilAllShows(stage);
   stage.ledger.look(true);
+}
+
+/** Until then, what failed tasks have left for later is billed, and no read shows it. */
+async function untilAllShows(stage: Stage): Promise<void> {
+  const tasks = stage.emulator.world.projects.flatMap((project) => project.tasks);
+  const last = Math.max(...tasks.map(({ appearsMs }) => appearsMs ?? 0), 0);
+  await stage.clock.advance(Math.max(0, last - stage.emulator.now()));
 }
 
 /** Runs until converged; what is blocked goes to the person. Gives how many runs were blocked. */

@@ -35,6 +35,8 @@ function* candidates(story: Story): Generator<Story> {
   if (story.shown) yield unshown;
   if (faults.length > 0) yield { ...story, faults: [] };
   if (incidents.length > 0) yield { ...story, incidents: [] };
+  const { durations: _durations, ...quick } = story;
+  if (story.durations !== undefined) yield quick;
   if (Object.keys(readings).length > 0) yield { ...story, readings: {} };
   for (let at = 0; at < faults.length; at++) yield { ...story, faults: without(faults, at) };
   for (let at = 0; at < incidents.length; at++) yield { ...story, incidents: without(incidents, at) };

@@ -218,7 +218,7 @@ export class Stage {
   }
 }
 
-function emulatorOf({ seed, readings, faults, profile }: Story, clock: VirtualClock): Emulator {
+function emulatorOf({ seed, readings, durations, faults, profile }: Story, clock: VirtualClock): Emulator {
   return createEmulator({
     clock,
     seed,
@@ -228,6 +228,7 @@ function emulatorOf({ seed, readings, faults, profile }: Story, clock: VirtualCl
     ],
     readings,
     faults,
+    ...(durations === undefined ? {} : { durations }),
     ...(profile === true ? { profile: serviceProfile } : {}),
   });
 }

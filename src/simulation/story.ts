@@ -1,6 +1,7 @@
 import type { FaultRule } from '../emulator/faults.ts';
 import type { Mutation } from '../emulator/mutations.ts';
 import type { Readings } from '../emulator/readings.ts';
+import type { Durations } from '../emulator/world.ts';
 
 /**
  * Everything that a scenario does not leave to the code under test, as plain JSON: the
@@ -10,6 +11,8 @@ export interface Story {
   readonly seed: number;
   readonly state: 'memory' | 'sqlite';
   readonly readings: Partial<Readings>;
+  /** How long work takes, where it is slower than usual. */
+  readonly durations?: Partial<Durations>;
   /** The operations that only a profile enables are known to both sides. */
   readonly profile?: true;
   /** The file as it is at first, and after each edit. */
