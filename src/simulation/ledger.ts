@@ -1,6 +1,7 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { Binding, Intent } from '../core/state.ts';
 import type { Emulator } from '../emulator/options.ts';
+import { seenIp } from '../emulator/visibility.ts';
 import type { Execution, Project } from '../emulator/world.ts';
 
 /** Sorts of live things that have an id of their own. */
@@ -45,7 +46,7 @@ export interface Ledger {
   makerOf(sort: Sort, id: string): ResourceKey | undefined;
   isExcused(execution: Execution): boolean;
   /**
-   * A server of which no list of addresses tells, and no network's count, where that is asked:
+   * A server of which no list of addresses tells now, and no network's count, where that is asked:
    * not by a state that is `behind`. @source API §4
    */
   isUnseen(server: string, behind: boolean): boolean;
@@ -167,7 +168,11 @@ export function createLedger(emulator: Emulator, projectId: number, serversAreLi
       const { servers, ips } = project();
       const server = servers.find((each) => String(each.id) === id);
       if (server === undefined || serversAreListed) return false;
-      return (behind || server.cards.length === 0) && !ips.some(({ serverId }) => serverId === server.id);
+      const isTold = ips.some(
+        (ip) =>
+          ip.serverId === server.id && (seenIp(project(), ip, emulator.readings)?.serverId ?? null) !== null,
+      );
+      return (behind || server.cards.length === 0) && !isTold;
     },
     adopted: (birth) => void adoptions.add(birth.number),
     isAdopted: (birth) => adoptions.has(birth.number),

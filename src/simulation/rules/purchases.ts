@@ -1,5 +1,6 @@
 import type { Intent } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
+import { seenCards, showsIso } from '../../emulator/visibility.ts';
 import type { Execution } from '../../emulator/world.ts';
 import { type Controller, type Running, stateOf } from '../controller.ts';
 import { keyOf, projectOf, type Witness } from './witness.ts';
@@ -19,9 +20,14 @@ interface Sender {
 export class Purchases {
   readonly #witness: Witness;
   readonly #makers = new Map<Execution, Sender>();
+  /** Creations whose answer was not kept under their key: a server error that had its effect. @source API §8 */
+  readonly #unstored = new Set<Execution>();
   /** Who still waits for an answer under a key, the last one last: what comes late is theirs. */
   readonly #waiting = new Map<string, Sender[]>();
   readonly #answered = new Map<string, Sender>();
+  /** The last answer of each process, as long as nothing that it did since shows that it lived to read it. */
+  readonly #unread = new Map<Running, string>();
+  readonly #read = new Set<string>();
   #executionsSeen = 0;
 
   constructor(witness: Witness) {
@@ -40,7 +46,15 @@ export class Purchases {
     if (requestId === undefined) return;
     const senders = this.#waiting.get(keyOf(request)) ?? [];
     const own = senders.findLastIndex(({ state }) => state === stateOf(running));
+    this.#unread.set(running, requestId);
     this.#answered.set(requestId, ...(senders.splice(own, 1) as [Sender]));
+  }
+
+  /** The process did something: whatever it was answered before, it has read. */
+  livesOn(running: Running): void {
+    const requestId = this.#unread.get(running);
+    if (requestId !== undefined) this.#read.add(requestId);
+    this.#unread.delete(running);
   }
 
   /** Judges what took effect since. */
@@ -52,6 +66,8 @@ export class Purchases {
       const key = execution.idempotencyKey ?? '';
       const maker = this.#answered.get(execution.requestId) ?? this.#waiting.get(key)?.at(-1);
       if (maker !== undefined) this.#makers.set(execution, maker);
+      const { answers } = projectOf(this.#witness);
+      if (!answers.some((answer) => answer.key === key && answer.status < 300)) this.#unstored.add(execution);
     }
     for (const execution of fresh) {
       const intent = ledger.writes.get(execution.idempotencyKey ?? '');
@@ -87,11 +103,21 @@ export class Purchases {
       giveUp('somebody took away the address of a server whose answer was lost');
     else if (another && (isUnseen(this.#witness, first, isBehind) || isPendingForGood(first, execution)))
       giveUp('another state bought what no documented read shows');
+    else if (another && this.#unstored.has(first) && isHidden(this.#witness, first))
+      giveUp('another state bought what a server error had made, before any read showed it');
+    else if (this.#unstored.has(first) && this.#isUntold(first))
+      giveUp('a server error was lost that had its effect, of a server that no read shows');
     else
       fail(
         'I3',
         `${intent.key} was bought twice: ${first.operation} ${first.id ?? '(pending)'} and ${execution.id ?? '(pending)'}`,
       );
+  }
+
+  /** No answer has said that the service failed, and no documented read shows the server. @source API §8 */
+  #isUntold({ kind, id, requestId }: Execution): boolean {
+    const { ledger } = this.#witness;
+    return kind === 'server' && id !== null && ledger.isUnseen(id, false) && !this.#read.has(requestId);
   }
 
   /** Each went on from what it knew itself; under one key both buy where the first answer, a server error, was not stored. @source API §8 */
@@ -145,6 +171,27 @@ function isCutOff(witness: Witness, { kind, id }: Execution): boolean {
 /** Its task never ends, so no list shows it, and its key has stopped to replay the answer. @source API §8 */
 function isPendingForGood(first: Execution, execution: Execution): boolean {
   return first.id === null && execution.atMs - first.atMs >= keyLifeMs;
+}
+
+/** Is it being made, and shown by no read yet? @source API §3 rule 5 */
+function isHidden(witness: Witness, { kind, id }: Execution): boolean {
+  const project = projectOf(witness);
+  const { readings } = witness.emulator;
+  const [server, card] = (id ?? '').split('/');
+  switch (kind) {
+    case 'network':
+      return id === null;
+    case 'iso':
+      return project.isos.some((iso) => iso.id === id && !showsIso(project, iso, readings));
+    case 'server':
+      return witness.ledger.isUnseen(id ?? '', true);
+    case 'card': {
+      const owner = project.servers.find((each) => String(each.id) === server);
+      return owner !== undefined && !seenCards(project, owner, readings).some((each) => each.id === card);
+    }
+    default:
+      return false;
+  }
 }
 
 /** Of images nothing tells. @source API §4 */

@@ -30,6 +30,7 @@ export function createRules(witness: Witness): Rules {
   return {
     arrives(running, request) {
       budgets.arrives(running, request);
+      purchases.livesOn(running);
       if (!isWrite(request)) return;
       turns.arrives(running, request);
       purchases.arrives(running, request);
@@ -59,6 +60,7 @@ export function createRules(witness: Witness): Rules {
         ledger.recordWrite(intent);
       },
       updated(before, after) {
+        purchases.livesOn(running);
         looks.updated(running, before, after);
       },
       closed(intent) {
