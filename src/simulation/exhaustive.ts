@@ -1,5 +1,5 @@
 import { faultRule } from '../emulator/faults.ts';
-import { profiledSubjects, readFaults, subjects, writeFaults } from './fault-kinds.ts';
+import { profiledSubjects, readFaults, slowFaults, subjects, writeFaults } from './fault-kinds.ts';
 import { operationsWith, writeNames, writes } from './operations.ts';
 import { play } from './scenario.ts';
 import type { Happening, Incident, SpecModel, Story } from './story.ts';
@@ -54,7 +54,7 @@ export async function* singleFaults(): AsyncGenerator<Case> {
         yield { name: `${subject}: ${what} at boundary ${nth}`, story: base(specs, [incident]) };
       }
     }
-    for (const [what, action] of Object.entries(writeFaults)) {
+    for (const [what, action] of Object.entries({ ...writeFaults, ...slowFaults })) {
       for (const path of writesIn(subject)) {
         const faults = [faultRule({ path, nth: 1 }, action)];
         yield { name: `${subject}: ${what} on ${path}`, story: { ...base(specs, []), faults } };

@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { createCoverage } from '../../src/simulation/coverage.ts';
+import { createCoverage, missingCoverage } from '../../src/simulation/coverage.ts';
 import { drawStory } from '../../src/simulation/draw.ts';
 import { subjects } from '../../src/simulation/fault-kinds.ts';
+import { operationsWith, writes } from '../../src/simulation/operations.ts';
 import { askedByCode } from '../../src/simulation/questions.ts';
 import { play } from '../../src/simulation/scenario.ts';
 import { shrink } from '../../src/simulation/shrink.ts';
+import { slowDrillCount } from '../../src/simulation/slow-drills.ts';
 import type { SpecModel, Story } from '../../src/simulation/story.ts';
 import { patched, sourceOf } from './plant.ts';
 import { plantedBugs } from './planted.ts';
@@ -46,6 +48,35 @@ describe('simulation', () => {
 
       expect(one.trace.join('\n')).toBe(other.trace.join('\n'));
     }
+  });
+
+  test('the first round of slow drills meets each creation with a late original, a crashed probe and a rerun', () => {
+    const stories = Array.from({ length: slowDrillCount }, (_, at) => drawStory(1 + 16 * at));
+    const creations = operationsWith(({ creates }) => creates).map((name) => writes[name]);
+    const missing = creations.flatMap(({ name, path }) => {
+      const isLate = ({ faults }: Story) =>
+        faults.some(({ when, then }) => when.path === name && then.do === 'late' && then.holdsKey === false);
+      const strikes = (boundaries: readonly string[], what: string) => (story: Story) =>
+        story.incidents.some(
+          ({ at, what: { do: does } }) => boundaries.includes(at.boundary) && does === what,
+        );
+      return [
+        isLate,
+        strikes([`probe ${path}:before`, `probe ${path}:after`], 'crash'),
+        strikes([`${path}:after`], 'lose_state'),
+      ].flatMap((holds, at) => (stories.some(holds) ? [] : [`${name} ${at}`]));
+    });
+
+    expect(missing).toEqual([]);
+  });
+
+  test('stories draw every reading and slow tasks', () => {
+    const stories = Array.from({ length: 2400 }, (_, at) => drawStory(at + 1));
+    const coverage = createCoverage();
+    for (const { readings } of stories) coverage.readings(readings);
+
+    expect(missingCoverage(coverage).filter((name) => name.startsWith('reading '))).toEqual([]);
+    expect(stories.filter(({ durations }) => durations !== undefined).length).toBeGreaterThan(300);
   });
 
   test('each question to an operator is counted once, by code and kind', async () => {
