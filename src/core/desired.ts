@@ -18,6 +18,8 @@ export interface DesiredResource<Value = unknown> {
   readonly managed: boolean;
   /** The live resource to bind to; it is then never created. */
   readonly id?: string;
+  /** The id stands not in the file: the answer under the resource's idempotency key gave it. */
+  readonly found?: true;
   /** The entry gives no name, so that `value` has the key's: it counts where the resource is made, and is not compared. */
   readonly named?: false;
   /** The key that it had before: what is bound to that is bound to this one. */

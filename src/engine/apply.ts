@@ -25,6 +25,7 @@ import { settleOpen } from './intents/settle-open.ts';
 import { withHolds } from './intents/standing-holds.ts';
 import { isAbort } from './interruption.ts';
 import { openRun, planFor } from './look.ts';
+import { recover } from './recover.ts';
 import type { Run } from './run.ts';
 import { refuseStale } from './saved-plan.ts';
 import { shownBy, unshownResults, withheldOf } from './withheld.ts';
@@ -48,8 +49,22 @@ export async function apply(
   options: ApplyOptions,
 ): Promise<ApplyReport> {
   const startedAt = deps.clock.monotonic();
-  const run = await openRun(deps, gate, desired, options);
-  return whileOwned(run, () => new Rounds(run, options, startedAt).carryOut());
+  const first = await openRun(deps, gate, desired, options);
+  return whileOwned(first, async () => {
+    const found = options.saved === undefined && (await recovered(first));
+    const run = found ? await openRun(deps, gate, desired, options) : first;
+    return new Rounds(run, options, startedAt).carryOut();
+  });
+}
+
+/** What cannot be read now is found by a later run, or put to the operator. */
+async function recovered(run: Run): Promise<boolean> {
+  try {
+    return await recover(run);
+  } catch (error) {
+    if (isFailedRead(error) || isAbort(run, error)) return false;
+    throw error;
+  }
 }
 
 /** Ends the run when the state is lost: nothing that it does from then on can be recorded. */

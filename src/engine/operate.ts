@@ -5,6 +5,7 @@ import { isOvertaken } from '../plan/open-writes.ts';
 import { restsOn } from '../plan/order.ts';
 import { refusalInside } from '../plan/refused-inside.ts';
 import { takeBack } from './bookkeeping/vouching.ts';
+import { dropFound } from './found.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { closeOutdated, type Progress } from './intents/endings.ts';
 import { makerOf, ownerOf } from './intents/owner.ts';
@@ -136,6 +137,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   await run.deps.store.claimProject(run.desired.projectId);
   await run.change([...renamed, { type: 'bind', binding }]);
   await takeBack(run, binding);
+  await dropFound(run.deps.store, operation.key);
   return { now: 'closed', outcome: 'done', detail: '' };
 }
 

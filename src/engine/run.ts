@@ -8,6 +8,7 @@ import type { Binding } from '../core/state.ts';
 import { movedBindings, movesOf, ownNames } from './bookkeeping/moves.ts';
 import type { EngineDeps, Hold, Repeating } from './deps.ts';
 import { flaggedBy, withoutManaged } from './destroy.ts';
+import { withFound } from './found.ts';
 import type { HoldScope } from './intents/outcome.ts';
 import { dropLifted } from './intents/standing-holds.ts';
 import { createStopwatch, type Stopwatch } from './intents/stopwatch.ts';
@@ -131,11 +132,13 @@ export async function startRun(options: RunOptions): Promise<Run> {
 }
 
 /** What the state holds, and what this run makes of file and state together. */
-async function load({ deps: { store }, desired: file, destroy }: RunOptions) {
+async function load({ deps: { store, clock }, desired: file, destroy }: RunOptions) {
   const flagged = (binding: Binding) => (destroy ? flaggedBy(binding, file) : binding);
   const stored = new Map((await store.bindings()).map((binding) => [binding.key, flagged(binding)]));
   const intents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
-  const asked = destroy ? withoutManaged(file, [...stored.values()]) : file;
+  const asked = destroy
+    ? withoutManaged(file, [...stored.values()])
+    : await withFound(file, store, stored, clock.now());
   const desired = ownNames(asked, stored, intents);
   const { moves, held: heldMoves } = movesOf(desired, stored, intents);
   return { desired, flaggedBy: flagged, bindings: movedBindings(stored, moves), intents, moves, heldMoves };

@@ -50,7 +50,10 @@ function judgeExistence(
   if (desired.id === undefined) return undefined;
   if (live?.id === undefined) return notFound(subject, noun, desired.id, lacking);
   const known = Object.values(live.identity).join(', ');
-  const reason = `the file binds it to id ${live.id}${known === '' ? '' : ` (${known})`}`;
+  const what = `id ${live.id}${known === '' ? '' : ` (${known})`}`;
+  const reason = desired.found
+    ? `found under its idempotency key: ${what}, created before this state`
+    : `the file binds it to ${what}`;
   return { verdict: { verdict: 'adopt', target: live.id, reason } };
 }
 

@@ -57,6 +57,9 @@ export interface Running {
   readonly halt: AbortController;
 }
 
+/** Among what a run did: it asked keys that its state had not used. */
+export const keysAsked = 'keys asked' as OperationId;
+
 /** A machine's state, for as long as it is not lost. */
 export function stateOf({ controller }: Running): string {
   return `${controller.name}${controller.epoch}`;

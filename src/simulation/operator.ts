@@ -353,7 +353,10 @@ function edit(stage: Stage, file: SpecModel, { key, code, resolve }: Blocked): S
   const old = (before as unknown as Record<string, Record<string, Record<string, unknown>>>)?.[collection]?.[
     name
   ];
-  if (/(put (its|the) entry (of \S+ )?back|keep its entry)/.test(resolve) || resolve.includes(`put ${key} back`)) {
+  if (
+    /(put (its|the) entry (of \S+ )?back|keep its entry)/.test(resolve) ||
+    resolve.includes(`put ${key} back`)
+  ) {
     return old === undefined ? undefined : withEntry({ ...old, protect: false });
   }
   const restore = /restore (.*)$/.exec(resolve)?.[1];

@@ -8,7 +8,7 @@ import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../..
 import { TransportError } from '../../core/transport.ts';
 import { type LeftBackups, leftBackups } from '../../engine/bookkeeping/left-backups.ts';
 import { type Finding, standingFindings } from '../../engine/bookkeeping/recorded-findings.ts';
-import { vouchedBy } from '../../engine/bookkeeping/vouching.ts';
+import { vouchedBy } from '../../engine/bookkeeping/vouched-note.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { shownLocation } from '../../state/open.ts';
 import { openSession, openStore } from '../compose.ts';

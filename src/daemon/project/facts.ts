@@ -5,7 +5,7 @@ import type { Plan } from '../../core/plan.ts';
 import type { ApplyReport, RequestCounts } from '../../core/progress.ts';
 import type { Binding, Intent, StateInfo } from '../../core/state.ts';
 import type { LeftBackups } from '../../engine/bookkeeping/left-backups.ts';
-import type { vouchedBy } from '../../engine/bookkeeping/vouching.ts';
+import type { vouchedBy } from '../../engine/bookkeeping/vouched-note.ts';
 import type { BackOff } from '../pace/back-off.ts';
 import type { ShownHold } from '../pace/holds.ts';
 import type { Mode, Trigger } from '../ports.ts';

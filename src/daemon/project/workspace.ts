@@ -1,7 +1,7 @@
 import type { World } from '../../core/kind.ts';
 import type { RequestCounts } from '../../core/progress.ts';
 import { leftBackups } from '../../engine/bookkeeping/left-backups.ts';
-import { vouchedBy } from '../../engine/bookkeeping/vouching.ts';
+import { vouchedBy } from '../../engine/bookkeeping/vouched-note.ts';
 import type { Repeating } from '../../engine/deps.ts';
 import type { Stopwatch } from '../../engine/intents/stopwatch.ts';
 import { createReadCache } from '../../engine/read-cache.ts';

@@ -2,7 +2,8 @@ import equal from 'fast-deep-equal';
 import type { IpId, ServerId } from '../../core/resources.ts';
 import { nameOf, type Vouched } from '../../plan/strangers.ts';
 import type { Run } from '../run.ts';
-import { putVouched, vouchedBy } from './vouching.ts';
+import { vouchedBy } from './vouched-note.ts';
+import { putVouched } from './vouching.ts';
 
 /** Between the two looks that miss a stranger; one that shows in no list costs a read each time. */
 const gapMs = 3_600_000;

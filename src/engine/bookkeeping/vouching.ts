@@ -19,14 +19,13 @@ import {
 import { identityChanged } from '../intents/owner.ts';
 import type { Run } from '../run.ts';
 import { heldAddresses } from './held-addresses.ts';
+import { vouchedBy, vouchedNote } from './vouched-note.ts';
 
 /** A plan, and the strangers that it was made with. */
 export interface Judged extends Planned {
   readonly strangers: Found;
 }
 
-/** `Vouched`, once a plan was approved, or a person has spoken of strangers. */
-const vouchedNote = 'vouched_for';
 /** Reads may still show what was deleted that recently; twice A9. @assumption A9 */
 const goneMs = 120_000;
 /** How old a look at the cards of others may be. */
@@ -192,10 +191,6 @@ export async function takeBack(
     servers: before.servers.filter((each) => !isTheirs || each !== Number(id)),
     addresses: before.addresses.filter((name) => !theirs.has(name)),
   });
-}
-
-export async function vouchedBy(store: Pick<StateStore, 'note'>): Promise<Vouched | undefined> {
-  return (await store.note(vouchedNote)) as Vouched | undefined;
 }
 
 export function putVouched(

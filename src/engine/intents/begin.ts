@@ -3,7 +3,7 @@ import type { ResourceKey } from '../../core/keys.ts';
 import type { World, WriteContext } from '../../core/kind.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
-import type { Intent } from '../../core/state.ts';
+import type { Intent, KeyQuestion } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { idempotencyKey } from './idempotency-key.ts';
 
@@ -29,12 +29,18 @@ export function preimageOf(run: Run, operation: Operation, world: World): Promis
 /**
  * Makes the durable record of a write: what will be sent under which key, and what
  * evidence will be compared with. When this resolves, the write may be sent.
+ *
+ * @param question the key is asked, as after a send that this state does not know of, and nothing is sent yet
  */
 export async function beginIntent(
   run: Run,
   operation: Operation,
   request: WriteRequest,
-  { world, preimage }: { readonly world: World; readonly preimage: Json },
+  {
+    world,
+    preimage,
+    question,
+  }: { readonly world: World; readonly preimage: Json; readonly question?: KeyQuestion },
 ): Promise<Intent> {
   const { store, clock, random, writes } = run.deps;
   const kind = run.kindOf(operation.kind);
@@ -69,9 +75,9 @@ export async function beginIntent(
       : { entry: subject.desired.value as Json, protect: subject.desired.protect }),
     preimage,
     ...(parentId === undefined ? {} : { parentId }),
-    phase: 'sending',
-    ambiguous: false,
-    sends: 1,
+    ...(question === undefined
+      ? { phase: 'sending', ambiguous: false, sends: 1 }
+      : { phase: 'unknown', ambiguous: true, sends: 0, question }),
     createdAt: now,
     firstSentAt: now,
     firstSentApiAt: run.cache.since(0).apiNow(),

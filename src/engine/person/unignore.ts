@@ -1,7 +1,8 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { described, nameOf, nobody, type Vouched, vouchedServers } from '../../plan/strangers.ts';
-import { putVouched, vouchedBy } from '../bookkeeping/vouching.ts';
+import { vouchedBy } from '../bookkeeping/vouched-note.ts';
+import { putVouched } from '../bookkeeping/vouching.ts';
 import type { EngineDeps } from '../deps.ts';
 import { openRun } from '../look.ts';
 import type { Run } from '../run.ts';

@@ -45,7 +45,8 @@ export class Looks {
 
   closed(running: Running, intent: Intent): void {
     const { outcome } = intent;
-    const isGuessed = isInDoubt(intent) && (outcome === 'absent' || outcome === 'void');
+    // A key that is only asked was never sent under by this state.
+    const isGuessed = isInDoubt(intent) && intent.sends > 0 && (outcome === 'absent' || outcome === 'void');
     if (!isGuessed || running.byPerson) return;
     if (intent.question?.stage !== 'fenced' && !intent.question?.conflict)
       this.#witness.fail('I6', `${intent.key} was closed as ${outcome} with an open key`);

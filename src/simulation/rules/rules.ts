@@ -1,5 +1,5 @@
 import type { HttpRequest } from '../../core/transport.ts';
-import type { Running } from '../controller.ts';
+import { keysAsked, type Running } from '../controller.ts';
 import type { StateWatch } from '../durable.ts';
 import { checkChange, checkDeleted } from './bindings.ts';
 import { Budgets } from './budgets.ts';
@@ -56,6 +56,7 @@ export function createRules(witness: Witness): Rules {
     watch: (running) => ({
       began(intent) {
         keys.began(running.controller, intent);
+        if (intent.question !== undefined) running.controller.done.add(keysAsked);
         looks.began(running, intent);
         ledger.recordWrite(intent);
       },

@@ -4,7 +4,7 @@ import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Ip } from '../../../src/core/resources.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
 import { unattached } from '../../../src/engine/bookkeeping/billed-address.ts';
-import { vouchedBy } from '../../../src/engine/bookkeeping/vouching.ts';
+import { vouchedBy } from '../../../src/engine/bookkeeping/vouched-note.ts';
 import { load, type Rig, type RigOptions, rig } from '../../support/rig.ts';
 import { codes, count, head, project, size, state, web } from './one-server.ts';
 

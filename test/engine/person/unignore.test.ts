@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../../src/core/plan.ts';
 import type { Ip } from '../../../src/core/resources.ts';
 import { leftAlone } from '../../../src/engine/bookkeeping/left-alone.ts';
-import { vouchedBy } from '../../../src/engine/bookkeeping/vouching.ts';
+import { vouchedBy } from '../../../src/engine/bookkeeping/vouched-note.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';

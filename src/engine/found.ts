@@ -1,0 +1,58 @@
+import type { Desired, DesiredResource } from '../core/desired.ts';
+import type { Json } from '../core/json.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { Binding, StateStore } from '../core/state.ts';
+import { vouchedBy } from './bookkeeping/vouched-note.ts';
+
+/** Where the state keeps what was found: id and wall ms, by key. */
+const noteName = 'found_under_key';
+/** A key replays for that long. @source API §8 */
+const keyLifeMs = 24 * 3_600_000;
+
+/** The id that a resource's idempotency key was answered with. */
+export interface Found {
+  readonly id: string;
+  /** Wall ms. */
+  readonly at: number;
+}
+
+type FoundNote = Readonly<Record<ResourceKey, Found>>;
+
+/** Keeps what was found, until it is bound or too old. */
+export async function noteFound(store: StateStore, found: ReadonlyMap<ResourceKey, Found>): Promise<void> {
+  const next = { ...(await foundIn(store)), ...Object.fromEntries(found) };
+  await store.putNote(noteName, next as unknown as Json);
+}
+
+/** The file, with the ids that were found under the keys of its entries, as far as they are no one's yet and not ignored. */
+export async function withFound(
+  desired: Desired,
+  store: StateStore,
+  bindings: ReadonlyMap<ResourceKey, Binding>,
+  now: number,
+): Promise<Desired> {
+  const found = await foundIn(store);
+  if (Object.keys(found).length === 0) return desired;
+  const ignored = await vouchedBy(store);
+  const isIgnored = (id: string) =>
+    ignored?.servers.includes(Number(id)) === true ||
+    ignored?.addresses.some((name) => name.startsWith(`${id} `)) === true;
+  const resources = desired.resources.map((each): DesiredResource => {
+    const known = found[each.key];
+    if (known === undefined || each.id !== undefined || bindings.has(each.key)) return each;
+    const isBound = [...bindings.values()].some(({ kind, id }) => kind === each.kind && id === known.id);
+    const isOld = Math.abs(now - known.at) > keyLifeMs;
+    return isBound || isOld || isIgnored(known.id) ? each : { ...each, id: known.id, found: true };
+  });
+  return { ...desired, resources };
+}
+
+/** What is bound or dealt with is found no more. */
+export async function dropFound(store: StateStore, key: ResourceKey): Promise<void> {
+  const { [key]: known, ...others } = await foundIn(store);
+  if (known !== undefined) await store.putNote(noteName, others as unknown as Json);
+}
+
+async function foundIn(store: Pick<StateStore, 'note'>): Promise<FoundNote> {
+  return ((await store.note(noteName)) ?? {}) as unknown as FoundNote;
+}

@@ -1,0 +1,182 @@
+import type { DesiredResource } from '../core/desired.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { World } from '../core/kind.ts';
+import { type Operation, operationId } from '../core/plan.ts';
+import type { Conclusive, WriteRequest, WriteResult } from '../core/ports.ts';
+import type { Intent } from '../core/state.ts';
+import { isNone } from '../plan/strangers.ts';
+import { strangersOf } from './bookkeeping/vouching.ts';
+import { type Found, noteFound } from './found.ts';
+import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
+import { calibrated } from './intents/calibrate.ts';
+import { close } from './intents/endings.ts';
+import { probeAnswer } from './intents/outcome.ts';
+import { asksKey } from './intents/question.ts';
+import { inTurn, lookHoldsMs, sendHoldsMs, sinceLook } from './intents/turn.ts';
+import type { Run } from './run.ts';
+
+/** Generations and attempts of one key that are asked at the most. */
+const mostKeys = 8;
+/** Refusals of a probe's body before the key counts as held by another answer. */
+const mostProbes = 3;
+
+/** What a key holds. */
+type Held =
+  /** No answer: nothing was created under it, and nothing ever is. */
+  | 'unused'
+  /** The refusal of these bytes. */
+  | 'refused'
+  /** Nothing that can be told now. */
+  | 'unknown'
+  /** These bytes were sent, and not replayed: the write is settled as any other. */
+  | 'open'
+  | { readonly answer: Conclusive };
+
+/**
+ * A state that is new asks the keys of its creations first, where the project holds what this state does not know: an
+ * answer that an earlier state has lost is replayed, and its id is certain. Gives whether anything was found; the plan
+ * then shows it as an adoption.
+ *
+ * @source API §8.1
+ */
+export async function recover(run: Run): Promise<boolean> {
+  const strangers = await strangersOf(run);
+  const taken = run.desired.resources.some((each) => isNameTaken(run, each));
+  const isAlone = isNone(strangers) && strangers.unlisted === undefined && !taken;
+  if (strangers.since !== 'new' || isAlone || run.allHeld() !== undefined) return false;
+  const found = new Map<ResourceKey, Found>();
+  for (const resource of run.desired.resources) {
+    if (run.stop.aborted) break;
+    const id = isWanted(run, resource) ? await lookUp(run, resource) : undefined;
+    if (id !== undefined) found.set(resource.key, { id, at: run.deps.clock.now() });
+  }
+  if (found.size === 0) return false;
+  await noteFound(run.deps.store, found);
+  return true;
+}
+
+function isNameTaken(run: Run, { key, kind, id, managed }: DesiredResource): boolean {
+  const seen = run.world.observed.get(key) as { readonly sameName?: readonly unknown[] } | undefined;
+  return kind === 'network' && managed && id === undefined && (seen?.sameName?.length ?? 0) > 0;
+}
+
+/** A creation of its own, that no binding, intent or id accounts for. */
+function isWanted(run: Run, { key, kind, id, managed, parent }: DesiredResource): boolean {
+  if (!managed || id !== undefined || parent !== undefined) return false;
+  if (run.bindings.has(key) || run.intents.has(key)) return false;
+  return asksKey(run, { verb: 'create', kind });
+}
+
+/** The id that a key of the resource was answered with, and that is there: the generations in turn, until one is unused. */
+async function lookUp(run: Run, resource: DesiredResource): Promise<string | undefined> {
+  const keys = [resource.key, ...(resource.moved === undefined ? [] : [resource.moved])];
+  for (const key of keys) {
+    for (let asked = 0; asked < mostKeys; asked++) {
+      const next = await lookUpOne(run, key, resource);
+      if (next === 'next') continue;
+      if (next !== undefined) return next;
+      break;
+    }
+  }
+  return undefined;
+}
+
+async function lookUpOne(
+  run: Run,
+  key: ResourceKey,
+  { key: own, kind: name }: DesiredResource,
+): Promise<string | 'next' | undefined> {
+  const kind = run.kindOf(name);
+  const world = withSubject(run.world, own, key);
+  const operation = creationOf(key, name);
+  let request: WriteRequest;
+  try {
+    request = kind.write(contextOf(run, operation, world));
+  } catch {
+    // It is made of what is not there yet.
+    return undefined;
+  }
+  const question = { stage: 'asking', probes: 0, undecided: 0 } as const;
+  const preimage = await preimageOf(run, operation, world);
+  const intent = await beginIntent(run, operation, request, { world, preimage, question });
+  const held = await inTurn(run, intent, () => heldUnder(run, intent));
+  if (held === 'open') return undefined;
+  if (held === 'unused') await close(run, intent, 'absent', 'no earlier state used its key');
+  else if (held === 'refused')
+    await close(run, intent, 'refused', 'an earlier state was refused under its key');
+  else if (held === 'unknown') await close(run, intent, 'void', 'its key does not tell');
+  else {
+    const { id } = kind.accept(held.answer, request, null);
+    const isThere = id !== undefined && (await isLive(run, intent, id));
+    if (isThere || id === undefined)
+      await close(run, intent, 'void', `found under its key: ${id ?? 'no id'}`);
+    else {
+      const changes = [{ type: 'next_incarnation', key } as const];
+      await close(run, intent, 'absent', `${id} was created under its key, and is gone`, { changes });
+    }
+    return isThere ? id : id === undefined ? undefined : 'next';
+  }
+  return held === 'refused' ? 'next' : undefined;
+}
+
+async function isLive(run: Run, intent: Intent, id: string): Promise<boolean> {
+  await run.fence();
+  const read = run.cache.since(run.deps.clock.monotonic());
+  const asked = { ...intent, resourceId: id, phase: 'accepted', ambiguous: false } as const;
+  const found = await run.kindOf(intent.kind).evidence(asked, read, () => new Set());
+  return found.verdict === 'done' || found.verdict === 'pending' || found.verdict === 'failed';
+}
+
+/** Probes the key, and has the original bytes replayed where it is held. */
+async function heldUnder(run: Run, intent: Intent): Promise<Held> {
+  const { writes, store, clock } = run.deps;
+  const { idempotencyKey: key } = intent;
+  const send = async (request: WriteRequest): Promise<WriteResult> => {
+    run.stop.throwIfAborted();
+    await writes.room(run.stop);
+    const holds = sinceLook(run);
+    const token = await run.fence();
+    const mayGo = () => holds(sendHoldsMs) && store.isOwned?.() !== false;
+    return holds(lookHoldsMs)
+      ? writes.send(request, key, token, mayGo)
+      : { type: 'unsent', reason: 'too slow' };
+  };
+  const token = await run.fence();
+  const behaviour = await calibrated(run, intent, (request, spare) => writes.send(request, spare, token));
+  if ('type' in behaviour || !behaviour.storesRefusals) return 'unknown';
+  let question = { stage: 'asking', probes: 0, undecided: 0 } as const as NonNullable<Intent['question']>;
+  for (let answer = 'fresh'; answer !== 'taken' && question.probes < mostProbes; ) {
+    question = { ...question, probes: question.probes + 1 };
+    await run.update(intent, { question });
+    const result = await send({ ...intent.request, probe: 1 });
+    if (result.type !== 'answer') return 'unknown';
+    if (result.status < 300) return { answer: result };
+    answer = probeAnswer(result, behaviour.reuse);
+    if (answer === 'fenced') return 'unused';
+    if (answer === 'nothing') return 'unknown';
+  }
+  // Held by another answer, so that these bytes are replayed or refused, and never carried out.
+  await run.update(intent, { question: { ...question, stage: 'taken' } });
+  await run.update(intent, { phase: 'sending', sends: 1, lastSentAt: clock.now() });
+  const result = await send(intent.request);
+  if (result.type === 'unsent') return 'unknown';
+  if (result.type !== 'answer' || (result.status >= 300 && !result.replayed)) {
+    const again = { phase: 'unknown', why: 'lost', lost: 1, dueAt: clock.now() } as const;
+    await run.update(intent, again);
+    return 'open';
+  }
+  await run.update(intent, { ambiguous: false });
+  return result.status < 300 ? { answer: result } : 'refused';
+}
+
+function creationOf(key: ResourceKey, kind: Operation['kind']): Operation {
+  const id = operationId('create', key);
+  return { id, key, kind, verb: 'create', changes: [], needs: [], spend: 'adds', risk: 'billed' };
+}
+
+/** The world in which the resource goes by another key: the one that it had before. */
+function withSubject(world: World, own: ResourceKey, key: ResourceKey): World {
+  const subject = world.subjects.get(own);
+  if (own === key || subject === undefined) return world;
+  return { ...world, subjects: new Map(world.subjects).set(key, { ...subject, key }) };
+}
