@@ -48,6 +48,8 @@ function judgeExistence(
   if (binding !== undefined) return diffBound(subject, binding, noun, live, lacking);
   if (desired === undefined) return unchanged;
   if (desired.id === undefined) return undefined;
+  // Its creation, sent again, is replayed, and settled as any other.
+  if (live?.id === undefined && desired.found) return undefined;
   if (live?.id === undefined) return notFound(subject, noun, desired.id, lacking);
   const known = Object.values(live.identity).join(', ');
   const what = `id ${live.id}${known === '' ? '' : ` (${known})`}`;
