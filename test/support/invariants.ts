@@ -46,23 +46,30 @@ export const checkers: Readonly<Record<string, (evidence: Evidence) => Promise<r
     );
   },
 
-  '4: every write has a key, and none stands for two requests': async ({ sent }) => {
+  '4: every write has a key, and a key has one request beside its probe': async ({ sent }) => {
     const sentAs = new Map<string, string>();
-    return writes(sent).flatMap(({ key, method, path, body }) => {
+    return writes(sent).flatMap((each) => {
+      const { key, method, path, body } = each;
       if (key === undefined || !/^[\x20-\x7e]{8,255}$/.test(key))
         return [`${method} ${path} with the key ${key}`];
+      if (isSpare(each)) return isProbe(each) ? [] : [`${method} ${path} ${body} with the spare key ${key}`];
+      const use = `${key} ${isProbe(each) ? 'probe' : 'request'}`;
       const what = `${method} ${path} ${body}`;
-      const before = sentAs.get(key) ?? what;
-      sentAs.set(key, what);
-      return before === what ? [] : [`${key} was ${before} and then ${what}`];
+      const before = sentAs.get(use) ?? what;
+      sentAs.set(use, what);
+      return before === what ? [] : [`${use} was ${before} and then ${what}`];
     });
   },
 
   '5: no send without a durable intent before it': async ({ sent, store }) => {
-    const begun = new Set((await store.intents(all)).map(({ idempotencyKey }) => idempotencyKey));
-    return writes(sent).flatMap(({ key, method, path }) =>
-      begun.has(key ?? '') ? [] : [`${method} ${path}`],
-    );
+    const intents = new Map((await store.intents(all)).map((each) => [each.idempotencyKey, each]));
+    return writes(sent).flatMap((each) => {
+      const { key, method, path } = each;
+      const intent = intents.get(key ?? '');
+      if (isSpare(each) || (intent !== undefined && !isProbe(each))) return [];
+      // Probes are made of creations alone.
+      return intent?.verb === 'create' ? [] : [`${method} ${path} with the key ${key}`];
+    });
   },
 
   '6: no resend of an old key, and no second intent before the first has ended': async ({ sent, store }) => {
@@ -165,6 +172,16 @@ export function expectFixedPoint(plan: Plan): void {
     operations: [],
     blocked: [],
   });
+}
+
+/** A refused request that asks a key, and cannot be carried out. */
+export function isProbe({ body }: Pick<Sent, 'body'>): boolean {
+  return body?.includes('"vdcsync_probe":') === true;
+}
+
+/** One of the refused requests that show how the API treats keys. */
+export function isSpare({ key }: Pick<Sent, 'key'>): boolean {
+  return key?.startsWith('vdcsync-spare-') === true;
 }
 
 function writes(sent: readonly Sent[]): readonly Sent[] {
