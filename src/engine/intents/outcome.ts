@@ -83,7 +83,7 @@ const minute = 60 * second;
  */
 export function disposition(
   result: WriteResult,
-  intent: Pick<Intent, 'ambiguous' | 'verb' | 'question'> & {
+  intent: Pick<Intent, 'ambiguous' | 'verb' | 'why' | 'question'> & {
     /** It is a creation, whose key can be asked. */
     readonly asks: boolean;
   },
@@ -109,7 +109,7 @@ export function disposition(
       if (result.status === 404 && intent.verb === 'delete') {
         return { do: 'look', afterMs: settleMs, why: 'not_found', reason: told(result) };
       }
-      return refusal(result, asks, pace);
+      return refusal(result, intent, pace);
   }
 }
 
@@ -166,12 +166,19 @@ function saysNothing(result: Conclusive): string {
   return `${told(result)}, which says nothing of the send before`;
 }
 
-function refusal(result: Conclusive, asks: boolean, pace: Pace): Disposition {
+function refusal(
+  result: Conclusive,
+  { asks, why, question }: Pick<Intent, 'why' | 'question'> & { readonly asks: boolean },
+  pace: Pace,
+): Disposition {
   const code = codeOf(result);
   const reason = told(result);
   // A token that may not write at all may do no other write either. @source API §5
   const hold = code === 'insufficient_scope' ? 'everything' : holds[result.status];
-  if (result.replayed && hold === undefined) return { do: 'refuse', code, reason, until: 'now' };
+  // Under a new key the same entry is refused again where its refusal was fresh a moment ago, and not where it was old.
+  const wasFresh = why === 'refused' && question?.stage === 'taken';
+  if (result.replayed && hold === undefined)
+    return { do: 'refuse', code, reason, until: wasFresh ? 'file' : 'now' };
   // Sent again, the refusal of these bytes is replayed; the refusal of another request's key is not.
   if (asks && mayBeReusedKey(result, code, asks))
     return { do: 'look', afterMs: second, why: 'refused', reason, stage: 'taken' };
