@@ -34,7 +34,7 @@ describe('engine: a server that stands open', () => {
   test('is told of one that may be there, as nothing says whether its creation took place', async () => {
     const played = rig();
     played.emulator.setFaults([
-      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done' }),
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done', stored: false }),
     ]);
     // Somebody else's comes as well, so that nothing says which is which.
     void played.clock.sleep(1_000).then(() => played.emulator.mutate({ do: 'add_server', name: 'other' }));

@@ -1,5 +1,6 @@
 import type { Plan } from '../../src/core/plan.ts';
 import type { Emulator } from '../../src/emulator/options.ts';
+import { isProbe } from '../support/invariants.ts';
 
 /** The one project of the emulator's world. */
 export function projectOf(emulator: Emulator) {
@@ -22,9 +23,9 @@ export function warningsOf({ warnings }: Plan): string[] {
   return warnings.map(({ code }) => code);
 }
 
-/** How often the API was asked to do something, refusals included. */
+/** How often the API was asked to do something, refusals included, and probes not. */
 export function countOf(emulator: Emulator, operation: string): number {
-  return emulator.requests.filter((request) => request.operation === operation).length;
+  return emulator.requests.filter((request) => request.operation === operation && !isProbe(request)).length;
 }
 
 export const sliders = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';

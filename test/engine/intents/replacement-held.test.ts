@@ -6,7 +6,7 @@ import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = (cores: number) =>
   `server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}`;
-const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
+const head = 'settings: {exclusive: true, unconfirmed_servers: ask, prune: true, max_deletions: 10}\n';
 const file = (cores: number, more = '') =>
   `${head}servers:\n  web: {${size(cores)}, replace: allowed}\n${more}`;
 const another = `  other: {${size(1)}}\n`;
