@@ -186,8 +186,10 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         candidates: matches.map(({ id }) => String(id)),
       };
     }
-    // Its name and subnet are what it was asked for, and the list is where the document says to learn it. @source API §3.5
-    return { verdict: 'done', id: String(match.id), certain: true };
+    // The list is where the document says to learn the id, by name and subnet. Beside a failed task the network may be
+    // unmanaged, and a network that is bound is deleted with its entry. @source API §3.5
+    const certain = intent.why !== 'task_failed' || intent.resourceId !== undefined;
+    return { verdict: 'done', id: String(match.id), certain, called: `"${match.name}", ${match.cidr}` };
   },
 
   bind({ subject, request, world, id }) {
