@@ -175,7 +175,7 @@ export function expectFixedPoint(plan: Plan): void {
 }
 
 /** A refused request that asks a key, and cannot be carried out. */
-export function isProbe({ body }: Pick<Sent, 'body'>): boolean {
+export function isProbe({ body }: { readonly body: string | null | undefined }): boolean {
   return body?.includes('"vdcsync_probe":') === true;
 }
 

@@ -21,9 +21,12 @@ const held = (played: Rig) =>
 const idOf = async ({ store }: Rig, key: string) =>
   Number((await store.bindings()).find((each) => each.key === key)?.id);
 
-/** The answer to the last purchase was lost before it had an effect, and the process ended: it is to be sent again. */
+/**
+ * The answer to the last purchase was lost before it had an effect, and the process ended. This API stores no refusals of
+ * bodies, so no probe can fence the key: it is to be sent again.
+ */
 async function doubted(before: string, path: string, text: string): Promise<Rig> {
-  const played = rig();
+  const played = rig({ emulator: { readings: { bodyCheck: 'beforeKeyUnstored' } } });
   await played.apply(before);
   played.emulator.setFaults([faultRule({ path }, { do: 'reset', effect: 'none' })]);
   const halt = new AbortController();
