@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { memoryState } from '../../src/state/memory.ts';
+import { isProbe } from '../support/invariants.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -112,7 +113,8 @@ describe('engine: a list that ends early proves nothing', () => {
     await played.apply(base);
     const fault = faultRule({ method: 'POST', path: `/${path}`, nth: 1 }, { do: 'reset', effect: 'done' });
     played.emulator.setFaults([fault]);
-    played.emulator.setReadings({ pageSize: 3 });
+    // No probe can fence a key here, so its request is to be sent again.
+    played.emulator.setReadings({ pageSize: 3, bodyCheck: 'beforeKeyUnstored' });
     await played.apply(file(1), { halt: halt.signal }).catch(() => undefined);
     const [open] = await played.store.openIntents();
     expect(open).toMatchObject({ phase: 'waiting', ambiguous: true });
@@ -120,9 +122,22 @@ describe('engine: a list that ends early proves nothing', () => {
 
     const report = await played.apply(file(3));
 
-    expect(played.writes().filter((each) => each.path === `/${path}` && !each.unsent)).toHaveLength(
-      path === 'ips' ? 4 : 1,
-    );
+    const sent = played.writes().filter((each) => each.path === `/${path}` && !each.unsent);
+    expect(sent.filter((each) => !isProbe(each))).toHaveLength(path === 'ips' ? 4 : 1);
     expect(report.blocked).toMatchObject([{ code: 'outcome_unknown' }]);
+  });
+
+  test('an address whose answer was lost is found under its key, though the list lacks it', async () => {
+    const played = rig();
+    await played.apply(base);
+    played.emulator.setFaults([
+      faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset', effect: 'done' }),
+    ]);
+    played.emulator.setReadings({ pageSize: 3 });
+
+    const report = await played.apply(`${base}  d: {}\n`);
+
+    expect(report.blocked).toEqual([]);
+    expect(bought(played, 'ip')).toBe(4);
   });
 });
