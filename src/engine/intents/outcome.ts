@@ -83,7 +83,7 @@ const minute = 60 * second;
  */
 export function disposition(
   result: WriteResult,
-  intent: Pick<Intent, 'ambiguous' | 'verb' | 'why' | 'question'> & {
+  intent: Pick<Intent, 'ambiguous' | 'verb' | 'why' | 'question' | 'doubted'> & {
     /** It is a creation, whose key can be asked. */
     readonly asks: boolean;
   },
@@ -102,6 +102,8 @@ export function disposition(
       if (result.status >= 500) return serverError(result, asks, settleMs);
       // What is replayed is the answer to these very bytes, and nothing else is stored under the key.
       if (intent.ambiguous && asks && !result.replayed) return refusalOfResend(result, pace);
+      if (intent.doubted === true && asks && !result.replayed && !isWaitedOut(result))
+        return refusalInDoubt(result);
       if (intent.ambiguous && !asks && (result.status !== 429 || result.replayed)) {
         const why = result.status === 409 ? 'conflict' : 'refused';
         return { do: 'look', afterMs: settleMs, why, reason: saysNothing(result) };
@@ -148,11 +150,8 @@ function refusalOfResend(result: Conclusive, pace: Pace): Disposition {
   const { status } = result;
   const code = codeOf(result);
   const reason = saysNothing(result);
-  const scope = code === 'insufficient_scope' ? 'everything' : holds[status];
-  if (scope !== undefined) {
-    const bug = status === 405 || status === 415;
-    return { do: 'hold', code, reason, hold: scope, later: bug ? 'operation' : scope };
-  }
+  const held = holding(result, reason);
+  if (held !== undefined) return held;
   if (status === 429) return wait(0, code, reason);
   if (status === 409 && (result.retryAfterMs !== undefined || stateCodes.has(code)))
     return waitOut(result, code, reason, pace);
@@ -160,6 +159,34 @@ function refusalOfResend(result: Conclusive, pace: Pace): Disposition {
   const conflict = status === 409 || mayBeReusedKey(result, code, true);
   if (conflict) return { do: 'look', afterMs: second, why: 'conflict', reason, stage: 'asking', conflict };
   return { do: 'look', afterMs: second, why: 'refused', reason, stage: 'open' };
+}
+
+/** The key may have been used for another body, so only the key tells whether the next one is safe. @assumption A4 */
+function refusalInDoubt(result: Conclusive): Disposition {
+  return (
+    holding(result, told(result)) ?? {
+      do: 'look',
+      afterMs: second,
+      why: 'conflict',
+      reason: told(result),
+      stage: 'asking',
+    }
+  );
+}
+
+/** It is sent again under the same key. */
+function isWaitedOut(result: Conclusive): boolean {
+  return result.status === 429 || (result.status === 409 && codeOf(result) !== noCapacity);
+}
+
+/** Where the refusal speaks for more than its own send. */
+function holding(result: Conclusive, reason: string): (Disposition & { readonly do: 'hold' }) | undefined {
+  const { status } = result;
+  const code = codeOf(result);
+  const hold = code === 'insufficient_scope' ? 'everything' : holds[status];
+  if (hold === undefined) return undefined;
+  const bug = status === 405 || status === 415;
+  return { do: 'hold', code, reason, hold, later: bug ? 'operation' : hold };
 }
 
 function saysNothing(result: Conclusive): string {

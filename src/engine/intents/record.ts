@@ -52,7 +52,14 @@ export async function record(
     case 'hold':
       run.hold(next.hold, intent.request, next);
       await remember(run.deps, next.later, intent, next);
-      await goOn(run, intent, { phase: 'unknown', dueAt: run.deps.clock.now(), ...requestId });
+      await goOn(run, intent, {
+        phase: 'unknown',
+        dueAt: run.deps.clock.now(),
+        ...requestId,
+        ...(intent.doubted === true
+          ? { ambiguous: true, why: 'conflict', question: questionOf(intent), clear: ['doubted'] }
+          : {}),
+      });
       return { now: 'blocked', code: next.code, reason: next.reason };
   }
 }
