@@ -26,6 +26,8 @@ const keyLifeMs = 23 * 60 * minute;
 /** Of an update or a deletion: sends without an answer, the first one included, and sends of one key. */
 const mostLost = 3;
 const mostSends = 10;
+/** Of a creation under an open key: sends, the first one included, once the API refuses them. */
+const mostRefused = 3;
 /** Attempts of an operation that may end without effect, or in a failed task. */
 const unseen = { outcome: 'absent', most: 3 } as const;
 const failed = { outcome: 'failed', code: 'task_failed', most: 1 } as const;
@@ -169,6 +171,8 @@ function createAgain(run: Run, intent: Intent): Promise<Progress> {
   const { why = 'lost', detail = '' } = intent;
   if (why === 'unreadable')
     return block(run, intent, 'outcome_unknown', `it was accepted, and no read shows it: ${detail}`);
+  if (questionOf(intent).stage !== 'fenced' && why === 'refused' && intent.sends >= mostRefused)
+    return block(run, intent, 'outcome_unknown', `no read shows it, and it was sent again: ${detail}`);
   if (questionOf(intent).stage !== 'fenced')
     return goOn(run, intent, { phase: 'waiting', dueAt: run.deps.clock.now(), clear: ['question'] });
   if (isServerError(why)) return closeAndRetry(run, intent, { ...unseen, code: 'server_error', detail });
