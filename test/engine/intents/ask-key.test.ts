@@ -248,6 +248,25 @@ describe('src/engine/intents/ask-key.ts', () => {
     expect(played.writes()).toHaveLength(1);
   });
 
+  test('under a key that cannot be fenced, an entry that is refused from then on is told, and not sent for ever', async () => {
+    for (const [, spec, path] of specs) {
+      const played = rig({ emulator: { readings: { bodyCheck: 'beforeKeyUnstored' } } });
+      const refusing = { do: 'answer', status: 422, code: 'image_not_supported', stored: false } as const;
+      played.emulator.setFaults([
+        faultRule({ path, nth: 1 }, lost),
+        // Two calibrations are refused before anything else is looked at.
+        faultRule({ path, nth: 1, times: 99 }, refusing),
+      ]);
+
+      const { blocked } = await played.apply(spec);
+
+      expect(blocked).toMatchObject([
+        { code: 'outcome_unknown', resolve: expect.stringContaining('--absent') },
+      ]);
+      expect(sends(played).length).toBeLessThanOrEqual(3);
+    }
+  });
+
   test.each(bodyChecks)('an entry that the API refuses is told, and nothing is bought (%s)', async (bodyCheck) => {
     const played = rig({ emulator: { readings: { bodyCheck, sizeBounds: 'on' } } });
     played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, lost)]);
