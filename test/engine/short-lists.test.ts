@@ -130,9 +130,7 @@ describe('engine: a list that ends early proves nothing', () => {
   test('an address whose answer was lost is found under its key, though the list lacks it', async () => {
     const played = rig();
     await played.apply(base);
-    played.emulator.setFaults([
-      faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset', effect: 'done' }),
-    ]);
+    played.emulator.setFaults([faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset', effect: 'done' })]);
     played.emulator.setReadings({ pageSize: 3 });
 
     const report = await played.apply(`${base}  d: {}\n`);

@@ -65,8 +65,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a refusal of the resend answers the first send',
     file: outcome,
-    find: 'if (intent.ambiguous && (result.status !== 429 || result.replayed)) {',
-    replace: 'if (intent.ambiguous && result.status < 0) {',
+    find: '      if (intent.ambiguous && asks && !result.replayed) return refusalOfResend(result, pace);\n',
+    replace: '',
   },
   {
     name: 'no fence',
@@ -252,8 +252,44 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'an image that is not seen is taken again',
     file: 'reconcilers/server-image.ts',
-    find: "return { verdict: 'unclear', reason: 'no documented read shows server images', candidates: [] };",
+    find: "return { verdict: 'unseen', reason: 'no documented read shows server images', candidates: [] };",
     replace: "return { verdict: 'not_done' };",
+  },
+  {
+    name: 'a fresh refusal of the probe is trusted',
+    file: outcome,
+    find: "includes(probeField))) return 'fresh';",
+    replace: "includes(probeField))) return 'fenced';",
+  },
+  {
+    name: 'the next attempt without a fence',
+    file: evidence,
+    find: "  if (questionOf(intent).stage !== 'fenced')\n    return goOn(",
+    replace: "  if (why === 'task_failed')\n    return goOn(",
+  },
+  {
+    name: 'a probe without a record',
+    file: 'engine/intents/ask-key.ts',
+    find: "const asking = await run.update(intent, { question, clear: ['notSeenAt'] });",
+    replace: 'const asking = intent;',
+  },
+  {
+    name: 'no wait for what shows late',
+    file: evidence,
+    find: "  if (verb !== 'create') return 0;\n  const { showsWithinMs",
+    replace: "  if (verb !== 'none') return 0;\n  const { showsWithinMs",
+  },
+  {
+    name: 'the calibration is skipped',
+    file: 'engine/intents/calibrate.ts',
+    find: '  if (known?.[name] !== undefined) return known[name];\n',
+    replace: '  if (name !== undefined) return { storesRefusals: true };\n',
+  },
+  {
+    name: 'a refusal ends a key that may be reused',
+    file: outcome,
+    find: 'if (intent.doubted === true && asks && !result.replayed && !isWaitedOut(result))',
+    replace: 'if (intent.doubted === true && intent.doubted === undefined)',
   },
   {
     name: 'a disk is cut down without a word of the file',

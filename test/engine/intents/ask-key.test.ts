@@ -84,25 +84,28 @@ describe('src/engine/intents/ask-key.ts', () => {
     { reusedKeyStatus: 400, reusedKeyCode: 'conflicting_request' },
   ] as const satisfies readonly Partial<Readings>[];
 
-  test.each(reuses)('however a used key is refused (%j), the stored answer is found under it', async (reuse) => {
+  test.each(
+    reuses,
+  )('however a used key is refused (%j), the stored answer is found under it', async (reuse) => {
     for (const bodyCheck of bodyChecks) {
       for (const [, spec, path, kind] of specs)
         await expectMadeOnce(disturbed(path, done, { ...reuse, bodyCheck }), spec, kind);
     }
   });
 
-  test.each(['conflict', 'conflictRetryAfter', 'wait'] as const)(
-    'a request that is still worked on is waited for, and no other is sent (%s)',
-    async (inFlightKey) => {
-      for (const bodyCheck of bodyChecks) {
-        for (const [, spec, path, kind] of specs) {
-          const played = disturbed(path, { do: 'late', ms: 200_000 }, { inFlightKey, bodyCheck });
-          await expectMadeOnce(played, spec, kind);
-          expect(sends(played)).not.toContain('b');
-        }
+  test.each([
+    'conflict',
+    'conflictRetryAfter',
+    'wait',
+  ] as const)('a request that is still worked on is waited for, and no other is sent (%s)', async (inFlightKey) => {
+    for (const bodyCheck of bodyChecks) {
+      for (const [, spec, path, kind] of specs) {
+        const played = disturbed(path, { do: 'late', ms: 200_000 }, { inFlightKey, bodyCheck });
+        await expectMadeOnce(played, spec, kind);
+        expect(sends(played)).not.toContain('b');
       }
-    },
-  );
+    }
+  });
 
   test.each(bodyChecks)('an original that arrives after all is carried out once (%s)', async (bodyCheck) => {
     for (const ms of [45_000, 70_000, 200_000, 3_600_000]) {
@@ -121,7 +124,9 @@ describe('src/engine/intents/ask-key.ts', () => {
     await played.clock.advance(hour);
     expect(sends(played)).toBe('a??b');
     const [first] = played.writes();
-    expect(played.emulator.world.executions.map(({ idempotencyKey }) => idempotencyKey)).not.toContain(first?.key);
+    expect(played.emulator.world.executions.map(({ idempotencyKey }) => idempotencyKey)).not.toContain(
+      first?.key,
+    );
   });
 
   test.each(bodyChecks)('a process that dies at any moment goes on asking (%s)', async (bodyCheck) => {
@@ -181,11 +186,13 @@ describe('src/engine/intents/ask-key.ts', () => {
     return played;
   }
 
-  const problem = (status: number, code: string, more: Record<string, string> = {}) => () => ({
-    status,
-    headers: { 'content-type': 'application/problem+json', 'x-request-id': 'req_1', ...more },
-    body: JSON.stringify({ status, code, title: 'no', request_id: 'req_1' }),
-  });
+  const problem =
+    (status: number, code: string, more: Record<string, string> = {}) =>
+    () => ({
+      status,
+      headers: { 'content-type': 'application/problem+json', 'x-request-id': 'req_1', ...more },
+      body: JSON.stringify({ status, code, title: 'no', request_id: 'req_1' }),
+    });
 
   test.each([
     ['429', problem(429, 'rate_limited', { 'retry-after': '20' })],
@@ -199,13 +206,13 @@ describe('src/engine/intents/ask-key.ts', () => {
     [
       'a lost answer',
       () => {
-        throw new TransportError('the connection was reset', 'unknown');
+        throw new TransportError('the connection was reset', 'unknown', 'ECONNRESET');
       },
     ],
     [
       'no connection',
       () => {
-        throw new TransportError('refused', 'none');
+        throw new TransportError('refused', 'none', 'ECONNREFUSED');
       },
     ],
   ] as const)('a probe that meets %s tells nothing, and is sent again', async (_name, answer) => {
@@ -267,7 +274,9 @@ describe('src/engine/intents/ask-key.ts', () => {
     }
   });
 
-  test.each(bodyChecks)('an entry that the API refuses is told, and nothing is bought (%s)', async (bodyCheck) => {
+  test.each(
+    bodyChecks,
+  )('an entry that the API refuses is told, and nothing is bought (%s)', async (bodyCheck) => {
     const played = rig({ emulator: { readings: { bodyCheck, sizeBounds: 'on' } } });
     played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, lost)]);
 

@@ -45,8 +45,9 @@ function withoutReplay({ headers, ...answer }: HttpResponse): HttpResponse {
   const { 'idempotency-replayed': _replayed, ...others } = headers;
   return { ...answer, headers: others };
 }
-const at = (which: number, change: (answer: HttpResponse) => HttpResponse) => (nth: number, answer: HttpResponse) =>
-  nth === which ? change(answer) : answer;
+const at =
+  (which: number, change: (answer: HttpResponse) => HttpResponse) => (nth: number, answer: HttpResponse) =>
+    nth === which ? change(answer) : answer;
 const problem = (status: number, code: string, more: Record<string, string> = {}): HttpResponse => ({
   status,
   headers: { 'content-type': 'application/problem+json', 'x-request-id': 'req_1', ...more },
@@ -69,7 +70,9 @@ describe('src/engine/intents/calibrate.ts', () => {
     expect(executed(world, 'ip')).toBe(2);
 
     lose(world, 'create_server');
-    await world.apply(gpu.replace('servers:', 'ips: {one: {server_type_id: 3}, two: {server_type_id: 3}}\nservers:'));
+    await world.apply(
+      gpu.replace('servers:', 'ips: {one: {server_type_id: 3}, two: {server_type_id: 3}}\nservers:'),
+    );
     expect(spares(world).filter(({ path }) => path === '/servers')).toHaveLength(4);
     await expectInvariants(world);
   });
@@ -88,7 +91,10 @@ describe('src/engine/intents/calibrate.ts', () => {
     ],
     [{ bodyCheck: 'beforeKey' }, { storesRefusals: true }],
     [{ bodyCheck: 'beforeKeyUnstored' }, { storesRefusals: false }],
-  ] as const satisfies readonly (readonly [Partial<Readings>, object])[])('%j: the behaviour that the API shows', async (readings, behaviour) => {
+  ] as const satisfies readonly (readonly [
+    Partial<Readings>,
+    object,
+  ])[])('%j: the behaviour that the API shows', async (readings, behaviour) => {
     const world = played({ readings });
     expect((await world.apply(ips('web'))).outcome).toBe('converged');
     expect(await behaviourOf(world)).toEqual(behaviour);
@@ -96,18 +102,26 @@ describe('src/engine/intents/calibrate.ts', () => {
 
   const deviations = {
     'the first refusal does not name the field of the probe': at(1, () => problem(422, 'invalid_request')),
-    'the first refusal is replayed': at(1, (answer) => ({ ...answer, headers: { ...answer.headers, ...replayed } })),
+    'the first refusal is replayed': at(1, (answer) => ({
+      ...answer,
+      headers: { ...answer.headers, ...replayed },
+    })),
     'the first request is accepted': at(1, () => ({
       status: 202,
       headers: { 'content-type': 'application/json', 'x-request-id': 'req_1' },
       body: JSON.stringify({ data: { id: 5 } }),
     })),
     'the second refusal is fresh': at(2, withoutReplay),
-    'another body is replayed': at(3, (answer) => ({ ...answer, headers: { ...answer.headers, ...replayed } })),
+    'another body is replayed': at(3, (answer) => ({
+      ...answer,
+      headers: { ...answer.headers, ...replayed },
+    })),
     'the first refusal is gone after another body': at(4, withoutReplay),
   };
 
-  test.each(Object.entries(deviations))('where %s, no key is probed, and it is bought once', async (_name, tamper) => {
+  test.each(
+    Object.entries(deviations),
+  )('where %s, no key is probed, and it is bought once', async (_name, tamper) => {
     for (const effect of ['none', 'done'] as const) {
       const world = played({ effect, tamper });
 

@@ -4,7 +4,13 @@ import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { type FaultAction, faultRule } from '../../../src/emulator/faults.ts';
 import { loadProfile as loadEmulatorProfile } from '../../../src/emulator/profile.ts';
-import { expectAccounted, expectFixedPoint, expectInvariants, isProbe, isSpare } from '../../support/invariants.ts';
+import {
+  expectAccounted,
+  expectFixedPoint,
+  expectInvariants,
+  isProbe,
+  isSpare,
+} from '../../support/invariants.ts';
 import { applyWithHelp } from '../../support/operator.ts';
 import { rig } from '../../support/rig.ts';
 import { type Scene, scenes } from './scenes.ts';

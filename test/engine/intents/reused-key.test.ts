@@ -105,7 +105,9 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     );
 
     expect(refused).toMatchObject({ code: 'key_conflict' });
-    expect(refused?.resolve).toMatch(/^vdcsync resolve servers\.web --adopt ID .*\| vdcsync resolve servers\.web --absent/);
+    expect(refused?.resolve).toMatch(
+      /^vdcsync resolve servers\.web --adopt ID .*\| vdcsync resolve servers\.web --absent/,
+    );
     expect((await apply(server(2))).outcome).toBe('converged');
   });
 

@@ -26,7 +26,9 @@ describe('engine: a person decides', () => {
     effect: 'none' | 'done',
   ): Promise<{ readonly played: Rig; readonly report: ApplyReport }> {
     const played = rig();
-    played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect, stored: false })]);
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect, stored: false }),
+    ]);
     const report = await played.apply(blind);
     expect(report.blocked).toMatchObject([{ key: 'servers.gpu', code: 'outcome_unknown' }]);
     return { played, report };
