@@ -120,6 +120,10 @@ async function unknowableTo(
   return unknown.map(({ id }) => ({ kind: 'server', id: String(id) }));
 }
 
+function isBeingMade(project: Project, server: number | null): boolean {
+  return project.servers.some(({ id, status }) => id === server && status === 'creating');
+}
+
 function checkNothingLeft(stage: Stage, project: Project, known: readonly Thing[], warnings: string): void {
   const forgotten = stage.controllers.some(({ epoch }) => epoch > 0);
   const lists = { server: project.servers, ip: project.ips, network: project.networks, iso: project.isos };
@@ -129,6 +133,8 @@ function checkNothingLeft(stage: Stage, project: Project, known: readonly Thing[
       // Several of a sort stand in one list.
       const isNamed = () => new RegExp(`\\b${sort}s? [^;]*\\b${id}\\b`).test(warnings);
       const told = 'address' in one ? warnings.includes(one.address) : isNamed();
+      // No read shows it before the task that made its server ends. @assumption A59
+      if ('serverId' in one && isBeingMade(project, one.serverId)) continue;
       // What a lost state no longer knows is told where it is billed.
       if (told || (forgotten && (stage.vouched || sort === 'network' || sort === 'iso'))) continue;
       const birth = stage.ledger.birthOf(sort, String(id));
