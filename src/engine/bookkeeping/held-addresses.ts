@@ -17,7 +17,7 @@ export async function heldAddresses(run: Run, vouched: Vouched): Promise<readonl
   const held: Ip[] = [];
   for (const subject of world.subjectsOf('server')) {
     const ips = world
-      .ipsOf(subject.binding?.id ?? '')
+      .ipsOf(subject.binding?.id ?? subject.desired?.id ?? '')
       .filter((ip) => world.isNobodys(ip) && !known.has(nameOf(ip)));
     if (ips.length > 0 && (await mayBeAnEntrys(run, subject))) held.push(...ips);
   }

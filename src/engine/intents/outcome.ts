@@ -216,7 +216,7 @@ function refusal(
       if (code === noCapacity) {
         return { do: 'next_preference', reason };
       }
-      return waitOut(result, code, reason, pace, asks);
+      return waitOut(result, code, reason, pace);
     case 404:
       return { do: 'refuse', code, reason, until: 'replan' };
     default:
@@ -237,11 +237,10 @@ function waitOut(
   code: string,
   reason: string,
   { jitter, waits, timeScale }: Pace,
-  asks = false,
 ): Disposition {
   if (result.retryAfterMs !== undefined)
     return wait(Math.min(result.retryAfterMs, 10 * minute) * timeScale * (1 + jitter / 10), code, reason);
-  const doubted = asks && !result.replayed && !stateCodes.has(code);
+  const doubted = !result.replayed && !stateCodes.has(code);
   return {
     ...wait(backoff(5 * second, 5 * minute, waits, jitter), code, reason),
     ...(doubted ? { doubted } : {}),

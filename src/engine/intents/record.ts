@@ -139,7 +139,12 @@ async function stillRefused(
   { code, doubted }: Disposition & { readonly do: 'wait' },
   reason: string,
 ): Promise<Progress> {
-  if (doubted !== true || !asksKey(run, intent)) return { now: 'blocked', code, reason };
+  if (doubted !== true) return { now: 'blocked', code, reason };
+  if (!asksKey(run, intent)) {
+    // The next run looks again, and deletes under another key.
+    await close(run, intent, 'refused', reason);
+    return { now: 'blocked', code, reason };
+  }
   const question = questionOf(intent);
   return goOn(run, intent, { phase: 'unknown', ambiguous: true, why: 'conflict', question });
 }
