@@ -127,6 +127,14 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'a write is unsettled, and the API profile or a variable of the environment would have it sent as another request now',
     '`vdcsync resolve`, or put the profile or the variable back',
   ],
+  key_conflict: [
+    'the idempotency key of a creation was used for a request that this state did not send',
+    '`vdcsync resolve`',
+  ],
+  key_not_answered: [
+    'an answer was lost, and for half an hour the API has not shown whether it carried the request out',
+    'apply again later',
+  ],
   key_too_old: ['a write is unsettled, and its key too old to be sent again', '`vdcsync resolve`'],
   let_go_before: [
     'the entry was not managed for a while, and what it stood for before is still there: this would be another one',

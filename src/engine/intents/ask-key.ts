@@ -11,6 +11,8 @@ import { inTurn, lookHoldsMs, sendHoldsMs, sinceLook } from './turn.ts';
 
 /** Refusals of the probe's body that are not replayed, before the key counts as held by another answer. */
 const mostUndecided = 3;
+/** Answers in a row that tell nothing, half an hour in all, before the run goes on without this creation. */
+const mostSilent = 35;
 const second = 1000;
 
 /**
@@ -80,7 +82,7 @@ async function judged(
 ): Promise<Progress> {
   const answer = probeAnswer(result, behaviour.reuse);
   const decided = (stage: KeyQuestion['stage']) =>
-    goOn(run, intent, { question: { ...question, stage, undecided: 0 }, dueAt: now });
+    goOn(run, intent, { question: { ...heard(question), stage, undecided: 0 }, dueAt: now });
   const undecided = question.undecided + 1;
   switch (answer) {
     case 'fenced':
@@ -89,7 +91,7 @@ async function judged(
       return question.conflict === true ? keyConflict(run, intent) : decided('taken');
     case 'fresh':
       if (undecided < mostUndecided) {
-        const next = { ...question, undecided };
+        const next = { ...heard(question), undecided };
         return goOn(run, intent, { question: next, dueAt: now + second }, second);
       }
       // An API that stores such refusals stored none of these: something else is stored.
@@ -116,12 +118,20 @@ function keyConflict(run: Run, intent: Intent): Promise<Progress> {
   return block(run, intent, 'key_conflict', reason);
 }
 
-/** Asked again later: a probe that was lost has done nothing. */
-function later(run: Run, intent: Intent, reason: string, retryAfterMs = 0): Promise<Progress> {
+function heard({ silent: _silent, ...question }: KeyQuestion): KeyQuestion {
+  return question;
+}
+
+/** Asked again later: a probe that was lost has done nothing. A run does not wait for ever for an API that tells nothing. */
+async function later(run: Run, intent: Intent, reason: string, retryAfterMs = 0): Promise<Progress> {
   const { clock, random, profile } = run.deps;
-  const pause = backoff(second, 60 * second, questionOf(intent).probes, random.next());
+  const question = questionOf(intent);
+  const silent = (question.silent ?? 0) + 1;
+  const pause = backoff(second, 60 * second, silent, random.next());
   const afterMs = Math.max(pause, retryAfterMs * profile.timeScale);
   const untilMs = clock.now() + afterMs;
+  const progress = await goOn(run, intent, { dueAt: untilMs, question: { ...question, silent } }, afterMs);
+  if (silent >= mostSilent) return { now: 'blocked', code: 'key_not_answered', reason };
   run.tell(intent, 'waiting', reason, { untilMs });
-  return goOn(run, intent, { dueAt: untilMs }, afterMs);
+  return progress;
 }
