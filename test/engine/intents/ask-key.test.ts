@@ -5,7 +5,7 @@ import type { Readings } from '../../../src/emulator/readings.ts';
 import { memoryState } from '../../../src/state/memory.ts';
 import { expectFixedPoint, expectInvariants, isProbe, isSpare } from '../../support/invariants.ts';
 import { mortal } from '../../support/mortal.ts';
-import { type Rig, rig } from '../../support/rig.ts';
+import { type Rig, rig, type Sent } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
 import { executed, gpu, head, hour, ips, server } from '../shop.ts';
 
@@ -238,6 +238,34 @@ describe('src/engine/intents/ask-key.ts', () => {
         expect(intent).toMatchObject({ phase: 'unknown', ambiguous: true });
         await expectMadeOnce(played, spec, kind);
       }
+    }
+  });
+
+  test.each([
+    ['409', (each: Pick<Sent, 'key'>) => !isSpare(each), problem(409, 'odd')],
+    ['500', () => true, problem(500, 'internal_error')],
+    ['404 to calibrations', isSpare, problem(404, 'not_found')],
+  ] as const)('where probes meet %s for half an hour, the run goes on without the creation', async (_name, of, answer) => {
+    for (const effect of ['none', 'done'] as const) {
+      let isOver = false;
+      const played = rig({
+        wrap: (inner) => ({
+          ...inner,
+          async send(request, options) {
+            const probe = { body: request.body, key: request.headers['idempotency-key'] };
+            return isOver || !isProbe(probe) || !of(probe) ? inner.send(request, options) : answer();
+          },
+        }),
+      });
+      played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect })]);
+
+      const { blocked } = await played.apply(gpu);
+
+      expect(blocked).toMatchObject([{ key: 'servers.gpu', code: 'key_not_answered' }]);
+      expect(played.clock.monotonic()).toBeLessThan(hour);
+      expect(played.writes().length).toBeLessThan(50);
+      isOver = true;
+      await expectMadeOnce(played, gpu, 'server');
     }
   });
 
