@@ -1,4 +1,5 @@
 import type { DesiredResource } from '../core/desired.ts';
+import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import { type Operation, operationId } from '../core/plan.ts';
@@ -106,8 +107,8 @@ async function lookUpOne(
     await close(run, intent, 'refused', 'an earlier state was refused under its key');
   else if (held === 'unknown') await close(run, intent, 'void', 'its key does not tell');
   else {
-    const { id } = kind.accept(held.answer, request, null);
-    const isThere = id !== undefined && (await isLive(run, intent, id));
+    const { id, facts } = kind.accept(held.answer, request, preimage);
+    const isThere = id !== undefined && (await isLive(run, { ...intent, facts: asReplay(facts) }, id));
     if (isThere || id === undefined)
       await close(run, intent, 'void', `found under its key: ${id ?? 'no id'}`);
     else {
@@ -117,6 +118,11 @@ async function lookUpOne(
     return isThere ? id : id === undefined ? undefined : 'next';
   }
   return held === 'refused' ? 'next' : undefined;
+}
+
+/** What the answer told was true when it was given. */
+function asReplay(facts: Json | undefined): Json {
+  return { ...(facts as object | undefined), replay: true };
 }
 
 async function isLive(run: Run, intent: Intent, id: string): Promise<boolean> {

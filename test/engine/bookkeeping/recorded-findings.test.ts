@@ -74,7 +74,7 @@ async function refusedOften() {
 describe('engine/bookkeeping/recorded-findings', () => {
   test('a finding ends with the run that succeeds', async () => {
     const played = await refusedOften();
-    expect(lines((await played.plan(network())).blocked)).toEqual(['create networks.backend server_error']);
+    expect(lines((await played.plan(network())).blocked)).toEqual(['create networks.backend key_not_answered']);
 
     expect((await played.apply(network())).outcome).toBe('converged');
 
@@ -113,7 +113,7 @@ describe('engine/bookkeeping/recorded-findings', () => {
 
     expect(plan.blocked).toEqual([]);
     await played.apply(spec, { selection: only });
-    expect(lines((await played.plan(spec)).blocked)).toEqual(['create networks.backend server_error']);
+    expect(lines((await played.plan(spec)).blocked)).toEqual(['create networks.backend key_not_answered']);
   });
 
   test('a saved plan with a finding is carried out', async () => {
@@ -129,7 +129,7 @@ describe('engine/bookkeeping/recorded-findings', () => {
 
     const report = await played.apply(network(), { repeating });
 
-    expect(lines(report.blocked)).toEqual(['create networks.backend server_error']);
+    expect(lines(report.blocked)).toEqual(['create networks.backend key_not_answered']);
   });
 
   test('what the state of the token holds back is not recorded: another token may do it', async () => {

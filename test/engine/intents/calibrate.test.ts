@@ -48,6 +48,10 @@ function withoutReplay({ headers, ...answer }: HttpResponse): HttpResponse {
 const at =
   (which: number, change: (answer: HttpResponse) => HttpResponse) => (nth: number, answer: HttpResponse) =>
     nth === which ? change(answer) : answer;
+/** Of two calibrations, the same answer of each; the first may be of fewer requests. */
+const inBoth =
+  (which: number, change: (answer: HttpResponse) => HttpResponse) => (nth: number, answer: HttpResponse) =>
+    nth === which || nth === 2 * which ? change(answer) : answer;
 const problem = (status: number, code: string, more: Record<string, string> = {}): HttpResponse => ({
   status,
   headers: { 'content-type': 'application/problem+json', 'x-request-id': 'req_1', ...more },
@@ -101,22 +105,24 @@ describe('src/engine/intents/calibrate.ts', () => {
   });
 
   const deviations = {
-    'the first refusal does not name the field of the probe': at(1, () => problem(422, 'invalid_request')),
-    'the first refusal is replayed': at(1, (answer) => ({
+    'the first refusal does not name the field of the probe': inBoth(1, () =>
+      problem(422, 'invalid_request'),
+    ),
+    'the first refusal is replayed': inBoth(1, (answer) => ({
       ...answer,
       headers: { ...answer.headers, ...replayed },
     })),
-    'the first request is accepted': at(1, () => ({
+    'the first request is accepted': inBoth(1, () => ({
       status: 202,
       headers: { 'content-type': 'application/json', 'x-request-id': 'req_1' },
       body: JSON.stringify({ data: { id: 5 } }),
     })),
-    'the second refusal is fresh': at(2, withoutReplay),
-    'another body is replayed': at(3, (answer) => ({
+    'the second refusal is fresh': inBoth(2, withoutReplay),
+    'another body is replayed': inBoth(3, (answer) => ({
       ...answer,
       headers: { ...answer.headers, ...replayed },
     })),
-    'the first refusal is gone after another body': at(4, withoutReplay),
+    'the first refusal is gone after another body': inBoth(4, withoutReplay),
   };
 
   test.each(
@@ -139,7 +145,6 @@ describe('src/engine/intents/calibrate.ts', () => {
   test.each([
     ['429', () => problem(429, 'rate_limited', { 'retry-after': '20' })],
     ['500', () => problem(500, 'internal_error')],
-    ['402', () => problem(402, 'payment_required')],
     ['404', () => problem(404, 'not_found')],
     ['409 with Retry-After', () => problem(409, 'server_busy', { 'retry-after': '3' })],
     ["a proxy's page", () => ({ status: 502, headers: { 'content-type': 'text/html' }, body: '<html>' })],
@@ -155,5 +160,25 @@ describe('src/engine/intents/calibrate.ts', () => {
       expect(executed(world, 'ip')).toBe(1);
       await expectInvariants(world);
     }
+  });
+
+  test('402 pauses the question, and the next run asks all of it again', async () => {
+    const world = played({ effect: 'done', tamper: at(2, () => problem(402, 'payment_required')) });
+
+    expect((await world.apply(ips('web'))).outcome).toBe('blocked');
+    world.restart();
+    await world.clock.run(world.clock.sleep(3_600_000));
+
+    expect((await world.apply(ips('web'))).outcome).toBe('converged');
+    expect(executed(world, 'ip')).toBe(1);
+    await expectInvariants(world);
+  });
+
+  test('one odd answer is a passing fault', async () => {
+    const world = played({ effect: 'done', tamper: at(2, withoutReplay) });
+
+    expect((await world.apply(ips('web'))).outcome).toBe('converged');
+    expect(await behaviourOf(world)).toMatchObject({ storesRefusals: true });
+    expect(executed(world, 'ip')).toBe(1);
   });
 });
