@@ -58,12 +58,12 @@ describe.each(Object.entries(scenes))('engine/bookkeeping/recorded-findings: %s'
 const settings = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const network = (cidr = '10.20.0.0/24') => `${settings}networks:\n  backend: {cidr: ${cidr}}\n`;
 
-/** A network whose creation was answered by a 500 too often, and an API that has recovered since. */
+/** A network whose task failed too often, and an API that has recovered since. */
 async function refusedOften() {
   const played = rig();
   const always = faultRule(
     { path: 'create_network', nth: 1, times: 1_000 },
-    faults['a 500 for each send'] as FaultAction,
+    faults['tasks that fail'] as FaultAction,
   );
   played.emulator.setFaults([always]);
   await played.apply(network());
@@ -74,7 +74,7 @@ async function refusedOften() {
 describe('engine/bookkeeping/recorded-findings', () => {
   test('a finding ends with the run that succeeds', async () => {
     const played = await refusedOften();
-    expect(lines((await played.plan(network())).blocked)).toEqual(['create networks.backend key_not_answered']);
+    expect(lines((await played.plan(network())).blocked)).toEqual(['create networks.backend task_failed']);
 
     expect((await played.apply(network())).outcome).toBe('converged');
 
@@ -113,7 +113,7 @@ describe('engine/bookkeeping/recorded-findings', () => {
 
     expect(plan.blocked).toEqual([]);
     await played.apply(spec, { selection: only });
-    expect(lines((await played.plan(spec)).blocked)).toEqual(['create networks.backend key_not_answered']);
+    expect(lines((await played.plan(spec)).blocked)).toEqual(['create networks.backend task_failed']);
   });
 
   test('a saved plan with a finding is carried out', async () => {
@@ -129,7 +129,7 @@ describe('engine/bookkeeping/recorded-findings', () => {
 
     const report = await played.apply(network(), { repeating });
 
-    expect(lines(report.blocked)).toEqual(['create networks.backend key_not_answered']);
+    expect(lines(report.blocked)).toEqual(['create networks.backend task_failed']);
   });
 
   test('what the state of the token holds back is not recorded: another token may do it', async () => {
