@@ -135,7 +135,9 @@ describe('engine: values that came from the environment', () => {
     one.restart();
     const report = await one.clock.run(one.engine.apply(load(), { approve: async () => true }));
     expect(report.outcome).toBe('converged');
-    const sent = one.writes().filter(({ path, body }) => path === '/isos' && !body?.includes('vdcsync_probe'));
+    const sent = one
+      .writes()
+      .filter(({ path, body }) => path === '/isos' && !body?.includes('vdcsync_probe'));
     expect(new Set(sent.map(({ body }) => body)).size).toBe(1);
     expect(one.emulator.world.projects[0]?.isos).toHaveLength(1);
     expect((await planOf(one)).operations).toEqual([]);
