@@ -14,6 +14,7 @@ describe('spec/desired', () => {
       max_deletions: 2,
       max_monthly_increase: null,
       exclusive: false,
+      unconfirmed_servers: 'retry',
       unmanaged: 'ask',
       drift: 'correct',
       suspend: null,
