@@ -27,8 +27,25 @@ export interface DesiredResource<Value = unknown> {
   /** Never deleted or replaced. */
   readonly protect: boolean;
   readonly position: Position;
+  /** Line and column of each field of the entry, in the file of `position`; no part of the digest. */
+  readonly fields?: Readonly<Record<string, readonly [line: number, column: number]>>;
   /** What is probably a slip in it, and cannot be called one; absent where there is nothing. */
   readonly doubts?: readonly { readonly position: Position; readonly message: string }[];
+}
+
+/**
+ * The field of the entry that an API's parameter name belongs to, and the position of that field: `ssh_keys[0]` and
+ * `/ssh_keys/0` belong to `ssh_keys`, `server_type_id` to `server_type`.
+ */
+export function fieldOf(
+  { fields = {}, position }: Pick<DesiredResource, 'fields' | 'position'>,
+  parameter: string,
+): { readonly name: string; readonly position: Position } | undefined {
+  const steps = parameter.split(/[^\w-]+/).flatMap((step) => [step, step.replace(/_id$/, '')]);
+  const name = steps.find((step) => Object.hasOwn(fields, step));
+  const [line, column] = (name === undefined ? undefined : fields[name]) ?? [];
+  if (name === undefined || line === undefined || column === undefined) return undefined;
+  return { name, position: { file: position.file, line, column } };
 }
 
 /** An address that comes with its server is no resource of the file beside it. */

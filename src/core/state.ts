@@ -153,6 +153,8 @@ export interface Intent {
     readonly candidates: readonly string[];
     /** A refusal of what the file says: it holds until the entry changes. */
     readonly until?: 'file';
+    /** The parameters that the refusal names, in the API's words. */
+    readonly parameters?: readonly string[];
   };
   readonly outcome?: IntentOutcome;
   readonly detail?: string;

@@ -1,3 +1,4 @@
+import { type DesiredResource, fieldOf } from '../core/desired.ts';
 import { digestOf } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
@@ -31,14 +32,12 @@ interface Beside {
 export function blockedIntent(intent: Intent, { world, taken, isKnown }: Beside): Blocked[] {
   if (intent.phase !== 'blocked' || intent.blocked === undefined) return [];
   const { key, verb, blocked } = intent;
-  const position = world.subjects.get(key)?.desired?.position;
-  const where = position && `at ${position.file}:${position.line}:${position.column}`;
   // What was found is what it is taken by.
   const by = taken === undefined || blocked.candidates.length > 0 ? [] : [taken.reason];
   const free = blocked.until === 'file' ? [] : cameFree(intent, world.ips, isKnown);
   const left = free.length === 0 ? [] : [`address ${free.join(', ')} came meanwhile, is free and is billed`];
   const reason = [blocked.reason, ...by, ...left, ...alone(intent, world)];
-  const commands = waysOut(intent, { where, taken: taken !== undefined, world });
+  const commands = waysOut(intent, { taken: taken !== undefined, world });
   return [{ key, verb, code: blocked.code, reason: reason.join('; '), resolve: commands.join(' | ') }];
 }
 
@@ -62,8 +61,6 @@ export function creationsInDoubt(inFlight: ReadonlyMap<ResourceKey, Intent>): Re
 }
 
 interface Known {
-  /** Where the entry stands. */
-  readonly where?: string | undefined;
   readonly taken?: boolean;
   readonly world?: World;
 }
@@ -71,7 +68,7 @@ interface Known {
 /** What settles a blocked write, each way with when to take it. */
 export function waysOut(
   { key, kind, verb, blocked }: Intent,
-  { where = 'in the file', taken = false, world }: Known = {},
+  { taken = false, world }: Known = {},
 ): string[] {
   const { candidates = [], until } = blocked ?? {};
   const say = (word: string, when: string) => `vdcsync resolve ${key} --${word} (${when})`;
@@ -88,7 +85,7 @@ export function waysOut(
   // What was seen then may be another's, and its own may have come to be seen since.
   const other = candidates.length === 0 ? 'it is there' : 'it is another';
   return [
-    ...(refused ? [`correct the entry ${where}`] : []),
+    ...(refused ? [correction(blocked, world?.subjects.get(key)?.desired)] : []),
     ...(adoptable
       ? [
           ...candidates.map((id) =>
@@ -99,6 +96,16 @@ export function waysOut(
       : []),
     say('absent', refused ? 'to have it tried again as it is' : absentWhen[verb]),
   ];
+}
+
+/** The fields that a refusal names, each with its position; the entry's, where the refusal names none of its fields. */
+function correction(blocked: Intent['blocked'], desired: DesiredResource | undefined): string {
+  if (desired === undefined) return 'correct the entry in the file';
+  const named = (blocked?.parameters ?? []).flatMap((each) => fieldOf(desired, each) ?? []);
+  const places = new Map(named.map(({ name, position }) => [name, position]));
+  if (places.size === 0) places.set('the entry', desired.position);
+  const texts = [...places].map(([name, { file, line, column }]) => `${name} at ${file}:${line}:${column}`);
+  return `correct ${texts.join(' and ')}`;
 }
 
 const absentWhen = {

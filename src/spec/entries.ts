@@ -64,6 +64,7 @@ export function readEntry(
     ...(moved === undefined ? {} : { moved: moved.key }),
     protect: fields.protect === true,
     position: located.keyPosition ?? located.position,
+    ...placesOf(located),
   };
   const creatable = managed && id === undefined && !dropped.has('id') && !dropped.has('managed');
   for (const issue of section.kind.check(value)) {
@@ -152,6 +153,7 @@ function readChildren(section: Section, fields: Fields, parent: Entry, report: R
       resource: {
         ...resource,
         position: inside.position,
+        ...placesOf(inside),
         ...(doubts.length === 0 ? {} : { doubts }),
       },
     });
@@ -170,6 +172,16 @@ function readChildren(section: Section, fields: Fields, parent: Entry, report: R
   // An address that comes with the server is a resource of its own: it may outlive the server.
   if (ip !== undefined && isTaken(address)) add(ip, 'public_ipv4', {}, ['public_ipv4']);
   return entries;
+}
+
+/** The positions of the entry's own fields. */
+function placesOf({ fields }: Located): Pick<DesiredResource, 'fields'> {
+  if (fields === undefined || fields.size === 0) return {};
+  const places = [...fields].map(([name, { keyPosition, position }]) => {
+    const { line, column } = keyPosition ?? position;
+    return [name, [line, column]] as const;
+  });
+  return { fields: Object.fromEntries(places) };
 }
 
 function isTaken(address: unknown): boolean {

@@ -81,6 +81,17 @@ describe('plan: writes that are not settled', () => {
     expect(edited.blocked).toEqual([]);
   });
 
+  test.each([
+    [['cidr[0]', 'name'], 'cidr at vdcsync.yaml:3:16'],
+    [['/cidr'], 'cidr at vdcsync.yaml:3:16'],
+    [['body.cidr_id', 'cidr'], 'cidr at vdcsync.yaml:3:16'],
+    [['name'], 'the entry at vdcsync.yaml:3:12'],
+  ])('a refusal of %j points at the fields that the entry has', (parameters, place) => {
+    const openIntents = [intent({ blocked: { ...refused, parameters } })];
+    const [blocked] = planOf(worldOf(desired), { openIntents }).blocked;
+    expect(blocked?.resolve.split(' | ')[0]).toBe(`correct ${place}`);
+  });
+
   test('a deletion is settled by absence, or given up', () => {
     const plan = planOf(worldOf(desired), { openIntents: [intent({ verb: 'delete', blocked: unknown })] });
 

@@ -39,7 +39,7 @@ describe('spec/desired', () => {
     );
     const inside = { parent: 'servers.a', managed: true, protect: true };
     expect(projectId).toBe(4711);
-    expect(resources).toEqual([
+    expect(resources.map(({ fields: _, ...resource }) => resource)).toEqual([
       {
         key: 'networks.n',
         named: false,
@@ -95,6 +95,16 @@ describe('spec/desired', () => {
     const rules = [{ direction: 'in', source: '10.0.0.0/8', odd: { deep: [1, null] } }, { action: 'drop' }];
     const { resources } = read(spec(`servers: {a: {id: 1, firewall: {rules: ${JSON.stringify(rules)}}}}`));
     expect(resources[1]?.value).toEqual({ rules });
+  });
+
+  test('knows where each field of an entry stands, and of what is inside a server', () => {
+    const { resources } = read(
+      spec('servers:', '  a:', '    id: 12', '    firewall:', '      enabled: true'),
+    );
+    expect(resources.map(({ key, fields }) => [key, fields])).toEqual([
+      ['servers.a', { id: [5, 5], firewall: [6, 5] }],
+      ['servers.a.firewall', { enabled: [7, 7] }],
+    ]);
   });
 
   test('has one digest for one meaning', () => {

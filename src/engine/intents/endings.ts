@@ -85,9 +85,16 @@ export async function block(
   intent: Intent,
   code: string,
   reason: string,
-  { candidates = [], until }: { candidates?: readonly string[]; until?: 'file' } = {},
+  {
+    candidates = [],
+    ...more
+  }: {
+    readonly candidates?: readonly string[];
+    readonly until?: 'file';
+    readonly parameters?: readonly string[];
+  } = {},
 ): Promise<Progress> {
-  const blocked = { code, reason, candidates, ...(until === undefined ? {} : { until }) };
+  const blocked = { code, reason, candidates, ...more };
   await run.update(intent, { phase: 'blocked', blocked });
   return { now: 'blocked', code, reason };
 }

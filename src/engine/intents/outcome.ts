@@ -35,6 +35,8 @@ export type Disposition =
       readonly code: string;
       readonly reason: string;
       readonly until: 'file' | 'replan' | 'now';
+      /** The parameters that the refusal names. */
+      readonly parameters?: readonly string[];
       readonly hold?: HoldScope;
       /** What it speaks for in later runs, where that is less. */
       readonly later?: HoldScope;
@@ -205,7 +207,7 @@ function refusal(
   // Under a new key the same entry is refused again where its refusal was fresh a moment ago, and not where it was old.
   const wasFresh = why === 'refused' && question?.stage === 'taken';
   if (result.replayed && hold === undefined)
-    return { do: 'refuse', code, reason, until: wasFresh ? 'file' : 'now' };
+    return { do: 'refuse', code, reason, until: wasFresh ? 'file' : 'now', ...parametersOf(result) };
   // Sent again, the refusal of these bytes is replayed; the refusal of another request's key is not.
   if (asks && mayBeReusedKey(result, code, asks))
     return { do: 'look', afterMs: second, why: 'refused', reason, stage: 'taken' };
@@ -227,8 +229,12 @@ function refusal(
         const later = bug ? 'operation' : hold;
         return { do: 'refuse', code, reason: told, until: 'replan', hold, later };
       }
-      return { do: 'refuse', code, reason, until: 'file' };
+      return { do: 'refuse', code, reason, until: 'file', ...parametersOf(result) };
   }
+}
+
+function parametersOf({ invalidParams = [] }: Conclusive): { readonly parameters?: readonly string[] } {
+  return invalidParams.length === 0 ? {} : { parameters: invalidParams.map(({ name }) => name) };
 }
 
 /** As long as the API says, or longer and longer. */

@@ -184,7 +184,7 @@ export async function accept(
 async function refused(
   run: Run,
   intent: Intent,
-  { code, reason, until, hold, later }: Disposition & { readonly do: 'refuse' },
+  { code, reason, until, hold, later, parameters }: Disposition & { readonly do: 'refuse' },
 ): Promise<Progress> {
   if (hold !== undefined) {
     run.hold(hold, intent.request, { code, reason });
@@ -192,7 +192,7 @@ async function refused(
   }
   switch (until) {
     case 'file':
-      return block(run, intent, code, reason, { until });
+      return block(run, intent, code, reason, { until, ...(parameters === undefined ? {} : { parameters }) });
     case 'now': {
       const detail = replayed(reason);
       const before = await unbrokenRow(run, intent, wasReplayed);

@@ -311,7 +311,7 @@ describe('src/engine/intents/ask-key.ts', () => {
     const report = await played.apply(server().replace('cores: 1', 'cores: 10000'));
 
     expect(report.blocked).toMatchObject([
-      { key: 'servers.web', resolve: expect.stringContaining('correct the entry') },
+      { key: 'servers.web', resolve: expect.stringMatching(/^correct cores at vdcsync\.yaml:/) },
     ]);
     expect(executed(played, 'server')).toBe(0);
     expect((await played.apply(server())).outcome).toBe('converged');

@@ -183,7 +183,28 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     const edited = await played.apply(server(2));
 
     expect(blocked).toMatchObject({ code: 'invalid_request' });
-    expect(blocked?.resolve).toContain('correct the entry');
+    expect(blocked?.resolve).toMatch(/^correct cores at vdcsync\.yaml:/);
     expect(edited.outcome).toBe('converged');
+  });
+
+  test('a refusal that names fields points at them in the file', async () => {
+    const played = rig({ emulator: { readings: { unknownSshKey: '422 invalid_request' } } });
+    const spec = [
+      'ips: {one: {}}',
+      'servers:',
+      '  web:',
+      '    server_type: sliders-1',
+      '    image: ubuntu-24.04',
+      '    cores: 1',
+      '    memory_mb: 1024',
+      '    disk_gb: 20',
+      '    ssh_keys: [999]',
+      '    public_ipv4: {ip: one}',
+      '',
+    ];
+    const at = (text: string) => spec.findIndex((line) => line.includes(text)) + 3;
+    const blocked = (await played.apply(spec.join('\n'))).blocked.find(({ key }) => key === 'servers.web');
+
+    expect(blocked?.resolve.split(' | ')[0]).toBe(`correct ssh_keys at vdcsync.yaml:${at('ssh_keys')}:5`);
   });
 });
