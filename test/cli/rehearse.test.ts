@@ -4,7 +4,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { rehearse } from '../../src/cli/commands/rehearse.ts';
 import { calmRun } from '../../src/cli/rehearse/calm-run.ts';
-import { runTrial, spread, trialsFor } from '../../src/cli/rehearse/trials.ts';
+import { runTrial, spread, type Trial, trialsFor } from '../../src/cli/rehearse/trials.ts';
 import type { Io } from '../../src/cli/terminal.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
 import { contentsOf, folderWith, inProcess, oneNetwork } from './run.ts';
@@ -84,7 +84,26 @@ describe('cli: rehearse', () => {
     expect(stderr).toMatch(/^4 of \d+ trials, as --trials says\n/);
   });
 
-  test('says where `exclusive` would spare a person', async () => {
+  test('counts a question that settles an outcome, and no refusal and no late task', async () => {
+    const servers = { db: { server_type: 'plans-1', image: 'debian-13', plan_id: 52 } };
+    const spec = { settings: {}, networks: {}, ips: {}, isos: {}, servers };
+    const { plan } = await calmRun(spec, 4711, documentedProfile, '');
+    const trials = await trialsFor(spec, plan, 0);
+    const played = async (...names: string[]) => {
+      const wanted = names.map((name) => trials.find((each) => each.name === `${name} on create_server`));
+      return Promise.all(wanted.map((trial) => runTrial(trial as Trial)));
+    };
+
+    const refused = await played(...['400', '401', '402', '403', '404', '405', '415', '422']);
+    const late = await played('task stuck', 'suspended', 'unpaid');
+    const [unclear, lost] = await played('500 after', 'reset after');
+
+    for (const end of [...refused, ...late]) expect(end).toMatchObject({ asked: [], stopped: true });
+    expect(unclear).toMatchObject({ asked: ['outcome_unknown'], stopped: false });
+    expect(lost).toMatchObject({ asked: [], stopped: false });
+  }, 60_000);
+
+  test('says where `exclusive` would spare an operator', async () => {
     const file = (settings: string) =>
       folderWith({ 'vdcsync.yaml': `version: 1\nproject: {id: 4711}\n${settings}ips: {web: {}}\n` });
     const played = (cwd: string, ...more: string[]) =>
@@ -92,20 +111,20 @@ describe('cli: rehearse', () => {
 
     const [open, ours] = [file(''), file('settings: {exclusive: true}\n')];
 
-    expect((await played(open)).stdout).toMatch(
-      /\d+ of those need nobody with `exclusive: true` under `settings`/,
-    );
-    expect((await played(ours)).stdout).not.toContain('of those need nobody');
+    const shown = (await played(open)).stdout;
+    expect(shown).toMatch(/\d+ trials would not ask with `exclusive: true` under `settings`/);
+    expect(shown).toMatch(/^Asked by code: outcome_unknown \d+$/m);
+    expect((await played(ours)).stdout).not.toContain('would not ask');
     const told = JSON.parse((await played(open, '--format', 'json')).stdout);
     expect(told.settled_by_exclusive).toBeGreaterThan(0);
-    expect(told.settled_by_exclusive).toBeLessThanOrEqual(told.needed_a_person);
+    expect(told.settled_by_exclusive).toBeLessThanOrEqual(told.needed_an_operator);
   }, 120_000);
 
   test('tells how far it is also of what is played again', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': 'version: 1\nproject: {id: 4711}\nips: {web: {}}\n' });
     const [stdout, stderr] = [new PassThrough(), Object.assign(new PassThrough(), { isTTY: true })];
     const io = { stdin: Readable.from([]), stdout, stderr, env: {}, cwd } as unknown as Io;
-    expect(await rehearse({ crashes: 0, trials: 12 }, io)).toBe(0);
+    expect(await rehearse({ crashes: 0 }, io)).toBe(0);
     const told = String(stderr.read());
     const again = /(\d+) trials again, with `exclusive: true` under `settings`\n/.exec(told);
     expect(Number(again?.[1])).toBeGreaterThan(0);

@@ -5,6 +5,7 @@ import { type Adapted, adapt } from '../rehearse/adapt.ts';
 import { type CalmRun, calmRun } from '../rehearse/calm-run.ts';
 import { barsSvg, barsText } from '../rehearse/picture.ts';
 import {
+  askedByCode,
   exclusively,
   isDuplicate,
   runTrial,
@@ -35,7 +36,7 @@ interface Rehearsal {
   readonly adapted: Adapted;
   readonly calm: CalmRun;
   readonly ends: readonly TrialEnd[];
-  /** Trials that would not need a person with `settings.exclusive`; none where the file has it. */
+  /** Trials that ask no operator with `settings.exclusive`; none where the file has it. */
   readonly byExclusive: number;
 }
 
@@ -52,11 +53,11 @@ export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> 
   const trials = spread(all.length, flags.trials ?? all.length).flatMap((nth) => all[nth - 1] ?? []);
   if (converged) io.stderr.write(`${numberOf(trials.length, all.length)}\n`);
   const ends = await played(trials, io);
-  const asked = settings.exclusive ? [] : trials.filter((_, at) => ends[at]?.person === true);
+  const asked = settings.exclusive ? [] : trials.filter((_, at) => (ends[at]?.asked.length ?? 0) > 0);
   if (asked.length > 0)
     io.stderr.write(`${counted(asked.length, 'trial')} again, with \`exclusive: true\` under \`settings\`\n`);
   const again = await played(asked.map(exclusively), io);
-  const byExclusive = again.filter(({ person }) => !person).length;
+  const byExclusive = again.filter((end) => end.asked.length === 0).length;
   const rehearsal = { projectId, adapted, calm, ends, byExclusive };
   if (flags.svg !== undefined) writeOut(flags.svg, barsSvg(calm.bars, titleOf(rehearsal)), io);
   const json = () => `${JSON.stringify(rehearsalJson(rehearsal), null, 2)}\n`;
@@ -85,7 +86,9 @@ function countsOf({ calm, ends, byExclusive }: Rehearsal) {
   return {
     trials: ends.length,
     converged: ends.filter((end) => end.converged).length,
-    needed_a_person: ends.filter((end) => end.person).length,
+    needed_an_operator: ends.filter((end) => end.asked.length > 0).length,
+    asked_by_code: Object.fromEntries(askedByCode(ends)),
+    stopped_by_refusal: ends.filter((end) => end.stopped).length,
     settled_by_exclusive: byExclusive,
     duplicates: ends.filter(isDuplicate).length,
     left_unseen: ends.filter(({ rule }) => rule === 'I1').length,
@@ -129,7 +132,7 @@ function rehearsalText(rehearsal: Rehearsal, io: Io): string {
   const verdict =
     report.outcome !== 'converged'
       ? `Undisturbed, it ends ${report.outcome}: nothing else was tried.`
-      : `${counts.converged} of ${counts.trials} trials converged, ${counted(counts.duplicates, 'duplicate')}; in ${counts.needed_a_person} a person had to settle what nothing could tell.`;
+      : `${counts.converged} of ${counts.trials} trials converged, ${counted(counts.duplicates, 'duplicate')}; ${counted(counts.needed_an_operator, 'trial')} asked an operator to settle an outcome.`;
   return `${[
     paint('bold', titleOf(rehearsal)),
     ...adapted.notes.map((note) => paint('dim', printable(note))),
@@ -145,14 +148,28 @@ function rehearsalText(rehearsal: Rehearsal, io: Io): string {
       ({ name, rule, message }) => `${paint('red', '✗')} ${name}: ${rule} ${printable(message ?? '')}`,
     ),
     paint('bold', verdict),
+    ...questionLines(counts),
     ...exclusiveHint(rehearsal),
   ].join('\n')}\n`;
+}
+
+function questionLines(counts: ReturnType<typeof countsOf>): string[] {
+  const asked = Object.entries(counts.asked_by_code).map(([code, times]) => `${code} ${times}`);
+  const stopped = counts.stopped_by_refusal;
+  return [
+    ...(asked.length === 0 ? [] : [`Asked by code: ${asked.join(', ')}`]),
+    ...(stopped === 0
+      ? []
+      : [
+          `${counted(stopped, 'trial')} stopped at a refusal or a late task. Only the file, the token, the payment or the provider can lift those.`,
+        ]),
+  ];
 }
 
 function exclusiveHint({ byExclusive }: Rehearsal): string[] {
   if (byExclusive === 0) return [];
   return [
-    `${byExclusive} of those need nobody with \`exclusive: true\` under \`settings\`, which is for a project in which nobody else creates.`,
+    `${counted(byExclusive, 'trial')} would not ask with \`exclusive: true\` under \`settings\`. Set it if only vdcsync creates resources in this project.`,
   ];
 }
 

@@ -137,9 +137,15 @@ export const rehearsalSchema = z.strictObject({
   outcome: text.describe('Of the run that nothing disturbed.'),
   trials: count,
   converged: count,
-  needed_a_person: count,
+  needed_an_operator: count.describe('Trials that asked an operator to settle an outcome.'),
+  asked_by_code: z
+    .record(z.string(), count)
+    .describe('Trials that asked, by code. A trial may ask by several.'),
+  stopped_by_refusal: count.describe(
+    'Trials that asked nothing, and stopped at a refusal that the file, the token, the payment or the provider lifts, or at a late task.',
+  ),
   settled_by_exclusive: count.describe(
-    'Of those, how many need nobody with `exclusive: true` under `settings`.',
+    'Of the trials that asked an operator, those that ask nothing with `exclusive: true` under `settings`.',
   ),
   duplicates: count,
   left_unseen: count.describe('Trials that left something billed that nothing tells of.'),

@@ -14,12 +14,32 @@ export interface Trial {
 export interface TrialEnd {
   readonly name: string;
   readonly converged: boolean;
-  readonly person: boolean;
+  /** Codes by which an operator was asked to settle an outcome. */
+  readonly asked: readonly string[];
+  /** Something else stopped at a refusal or a late task, which no answer of an operator settles. */
+  readonly stopped: boolean;
   readonly rule: string | null;
   readonly message: string | null;
 }
 
 const minute = 60_000;
+/**
+ * Codes that settle no outcome: the API's refusals, which only the file, the token, the payment or the provider can lift,
+ * and a task past its deadline. These are the codes that the emulator gives for the faults that trials use.
+ */
+const settlesNothing: ReadonlySet<string> = new Set([
+  ...[
+    'bad',
+    'invalid_request',
+    'unauthorized',
+    'payment_required',
+    'project_not_active',
+    'project_suspended',
+  ],
+  ...['insufficient_privileges', 'insufficient_scope', 'not_found', 'method_not_allowed'],
+  ...['unsupported_media_type', 'stuck'],
+]);
+
 /** Two resources for one key, or two keys for one resource. */
 const duplicateRules = new Set(['I2', 'I3']);
 
@@ -85,14 +105,24 @@ export function spread(count: number, most: number): readonly number[] {
 }
 
 export async function runTrial({ name, story }: Trial): Promise<TrialEnd> {
-  const { violation, blockedRuns } = await play(story);
+  const { violation, blockedRuns, questions } = await play(story);
+  const codes = [...new Set(questions.map(({ code }) => code))];
+  const asked = codes.filter((code) => !settlesNothing.has(code));
   return {
     name,
     converged: violation === undefined,
-    person: blockedRuns > 0,
+    asked,
+    stopped: blockedRuns > 0 && asked.length === 0,
     rule: violation?.rule ?? null,
     message: violation?.message.split('\n')[0] ?? null,
   };
+}
+
+/** In how many trials each code has asked, most first. */
+export function askedByCode(ends: readonly TrialEnd[]): readonly (readonly [code: string, trials: number])[] {
+  const counts = new Map<string, number>();
+  for (const code of ends.flatMap(({ asked }) => asked)) counts.set(code, (counts.get(code) ?? 0) + 1);
+  return [...counts].toSorted(([one, times], [other, others]) => others - times || (one < other ? -1 : 1));
 }
 
 /** The same where the file says that nobody else creates. */
