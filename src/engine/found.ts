@@ -4,9 +4,9 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Binding, StateStore } from '../core/state.ts';
 import { vouchedBy } from './bookkeeping/vouched-note.ts';
 
-/** Where the state keeps what was found: id and wall ms, by key. */
+/** The note of the state with the found ids, by key. */
 const noteName = 'found_under_key';
-/** A key replays for that long. @source API §8 */
+/** How long a key replays its answer. @source API §8 */
 const keyLifeMs = 24 * 3_600_000;
 
 /** The id that a resource's idempotency key was answered with. */
@@ -18,13 +18,13 @@ export interface Found {
 
 type FoundNote = Readonly<Record<ResourceKey, Found>>;
 
-/** Keeps what was found, until it is bound or too old. */
+/** Records the found ids until they are bound or too old. */
 export async function noteFound(store: StateStore, found: ReadonlyMap<ResourceKey, Found>): Promise<void> {
   const next = { ...(await foundIn(store)), ...Object.fromEntries(found) };
   await store.putNote(noteName, next as unknown as Json);
 }
 
-/** The file, with the ids that were found under the keys of its entries, as far as they are no one's yet and not ignored. */
+/** Adds to the entries the ids that were found under their keys, unless an id is bound, ignored or too old. */
 export async function withFound(
   desired: Desired,
   store: StateStore,
@@ -47,7 +47,7 @@ export async function withFound(
   return { ...desired, resources };
 }
 
-/** What is bound or dealt with is found no more. */
+/** Removes a found id once its key is bound or resolved. */
 export async function dropFound(store: StateStore, key: ResourceKey): Promise<void> {
   const { [key]: known, ...others } = await foundIn(store);
   if (known !== undefined) await store.putNote(noteName, others as unknown as Json);

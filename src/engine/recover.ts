@@ -16,27 +16,27 @@ import { asksKey } from './intents/question.ts';
 import { inTurn, lookHoldsMs, sendHoldsMs, sinceLook } from './intents/turn.ts';
 import type { Run } from './run.ts';
 
-/** Generations and attempts of one key that are asked at the most. */
+/** The most incarnations and attempts of one key that are asked. */
 const mostKeys = 8;
 /** Refusals of a probe's body before the key counts as held by another answer. */
 const mostProbes = 3;
 
-/** What a key holds. */
+/** The content of a key. */
 type Held =
-  /** No answer: nothing was created under it, and nothing ever is. */
+  /** The key holds no answer, and is fenced now. */
   | 'unused'
-  /** The refusal of these bytes. */
+  /** The key holds the refusal of these bytes. */
   | 'refused'
-  /** Nothing that can be told now. */
+  /** The API gave no conclusive answer. */
   | 'unknown'
-  /** These bytes were sent, and not replayed: the write is settled as any other. */
+  /** These bytes were sent and not replayed. The write is settled like any other. */
   | 'open'
   | { readonly answer: Conclusive };
 
 /**
- * A state that is new asks the keys of its creations first, where the project holds what this state does not know: an
- * answer that an earlier state has lost is replayed, and its id is certain. Gives whether anything was found; the plan
- * then shows it as an adoption.
+ * A new state asks the keys of its creations first, if the project holds unmanaged resources: the API replays the answers
+ * that an earlier state received, and their ids are certain. Returns whether anything was found; the plan then shows an
+ * adoption.
  *
  * @source API §8.1
  */
@@ -61,14 +61,14 @@ function isNameTaken(run: Run, { key, kind, id, managed }: DesiredResource): boo
   return kind === 'network' && managed && id === undefined && (seen?.sameName?.length ?? 0) > 0;
 }
 
-/** A creation of its own, that no binding, intent or id accounts for. */
+/** A top-level resource without a binding, an open intent or an id in the file. */
 function isWanted(run: Run, { key, kind, id, managed, parent }: DesiredResource): boolean {
   if (!managed || id !== undefined || parent !== undefined) return false;
   if (run.bindings.has(key) || run.intents.has(key)) return false;
   return asksKey(run, { verb: 'create', kind });
 }
 
-/** The id that a key of the resource was answered with, and that is there: the generations in turn, until one is unused. */
+/** The live id in the answer that a key of the resource holds. The keys are asked in turn until one is unused. */
 async function lookUp(run: Run, resource: DesiredResource): Promise<string | undefined> {
   const keys = [resource.key, ...(resource.moved === undefined ? [] : [resource.moved])];
   for (const key of keys) {
@@ -94,7 +94,7 @@ async function lookUpOne(
   try {
     request = kind.write(contextOf(run, operation, world));
   } catch {
-    // It is made of what is not there yet.
+    // Its request needs a resource that does not exist yet.
     return undefined;
   }
   const question = { stage: 'asking', probes: 0, undecided: 0 } as const;
@@ -120,7 +120,7 @@ async function lookUpOne(
   return held === 'refused' ? 'next' : undefined;
 }
 
-/** What the answer told was true when it was given. */
+/** Marks the facts as those of a replayed answer, which may be out of date. */
 function asReplay(facts: Json | undefined): Json {
   return { ...(facts as object | undefined), replay: true };
 }
@@ -161,7 +161,7 @@ async function heldUnder(run: Run, intent: Intent): Promise<Held> {
     if (answer === 'fenced') return 'unused';
     if (answer === 'nothing') return 'unknown';
   }
-  // Held by another answer, so that these bytes are replayed or refused, and never carried out.
+  // The key holds another answer, so these bytes are replayed or refused, and never carried out.
   await run.update(intent, { question: { ...question, stage: 'taken' } });
   await run.update(intent, { phase: 'sending', sends: 1, lastSentAt: clock.now() });
   const result = await send(intent.request);
@@ -180,7 +180,7 @@ function creationOf(key: ResourceKey, kind: Operation['kind']): Operation {
   return { id, key, kind, verb: 'create', changes: [], needs: [], spend: 'adds', risk: 'billed' };
 }
 
-/** The world in which the resource goes by another key: the one that it had before. */
+/** The world in which the resource has its previous key. */
 function withSubject(world: World, own: ResourceKey, key: ResourceKey): World {
   const subject = world.subjects.get(own);
   if (own === key || subject === undefined) return world;

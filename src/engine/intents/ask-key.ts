@@ -11,7 +11,7 @@ import { inTurn, lookHoldsMs, sendHoldsMs, sinceLook } from './turn.ts';
 
 /** Refusals of the probe's body that are not replayed, before the key counts as held by another answer. */
 const mostUndecided = 3;
-/** Answers in a row that tell nothing, half an hour in all, before the run goes on without this creation. */
+/** Answers in a row that leave the question open, over half an hour, before the run continues without this creation. */
 const mostSilent = 35;
 const second = 1000;
 
@@ -20,11 +20,16 @@ const second = 1000;
  *
  * | the probe is | then |
  * | --- | --- |
- * | refused, and the refusal is replayed | *fenced*: nothing was stored, and a late original is refused |
- * | refused as another request | *taken*: the original bytes are sent again, and replayed |
- * | refused three times for its body, by an API that stores such refusals | *taken*: it looks at bodies before keys |
- * | refused so by one that does not store them | *open*: lists decide, then the original bytes go out again |
- * | 401, 402, 403, 409, 429, 5xx, lost | nothing is known: asked again later |
+ * | refused, and the refusal is replayed | *fenced*: the key holds no other answer, and a late original is refused |
+ * | refused as another request | *taken*: the original bytes are sent again, and their answer is replayed |
+ * | refused three times for its body, by an API that stores such refusals | *taken*: the API checks bodies before keys |
+ * | 401, 402, 403, 409, 429, 5xx, lost | unknown: the probe is sent again later |
+ *
+ * An API that does not store such refusals gets no probe. The key is *open*: reads decide, and then the original bytes are
+ * sent again.
+ *
+ * The original may arrive late, but while the fence lasts (@assumption A70), and a stored answer is not replaced by the
+ * refusal of a probe (@assumption A68).
  *
  * @source API §4 rule 3, §8.1 to §8.4
  */
@@ -32,7 +37,7 @@ export function askKey(run: Run, intent: Intent): Promise<Progress> | Progress {
   const settleMs = run.deps.requestTimeoutMs + 30 * second;
   const wait = Math.max(
     run.stopwatch.until(intent.id, 'due', intent.dueAt),
-    // A request on its way is answered, or stored, before the probe arrives.
+    // A request on its way has reserved its key, or its answer is stored, before the probe arrives. @assumption A67
     settleMs - run.stopwatch.since(intent.id, 'sent', intent.lastSentAt),
   );
   if (wait > 0) return again(wait);
@@ -67,7 +72,7 @@ async function askNow(run: Run, intent: Intent): Promise<Progress> {
     run.cache.forget(intent.request);
     return record(run, asking, result, disposition(result, { ...asking, asks: true }, pace));
   }
-  // An answer that the API has forgotten by now cannot be told from one that never was. @source API §8
+  // The API may have forgotten the answer by now, so the refusal of the probe proves nothing. @source API §8
   if (!keyIsFresh(run, asking)) return goOn(run, asking, { question: { ...question, stage: 'open' } });
   return judged(run, asking, question, result, behaviour, clock.now());
 }
@@ -94,14 +99,14 @@ async function judged(
         const next = { ...heard(question), undecided };
         return goOn(run, intent, { question: next, dueAt: now + second }, second);
       }
-      // An API that stores such refusals stored none of these: something else is stored.
+      // The API stores such refusals and stored none of these, so the key holds another answer.
       return question.conflict === true ? keyConflict(run, intent) : decided('taken');
     case 'nothing':
       return toldNothing(run, intent, result);
   }
 }
 
-/** Asked again later, or once the hold that a refusal speaks of is over. */
+/** The key is asked again later. After a refusal for the token, the scope or the payment, a later run asks. */
 function toldNothing(run: Run, intent: Intent, result: WriteResult): Promise<Progress> | Progress {
   if (result.type !== 'answer') return later(run, intent, result.reason);
   const scope = holds[result.status];
@@ -111,7 +116,7 @@ function toldNothing(run: Run, intent: Intent, result: WriteResult): Promise<Pro
   return { now: 'blocked', code, reason: told(result) };
 }
 
-/** Neither the probe nor these bytes are what the key was used for: another state used it, for another body. */
+/** The key refuses both the original and the probe as another request, so another state used the key for another body. */
 function keyConflict(run: Run, intent: Intent): Promise<Progress> {
   const reason =
     'its idempotency key was used for another request that this state did not send: that request may have created it, billed';
@@ -122,7 +127,7 @@ function heard({ silent: _silent, ...question }: KeyQuestion): KeyQuestion {
   return question;
 }
 
-/** Asked again later: a probe that was lost has done nothing. A run does not wait for ever for an API that tells nothing. */
+/** The key is asked again later, as a lost probe has no effect. After `mostSilent` answers the run ends without the creation. */
 async function later(run: Run, intent: Intent, reason: string, retryAfterMs = 0): Promise<Progress> {
   const { clock, random, profile } = run.deps;
   const question = questionOf(intent);

@@ -8,20 +8,20 @@ import { type ReuseRefusal, reuseRefusal } from './outcome.ts';
 export interface KeyBehaviour {
   /** The refusal of a body is stored under its key, and replayed: a probe can fence a key. */
   readonly storesRefusals: boolean;
-  /** How a key that another request has used is refused; unknown where the API looks at bodies before keys. */
+  /** How the API refuses a key that another request has used; unknown if the API checks bodies before keys. */
   readonly reuse?: ReuseRefusal;
 }
 
-/** Where the state keeps it, by operation. */
+/** The note of the state that holds the behaviour of each operation. */
 const noteName = 'key_behaviour';
 
 type Send = (request: WriteRequest, key: string) => Promise<WriteResult>;
 
 /**
- * What is known of the operation's keys; asked once of each API and operation, with a spare key and invalid bodies alone:
- * a refusal that names the probe's field, the same replayed, another body refused as another request, the first still
- * replayed. Whatever deviates twice turns fences off. The result of a request that told nothing is given as it is: all of it
- * is asked again later.
+ * Returns the behaviour of the operation's keys. The first call asks the API, with a spare key and only with invalid bodies:
+ * the refusal names the probe's field (@assumption A69), the refusal is replayed, another body is refused as another
+ * request, the first refusal is still replayed. Two deviations turn fences off for the operation. An inconclusive answer is
+ * returned as it is, and the calibration starts again later.
  */
 export async function calibrated(run: Run, intent: Intent, send: Send): Promise<KeyBehaviour | WriteResult> {
   const { store, random } = run.deps;
@@ -35,7 +35,7 @@ export async function calibrated(run: Run, intent: Intent, send: Send): Promise<
     return observed((probe) => send({ ...intent.request, probe }, key));
   };
   const once = await ask();
-  // One odd answer among many is a passing fault, and the same again is how this API is.
+  // One deviation may be a passing fault. Two deviations show how this API behaves.
   const behaviour = 'type' in once || once.storesRefusals ? once : await ask();
   if (!('type' in behaviour))
     await store.putNote(noteName, { ...known, [name]: behaviour } as unknown as Json);
@@ -59,7 +59,7 @@ async function observed(ask: (probe: 1 | 2) => Promise<WriteResult>): Promise<Ke
   return { storesRefusals: true, ...(namesProbe(other) ? {} : { reuse: reuseRefusal(other) }) };
 }
 
-/** Complete, and about the request itself: not about the token, the budget, or the state of the project. */
+/** The answer is complete and about the request itself, not about the token, the budget or the state of the project. */
 function isTelling(result: WriteResult): result is WriteResult & { readonly type: 'answer' } {
   if (result.type !== 'answer') return false;
   const { status, replayed, retryAfterMs } = result;

@@ -21,29 +21,29 @@ import { gatewayMs } from './outcome.ts';
 import { asksKey, isServerError, questionOf } from './question.ts';
 
 const minute = 60_000;
-/** A key is not sent again from this age on: the API forgets it at 24 h. @source API §8 @assumption A3 */
+/** A key of this age is not sent again: the API forgets it after 24 h. @source API §8 @assumption A3 */
 const keyLifeMs = 23 * 60 * minute;
 /** Of an update or a deletion: sends without an answer, the first one included, and sends of one key. */
 const mostLost = 3;
 const mostSends = 10;
 /** Of a creation under an open key: sends, the first one included, once the API refuses them. */
 const mostRefused = 3;
-/** Attempts of an operation that may end without effect, or in a failed task. */
+/** Attempts of an operation that may end without an effect, or in a failed task. */
 const unseen = { outcome: 'absent', most: 3 } as const;
 const failed = { outcome: 'failed', code: 'task_failed', most: 1 } as const;
-/** Writes in a row whose answer is an old one and that no read shows; a deletion buys nothing. */
+/** Writes in a row with a replayed answer and no visible effect. A deletion may have more, as it buys nothing. */
 const mostReplayed = { create: 3, delete: 10 };
 
 type Found = Extract<Evidence, { verdict: 'done' }>;
 
-/** Whether the key may go out again, as far as its age goes. Our clock may have been set back, past its first use or not. */
+/** Whether the key is young enough to be sent again. The local clock may have been set back. */
 export function keyIsFresh(run: Run, intent: Intent): boolean {
   const age = run.deps.clock.now() - intent.firstSentAt;
   const apiAge = run.cache.since(0).apiNow() - (intent.firstSentApiAt ?? Number.POSITIVE_INFINITY);
   return age >= 0 && Math.max(age, apiAge) < keyLifeMs;
 }
 
-/** Evidence for a write whose answer never came, or does not tell. */
+/** Looks for evidence of a write whose answer is missing or inconclusive. */
 export async function lookForEffect(run: Run, intent: Intent): Promise<Progress> {
   const { stopwatch } = run;
   const settleMs = run.deps.requestTimeoutMs + minute / 2;
@@ -57,7 +57,7 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
   if (evidence === undefined) return again(0);
   switch (evidence.verdict) {
     case 'done':
-      // That a resource is gone is an absence too, and takes two looks.
+      // A deleted resource counts as absent only after two looks.
       if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));
       if (isSure(run, intent, evidence)) return settled(run, intent, evidence);
       return offer(run, intent, 'outcome_unknown', 'the answer was lost', evidence);
@@ -86,8 +86,8 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
 }
 
 /**
- * Nothing but a server error that had its effect can have made it, where its key holds no answer: the file says
- * whether that is risked.
+ * If the key holds no answer, only a lost server error with an effect can have created the resource. The file says
+ * whether to take that risk.
  */
 function isRetried({ desired }: Run, intent: Intent): boolean {
   const answered = isServerError(intent.why) || intent.why === 'refused';
@@ -103,14 +103,14 @@ function unclear(
 }
 
 /**
- * Found by difference alone, it is ours only where nobody else creates; not after a day, in which this
- * file may have made and removed much of which a state that was put back knows nothing.
+ * A resource that only a difference of lists shows is ours only if nobody else creates in the project. After a day it is
+ * not: a state that was put back does not know of the resources that this file created and deleted meanwhile.
  */
 function isSure(run: Run, intent: Intent, { certain }: Found): boolean {
   return certain || (run.desired.settings.exclusive && keyIsFresh(run, intent));
 }
 
-/** It may be somebody else's, so a person is asked. */
+/** The resource may be unmanaged, so the operator is asked. */
 function offer(
   run: Run,
   intent: Intent,
@@ -123,7 +123,7 @@ function offer(
   return block(run, intent, code, reason, { candidates: [id] });
 }
 
-/** The same key once more, or a new one, or the operator: as the outcome table says. */
+/** Sends the same key again, takes a new one, or asks the operator, as the outcome table says. */
 async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
   const { kind, why = 'lost', detail = 'a server error' } = intent;
   if (!keyIsFresh(run, intent)) {
@@ -164,8 +164,8 @@ async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
 }
 
 /**
- * A creation that is absent. The next attempt is safe only behind the fence: no other state can use the key either, so
- * attempts are used one after the other, whoever counts them. An open key is sent again.
+ * Continues an absent creation. The next attempt is safe only if the key is fenced: then no other state can use the key
+ * either, and all states use the attempts in the same order. Under an open key the original bytes are sent again.
  */
 function createAgain(run: Run, intent: Intent): Promise<Progress> {
   const { why = 'lost', detail = '' } = intent;
@@ -179,13 +179,13 @@ function createAgain(run: Run, intent: Intent): Promise<Progress> {
   return close(run, intent, 'absent', detail, { retryAfterMs: 0 });
 }
 
-/** An accepted write: its task, then the reads that show what became of it. */
+/** Waits for the task of an accepted write, then reads its effect. */
 export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promise<Progress> {
   const { clock, tasks } = run.deps;
   const { deadlineMs } = run.kindOf(intent.kind);
   const elapsed = () => run.stopwatch.since(intent.id, 'accepted', intent.acceptedAt ?? intent.lastSentAt);
   if (intent.why === 'task_failed') return taskFailed(run, intent);
-  /** The API has said that it is through with it; without a task it never does. */
+  /** The API has reported the end of the operation. Without a task it never does. */
   let ended = intent.why !== 'no_task';
   if (intent.taskId !== undefined && ended && intent.notSeenAt === undefined) {
     run.tell(intent, 'task', intent.taskId);
@@ -205,7 +205,7 @@ export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promi
   if (evidence === undefined) return again(0);
   switch (evidence.verdict) {
     case 'done':
-      // Without a task nobody has said that it is gone, and one look that misses it does not either.
+      // Without a task, one look that misses the resource does not prove its deletion.
       if (intent.verb === 'delete' && !ended)
         return notSeen(run, intent, () => settled(run, intent, evidence));
       if (isSure(run, intent, evidence)) return settled(run, intent, evidence);
@@ -226,7 +226,7 @@ export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promi
   }
 }
 
-/** Accepted, ended well, and yet not so: an old answer replayed, or a breach. */
+/** The write was accepted and succeeded, but no read shows its effect: an old answer was replayed, or the API is in breach. */
 async function notThere(run: Run, intent: Intent): Promise<Progress> {
   if (isReplay(intent)) {
     if (intent.verb === 'create' && intent.taskId === undefined && intent.why === 'no_task')
@@ -254,13 +254,13 @@ function replayedOnly(intent: Intent, before: readonly Intent[]): string {
   return `${ids.join(', ')} were answered as made, one after the other, and no read shows them: they may be there, billed`;
 }
 
-/** The answer to a send that this state never knew. */
+/** Whether the answer belongs to a send that this state does not know. */
 function isReplay({ facts }: Intent): boolean {
   const { replay, own } = (facts ?? {}) as { readonly replay?: boolean; readonly own?: boolean };
   return replay === true && own !== true;
 }
 
-/** What a failed task left, once the reads are no older than its end. @assumption A14 */
+/** Looks for the remains of a failed task, once the reads are no older than its end. @assumption A14 */
 async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
   const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
   if (wait > 0) return again(wait);
@@ -271,7 +271,7 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
   const harmless = intent.verb !== 'create' || run.kindOf(intent.kind).freshKeys;
   switch (evidence.verdict) {
     case 'done':
-      // Its task says that it is still there, and one look that misses it does not say otherwise.
+      // The failed task says that the resource still exists, and one look that misses it does not prove the opposite.
       if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));
       if (harmless) return settled(run, intent, evidence);
       if (!isSure(run, intent, evidence))
@@ -297,8 +297,8 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
 }
 
 /**
- * Absent only when a second look, a minute after the first, sees nothing either; both once a creation that was carried
- * out would show, which it may not do for another `forMs`.
+ * Absent only if a second look, a minute after the first, misses the resource too. Both looks come once a creation that was
+ * carried out would show, which may take another `forMs`.
  */
 async function notSeen(
   run: Run,
@@ -322,7 +322,7 @@ async function notSeen(
   return rest > 0 ? again(rest) : absent();
 }
 
-/** How much longer a creation may be there and not show: longer where such tasks have been seen to take longer. @source API §3 rule 5 */
+/** How much longer a creation may exist without showing; more if tasks of that kind have taken longer. @source API §3 rule 5 */
 async function hiddenMs(run: Run, { id, verb, kind, request, lastSentAt }: Intent): Promise<number> {
   if (verb !== 'create') return 0;
   const { showsWithinMs = 0 } = run.kindOf(kind);
@@ -331,8 +331,8 @@ async function hiddenMs(run: Run, { id, verb, kind, request, lastSentAt }: Inten
 }
 
 /**
- * Evidence is read anew, and only behind the fence: another project's token sees nothing.
- * `undefined`: the token was exchanged meanwhile, so nothing was seen.
+ * Reads evidence again, behind the project fence: the token of another project sees nothing.
+ * `undefined`: the token was exchanged meanwhile, so the reads do not count.
  */
 async function seek(run: Run, intent: Intent): Promise<Evidence | undefined> {
   const token = await run.fence();
@@ -348,7 +348,7 @@ function stuck(reason: string): Progress {
   return { now: 'blocked', code: 'stuck', reason };
 }
 
-/** Often at first, once a minute in the end. */
+/** Often at first, and later once a minute. */
 function nextLookMs(elapsedMs: number): number {
   return Math.min(minute, 10_000 + elapsedMs / 4);
 }

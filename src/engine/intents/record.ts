@@ -13,12 +13,12 @@ import { asksKey, isServerError, questionOf } from './question.ts';
 import { giveOn } from './reused-id.ts';
 import { lift, remember } from './standing-holds.ts';
 
-/** Refusals in a row that were replayed, each under another key, before the operator hears of it. */
+/** Replayed refusals in a row, each under another key, before the operator is asked. */
 const mostReplayed = 5;
-/** Resends of a malformed answer's key before lists decide. @source API §8.1 */
+/** Malformed answers to one key before reads decide. @source API §8.1 */
 const mostUnreadable = 3;
 
-/** As the file and the project are now: what is sent again is still asked for, in the same words. */
+/** The effect of the write on spending, as the file and the project are now. */
 export function spendOf(run: Run, { key, kind, verb }: Intent): Spend {
   const subject = run.world.subjects.get(key);
   const drafted = subject && operationsOf(draftOne(run.deps.kinds, run.world, subject));
@@ -28,7 +28,7 @@ export function spendOf(run: Run, { key, kind, verb }: Intent): Spend {
   return verb === 'delete' ? 'reduces' : 'adds';
 }
 
-/** Records what came back from a send, and what follows, before anything else happens. */
+/** Records the result of a send, and the next step, before anything else happens. */
 export async function record(
   run: Run,
   intent: Intent,
@@ -45,7 +45,7 @@ export async function record(
     case 'next_preference':
       return nextPreference(run, intent, next.reason);
     case 'refuse':
-      // A creation in doubt is refused for good only by the replay of its own refusal.
+      // Only the replay of its own refusal shows that an unconfirmed creation was refused.
       return refused(run, await run.update(intent, { ...requestId, ambiguous: false }), next);
     case 'look':
       return waitAndLook(run, intent, next, result);
@@ -64,7 +64,7 @@ export async function record(
   }
 }
 
-/** It had no effect, and goes out again under the same key. */
+/** The send had no effect, so the write is sent again under the same key. */
 async function waitAndResend(
   run: Run,
   intent: Intent,
@@ -88,7 +88,7 @@ async function waitAndResend(
   return progress;
 }
 
-/** Its effect is unknown: the key of a creation is asked, and evidence decides about the rest. */
+/** The effect is unknown. The key of a creation is asked; evidence decides about updates and deletions. */
 function waitAndLook(
   run: Run,
   intent: Intent,
@@ -115,7 +115,7 @@ function waitAndLook(
   return goOn(run, intent, patch, afterMs);
 }
 
-/** What was accepted stays so, and a server error may have had its effect, whatever the resends are answered. */
+/** The answer to a resend changes neither an acceptance nor a server error, which may have had its effect. */
 function whyOf({ why }: Intent, next: Disposition & { readonly do: 'look' }): Pick<IntentPatch, 'why'> {
   return { why: why === 'unreadable' || (why !== undefined && isServerError(why)) ? why : next.why };
 }
@@ -127,12 +127,12 @@ function questionAfter(
 ): KeyQuestion {
   const before = questionOf(intent);
   if (why === 'unreadable' && lost >= mostUnreadable) return { ...before, stage: 'open' };
-  // The bytes that a held key was asked with are replayed, so an answer that was lost is asked for again.
+  // A taken key replays the answer to the original bytes, so the original is sent again after a lost answer.
   const kept = before.stage === 'taken' ? 'taken' : 'asking';
   return { ...before, stage: stage ?? kept, undecided: 0, ...(conflict ? { conflict } : {}) };
 }
 
-/** It goes on being asked for; after its deadline its key is asked, where the refusal may be that of a reused key. */
+/** The creation is still wanted. After its deadline the key is asked, if the refusal may be that of a reused key. */
 async function stillRefused(
   run: Run,
   intent: Intent,
@@ -141,7 +141,7 @@ async function stillRefused(
 ): Promise<Progress> {
   if (doubted !== true) return { now: 'blocked', code, reason };
   if (!asksKey(run, intent)) {
-    // The next run looks again, and deletes under another key.
+    // The next run reads again, and deletes under another key.
     await close(run, intent, 'refused', reason);
     return { now: 'blocked', code, reason };
   }
@@ -149,7 +149,7 @@ async function stillRefused(
   return goOn(run, intent, { phase: 'unknown', ambiguous: true, why: 'conflict', question });
 }
 
-/** Ids only: what is replayed was true once. */
+/** Takes ids only, because a replayed answer is as old as its first send. */
 export async function accept(
   run: Run,
   intent: Intent,
@@ -164,7 +164,7 @@ export async function accept(
   if (intent.kind === 'server' && intent.verb === 'create')
     run.openSince.set(intent.key, run.deps.clock.monotonic());
   if (breach !== undefined) warn(run, intent.key, 'contract_breach', `${intent.request.name}: ${breach}`);
-  // It may answer an earlier send of this intent, or one that this state never knew.
+  // A replay answers an earlier send of this intent, or a send that this state does not know.
   const replay = answer.replayed ? { replay: true, ...(intent.ambiguous ? { own: true } : {}) } : {};
   run.stopwatch.mark(intent.id, 'accepted');
   return goOn(run, intent, {

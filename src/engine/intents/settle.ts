@@ -14,13 +14,13 @@ import { givenOnTo, leftBy } from './reused-id.ts';
 import { boughtMeanwhile, stillAsked } from './still-asked.ts';
 import { inTurn, lookHoldsMs, sendHoldsMs, sinceLook } from './turn.ts';
 
-/** Of what the intent is a half, as the plan says. */
+/** The replacement that the intent is one half of, as the plan says. */
 type Half = Pick<Operation, 'replacement'>;
 
 /**
- * Takes an open intent one step further: sends it, waits for its task, or looks for
- * evidence, as its phase says (see `IntentPhase`). Called again until it is closed or blocked.
- * `halt` ends the wait for its task.
+ * Takes an open intent one step further: sends the write, asks its key, waits for its task, or looks for
+ * evidence, as the phase says (see `IntentPhase`). Called again until the intent is closed or blocked.
+ * `halt` ends the wait for the task.
  */
 export async function advance(
   run: Run,
@@ -33,7 +33,7 @@ export async function advance(
   if (intent.phase !== 'blocked' && serverIsGone(run, intent)) return endWithServer(run, intent);
   switch (intent.phase) {
     case 'sending': {
-      // The process ended between the record and the answer: it may have been sent.
+      // The process ended between the record and the answer, so the write may have been sent.
       const why = intent.why ?? 'lost';
       const lost = (intent.lost ?? 0) + 1;
       const question = asksKey(run, intent) ? { question: questionOf(intent) } : {};
@@ -59,8 +59,8 @@ export async function advance(
 }
 
 /**
- * Sends an intent that is durable, under the token that the fence was passed with, and
- * records what came back before anything else happens.
+ * Sends the write of a durable intent, under the token that passed the project fence, and
+ * records the result before anything else happens.
  */
 export async function send(
   run: Run,
@@ -93,7 +93,7 @@ export async function send(
   return record(run, intent, result, next);
 }
 
-/** The key of a creation is asked first: what is stored under it is certain, and what lists show is second. */
+/** The key of a creation is asked first: an answer stored under the key is certain, and lists come second. */
 function settleUnknown(run: Run, intent: Intent, half: Half): Promise<Progress> | Progress {
   if (!asksKey(run, intent) || !keyIsFresh(run, intent)) return lookForEffect(run, intent);
   switch (questionOf(intent).stage) {
@@ -109,7 +109,7 @@ function settleUnknown(run: Run, intent: Intent, half: Half): Promise<Progress> 
   }
 }
 
-/** Once more, under the same key. */
+/** Sends the same bytes again under the same key. */
 function resend(run: Run, intent: Intent, half: Half): Promise<Progress> {
   return inTurn(run, intent, () => resendNow(run, intent, half));
 }
@@ -118,12 +118,12 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
   run.stop.throwIfAborted();
   const { writes, clock } = run.deps;
   const held = run.heldBy(intent.request, spendOf(run, intent));
-  // A hold is no ending, so the intent stays open.
+  // The intent stays open, because a hold ends later.
   if (held !== undefined) return { now: 'blocked', ...held };
   await writes.room(run.stop);
   run.gate.readyNext();
   const holds = sinceLook(run);
-  // An id may stand for something else by now, so a deletion is looked at again whatever is known. @assumption A17
+  // The id may belong to another resource by now, so the resource is observed again before each deletion. @assumption A17
   if (!intent.ambiguous || intent.verb === 'delete') {
     const world = await run.lookAgain(intent.key);
     if (stillAsked(run, world, intent) !== undefined)
@@ -132,7 +132,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
     if (waits !== undefined) return waits;
     const bought = intent.ambiguous ? undefined : await boughtMeanwhile(run, world, { ...half, ...intent });
     if (bought?.now === 'again') return bought;
-    // Begun anew, it is judged as any other.
+    // A new intent is judged like any other.
     if (bought !== undefined)
       return giveUp(run, intent, 'reason' in bought ? bought.reason : bought.now, { retryAfterMs: 0 });
   }
@@ -156,13 +156,13 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
   return send(run, sending, token, holds);
 }
 
-/** Its key cannot be used again; another one can, where nothing may have come of this one. */
+/** The key cannot be used again. A new key is used only if no send under this one is unconfirmed. */
 function newKey(run: Run, intent: Intent, code: string, reason: string): Promise<Progress> {
   if (intent.ambiguous) return block(run, intent, code, reason);
   return close(run, intent, 'refused', `${reason}; ${intent.detail ?? ''}`, { retryAfterMs: 0 });
 }
 
-/** Its server has gone or is another one now, so what was asked for inside it has lost its object. */
+/** The server of the intent is gone, or its key is bound to another server now. */
 function serverIsGone(run: Run, { key, kind, parentId }: Intent): boolean {
   const { parent } = takeApart(key);
   if (parent === undefined || parentId === undefined || run.kindOf(kind).outlivesParent) return false;
@@ -176,7 +176,7 @@ function endWithServer(run: Run, intent: Intent): Promise<Progress> {
   return close(run, intent, 'absent', reason);
 }
 
-/** What it made is gone, beyond doubt, and is made again under a key of its own. */
+/** The created resource is gone for certain, and is created again under a new key. */
 async function endGivenOn(run: Run, intent: Intent, heir: string): Promise<Progress> {
   const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
   if (wait > 0) return again(wait);
