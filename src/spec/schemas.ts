@@ -27,13 +27,13 @@ export const settingsSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe(
-      'true: nobody else creates in this project, so an address that appeared with a lost answer is adopted.',
+      'true: only vdcsync creates resources in this project. If the idempotency key of a lost creation holds no answer, the one address or server that appeared since is adopted without asking.',
     ),
   unconfirmed_servers: z
     .enum(['retry', 'ask'])
     .default('retry')
     .describe(
-      'A server that no read shows, and whose creation was lost and is not stored under its key. retry: create it again. ask: wait for the operator.',
+      'The answer to the creation of a server or server image was lost, no read shows it, and its idempotency key holds no answer. retry: create it again. ask: wait for the operator.',
     ),
   unmanaged: z
     .enum(['ask', 'ignore'])

@@ -113,7 +113,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     '`vdcsync adopt` it by the id that the client area tells, or `unmanaged: ignore` under `settings` to have one taken',
   ],
   immutable: ['the field cannot be changed, not even by a replacement', 'restore it, or make a new entry'],
-  in_flight: ['a write of an earlier run is not settled', '`vdcsync apply` settles it'],
+  in_flight: ['a write of an earlier run is unconfirmed', '`vdcsync apply` settles it'],
   iso_in_use: ['a drive holds the ISO', 'write `iso: null` in that server, and apply that first'],
   ip_in_use: [
     'the address is attached to a server that stays',
@@ -124,18 +124,21 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'settle what holds the firewall back, or close the server in the client area',
   ],
   profile_changed: [
-    'a write is unsettled, and the API profile or a variable of the environment would have it sent as another request now',
-    '`vdcsync resolve`, or put the profile or the variable back',
+    'a write is unconfirmed, and the API profile or an environment variable has changed the request that would be sent again',
+    'restore the profile or the variable, or `vdcsync resolve`',
   ],
   key_conflict: [
-    'the idempotency key of a creation was used for a request that this state did not send',
-    '`vdcsync resolve`',
+    'another state used the idempotency key of a creation with a different body, and may have created the resource',
+    'look in the client area, then `vdcsync resolve KEY --adopt ID` or `--absent`',
   ],
   key_not_answered: [
-    'an answer was lost, and for half an hour the API has not shown whether it carried the request out',
-    'apply again later',
+    'the answer to a creation was lost, and for half an hour no answer of the API has shown whether the creation was carried out',
+    'nothing to decide: `vdcsync apply` asks the key again',
   ],
-  key_too_old: ['a write is unsettled, and its key too old to be sent again', '`vdcsync resolve`'],
+  key_too_old: [
+    'a write stayed unconfirmed for 23 hours, so its idempotency key cannot be used again',
+    'look in the client area, then `vdcsync resolve KEY --adopt ID` or `--absent`',
+  ],
   let_go_before: [
     'the entry was not managed for a while, and what it stood for before is still there: this would be another one',
     '`vdcsync adopt` it to have it managed again, or `vdcsync ignore` it to have another one made; another image takes a new entry',
@@ -206,8 +209,8 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     '`vdcsync resolve`, and report it to the API',
   ],
   outcome_unknown: [
-    'the answer to a write was lost, and reads do not tell what it did',
-    '`vdcsync resolve KEY --adopt ID` or `--absent`',
+    'the answer to a write is missing, and neither its idempotency key nor the reads show whether it had its effect',
+    'look in the client area, then `vdcsync resolve KEY --adopt ID` or `--absent`',
   ],
   overtaken: ['the project moved between plan and write', 'nothing: it is planned again'],
   price_unused: [
@@ -247,8 +250,8 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'change the entry, or enable `resize_server`',
   ],
   server_error: [
-    'the API failed at a write, several times',
-    'try later; `vdcsync history` has the request ids',
+    'the API answered several attempts of a write with a server error, and reads show no effect',
+    '`vdcsync apply` later; `vdcsync history` shows the request ids',
   ],
   server_image_not_taken: [
     'how an image is taken from a server is not documented',
@@ -293,8 +296,8 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     "`vdcsync adopt` what is of this file, `vdcsync ignore` what is somebody else's, or `unmanaged: ignore` under `settings`",
   ],
   unresolved_create: [
-    'another creation of that kind is unsettled',
-    'settle that first, by the `vdcsync resolve` that the message names',
+    'the outcome of another creation that shows in the same list is unconfirmed',
+    '`vdcsync apply` settles that one; if it is blocked, resolve it first by the command in its message',
   ],
   url_missing: ['an ISO has to be added again, and the file has no url', 'write `url:`'],
 };
