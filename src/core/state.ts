@@ -32,7 +32,7 @@ export interface Binding {
  * sending ──2xx──▶ accepted ──evidence──▶ closed
  *    │ ▲
  *    │ └─ due ── waiting      (409, 429, refused connection: no effect, same key)
- *    ├─ lost answer ▶ unknown ──evidence──▶ accepted | waiting | closed
+ *    ├─ lost answer ▶ unknown ──key (of a creation), evidence──▶ sending | accepted | waiting | closed
  *    └─ refusal ▶ closed
  * any ──▶ blocked ──resolve──▶ closed
  * ```
@@ -47,17 +47,18 @@ export type IntentPhase = 'sending' | 'waiting' | 'unknown' | 'accepted' | 'bloc
 export type IntentOutcome = 'done' | 'refused' | 'absent' | 'failed' | 'abandoned' | 'void';
 
 /**
- * Why an intent's effect is unknown; it decides what follows *absent*.
+ * Why an intent's effect is unknown. It decides what follows *absent*. An absent creation takes a new key if its key is
+ * fenced, else the same key; `unreadable` is blocked.
  *
- * | | then |
+ * | | after an update or a deletion |
  * | --- | --- |
  * | `lost` | the same key again |
- * | `conflict` | the same key again: a 409 on a resend, which may be our own success |
- * | `unreadable` | the same key again, and never a new one: it did take effect |
+ * | `conflict` | the same key again: a 409 on a resend, which the success of the first send may have caused |
+ * | `unreadable` | the same key again: the write was accepted |
  * | `refused` | a new key: the refusal of a resend is stored under this one |
- * | `server_error` | a new key: the same would be carried out again |
+ * | `server_error` | a new key: the API stores no server error, and would carry the same key out again |
  * | `gateway_error` | a new key, after the origin had 15 minutes |
- * | `not_found` | nothing: the API knows nothing to delete, and its reads show it |
+ * | `not_found` | blocked: the API refuses the deletion with 404, and its reads show the resource |
  */
 export type WhyUnknown =
   | 'lost'
@@ -79,7 +80,7 @@ export type Why = WhyUnknown | 'no_task' | 'task_failed';
  *    ├─────the key holds another answer─────▶ taken    the original bytes, sent again, are replayed
  *    └─────this API stores no such refusal──▶ open     lists decide; then the original bytes go out again
  * ```
- * Only *fenced* permits the next attempt.
+ * Only *fenced*, or the replayed refusal of the original, permits the next attempt.
  *
  * @source API §4 rule 3, §8
  */

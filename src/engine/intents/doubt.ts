@@ -5,8 +5,8 @@ import { block, close, goOn, type Progress } from './endings.ts';
 import { asksKey, questionOf } from './question.ts';
 
 /**
- * Ends a write that has had no effect so far and is not to be sent again. The key of a creation is asked first where
- * another request may have used it. @assumption A4
+ * Ends a write that has had no effect so far and is not wanted any more. The key of a creation is asked first if another
+ * request may have used it. @assumption A4
  */
 export function giveUp(
   run: Run,
@@ -24,7 +24,7 @@ export function giveUp(
   return close(run, intent, intent.ambiguous ? 'absent' : 'refused', after(detail, intent), options);
 }
 
-/** Sent again under its key a purchase would be found, even where no list shows it. @assumption A8 */
+/** A resend under the key would find a purchase that a short list hides. @assumption A8 */
 function doubtOf(run: Run, intent: Intent): string | undefined {
   if (intent.why === 'unreadable') return 'it was accepted once';
   const mayBeThere = intent.ambiguous && intent.verb === 'create' && run.kindOf(intent.kind).billed !== false;

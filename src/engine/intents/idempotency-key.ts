@@ -6,11 +6,11 @@ import type { Verb } from '../../core/plan.ts';
 /**
  * The key under which a write is sent, 51 printable characters.
  *
- * A digest of what is done to what, for the how-manieth time: a state that was rolled
- * back, a second machine or a rerun gives the same key, and the API replays its first
- * answer instead of selling again. The body is left out, so that an edited body under an
- * unresolved key is refused instead of bought beside it. `nonce` is for writes that have
- * to be applied every time.
+ * A digest of the operation, the resource and the attempt: a state that was rolled back,
+ * a second machine or a rerun gives the same key, and the API replays its first answer
+ * instead of selling again. The digest leaves out the body, so that the API refuses an edited
+ * body under an unresolved key instead of selling a second resource. `nonce` is for writes
+ * that must be applied every time.
  *
  * @source API §4 rule 4, §8
  */
