@@ -98,7 +98,8 @@ describe('the documentation', () => {
         [
           ...text.matchAll(/\bcode: '([a-z_]+)'/g),
           ...text.matchAll(/\bblocked\(\s*'(?:create|update|delete|adopt)',\s*'([a-z_]+)'/g),
-          ...text.matchAll(/\b(?:block|warn)\(run, [\w.]+, '([a-z_]+)'/g),
+          ...text.matchAll(/\b(?:block|warn|offer)\(run, [\w.]+, '([a-z_]+)'/g),
+          ...text.matchAll(/\bwait\(.*, '([a-z_]+)', /g),
         ].map(([, code = '']) => code),
       ),
     );

@@ -295,6 +295,10 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'there are servers or addresses that neither file nor state names, and that were not there when the state was new',
     "`vdcsync adopt` what is of this file, `vdcsync ignore` what is somebody else's, or `unmanaged: ignore` under `settings`",
   ],
+  unreachable: [
+    'no connection to the API came about until the deadline of a write, so the write was not sent',
+    'see to the connection, then `vdcsync apply`',
+  ],
   unresolved_create: [
     'the outcome of another creation that shows in the same list is unconfirmed',
     '`vdcsync apply` settles that one; if it is blocked, resolve it first by the command in its message',
