@@ -65,6 +65,8 @@ export interface World {
   /** No key stands for the address. */
   isNobodys(address: Pick<Ip, 'id'>): boolean;
   /** Addresses attached to a server, by its live id. */
+  /** Whether `servers` is there and lacks no server of the file that its own read shows. */
+  listsServers(): boolean;
   ipsOf(server: string): readonly Ip[];
   freeIps(): readonly Ip[];
 }

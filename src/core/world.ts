@@ -73,6 +73,16 @@ export function createWorld(parts: WorldParts): World {
     serversIn: (network) => serversByNetwork().get(network) ?? [],
     ip: (id) => ipsById().get(id),
     isNobodys: ({ id }) => keyOf('ip', String(id)) === undefined,
+    listsServers: once(() => {
+      const listed = new Set(parts.servers?.map(({ id }) => String(id)));
+      return (
+        parts.servers !== undefined &&
+        (subjectsByKind().get('server') ?? []).every(({ key }) => {
+          const { id, cards } = (observed.get(key) as SeenServer | undefined) ?? {};
+          return id === undefined || cards === undefined || listed.has(id);
+        })
+      );
+    }),
     ipsOf: (server) => ipsByServer().get(server) ?? ([] as readonly Ip[]),
     freeIps,
   };

@@ -127,7 +127,7 @@ export function unlisted(
   world: World,
   others: readonly (readonly NetworkInterface[])[] = [],
 ): Unlisted | undefined {
-  if (world.servers !== undefined) return undefined;
+  if (world.listsServers()) return undefined;
   const ours = world.subjectsOf('server').flatMap(({ key }) => {
     const cards = (world.observed.get(key) as SeenServer | undefined)?.cards;
     return cards === undefined ? [] : [cards];

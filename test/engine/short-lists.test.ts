@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
+import { loadProfile as emulatorProfile } from '../../src/emulator/profile.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { isProbe } from '../support/invariants.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
@@ -137,5 +139,72 @@ describe('engine: a list that ends early proves nothing', () => {
 
     expect(report.blocked).toEqual([]);
     expect(bought(played, 'ip')).toBe(4);
+  });
+
+  describe('of servers', () => {
+    const operations = 'operations: {list_servers: {}}';
+    const listing = () =>
+      rig({
+        profile: loadProfile(operations, 'profile'),
+        emulator: { profile: emulatorProfile(operations) },
+      });
+    const cut = faultRule({ path: 'list_servers' }, { do: 'truncate_list', keep: 0 });
+    const servers = (...names: string[]) =>
+      `settings: {exclusive: true}\nnetworks:\n  a: {cidr: 10.1.0.0/24}\nservers:\n${names
+        .map((name) => `  ${name}: {${size}, network_interfaces: [a]}\n`)
+        .join('')}`;
+
+    test('without one that is there, a server behind a server error is asked about, not bought again', async () => {
+      const played = listing();
+      await played.apply(servers('one'));
+      const error = faultRule(
+        { path: 'create_server', nth: 1 },
+        { do: 'answer', status: 500, effect: 'done' },
+      );
+      played.emulator.setFaults([cut, error]);
+
+      const report = await played.apply(servers('one', 'two'));
+
+      expect(report.blocked.map(({ code }) => code)).toContain('outcome_unknown');
+      expect(bought(played, 'server')).toBe(2);
+    });
+
+    test('that is whole, a server that nothing else shows is found in it', async () => {
+      const played = listing();
+      await played.apply(servers('one'));
+      const error = faultRule(
+        { path: 'create_server', nth: 1 },
+        { do: 'answer', status: 500, effect: 'done' },
+      );
+      played.emulator.setFaults([error]);
+
+      const report = await played.apply(servers('one', 'two'));
+
+      expect(report.outcome).toBe('converged');
+      expect(bought(played, 'server')).toBe(2);
+    });
+
+    test('without one that is there does not say that the project holds no unmanaged server', async () => {
+      const played = listing();
+      await played.apply(servers('one', 'two'));
+      await played.clock.advance(25 * 3_600_000);
+      played.emulator.setFaults([cut]);
+      played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'new' }));
+      const [project] = played.emulator.world.projects;
+      const id = (
+        list: readonly { readonly id: number | string; readonly name: string }[] = [],
+        name: string,
+      ) => String(list.find((each) => each.name === name)?.id);
+      const file = load(servers('one', 'two'));
+      const adopt = (key: string, live: string) =>
+        played.clock.run(played.engine.adopt(file, key as ResourceKey, live));
+      await adopt('networks.a', id(project?.networks, 'a'));
+      await adopt('servers.one', id(project?.servers, 'one'));
+
+      const report = await played.apply(servers('one', 'two'));
+
+      expect(report.blocked.map(({ code }) => code)).toContain('unlisted_servers');
+      expect(bought(played, 'server')).toBe(2);
+    });
   });
 });

@@ -60,7 +60,10 @@ async function unlistedBeside(
   { servers }: Vouched = nobody,
 ): Promise<Unlisted | undefined> {
   if (unlisted(world) === undefined) return undefined;
-  const shown = world.ips.flatMap(({ server_id }) => server_id ?? []);
+  const shown = [
+    ...world.ips.flatMap(({ server_id }) => server_id ?? []),
+    ...(world.servers ?? []).map(({ id }) => id),
+  ];
   const others = [...new Set<number>([...shown, ...servers])].filter(
     (id) => world.keyOf('server', String(id)) === undefined,
   );
@@ -81,7 +84,8 @@ export async function rememberStrangers(run: Run, planned: Judged): Promise<void
   const { strangers } = planned;
   const ignored = desired.settings.unmanaged === 'ignore';
   const asks = planned.plan.blocked.some(({ code }) => code === 'image_taken_before');
-  const unsure = !isNone(strangers) || strangers.unlisted !== undefined || asks;
+  const isCut = run.world.servers !== undefined && !run.world.listsServers();
+  const unsure = !isNone(strangers) || strangers.unlisted !== undefined || isCut || asks;
   const settles = strangers.since !== 'new' || ignored || (!unsure && (await isEmptyStill(run)));
   const leaves = leftBy(run, planned);
   const theirs = ignored ? strangers : { servers: [], addresses: [] };

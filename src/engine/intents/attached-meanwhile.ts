@@ -8,7 +8,7 @@ import type { Run } from '../run.ts';
  * under way may be the cause of as many. @source API §2
  */
 export async function attachedMeanwhile(run: Run, world: World): Promise<string | undefined> {
-  if (world.servers !== undefined || run.planned === undefined) return undefined;
+  if (world.listsServers() || run.planned === undefined) return undefined;
   const rises = await risesSince(run, run.planned, world);
   const underWay = [...run.intents.values()].filter(
     ({ verb, kind }) => verb === 'create' && (kind === 'server' || kind === 'network_interface'),

@@ -3,7 +3,7 @@ import type { ReadPort } from '../../core/ports.ts';
 import type { Ip, Server, ServerId } from '../../core/resources.ts';
 import type { Intent } from '../../core/state.ts';
 import { member, recordedIds } from '../existence.ts';
-import { cutShortIps } from '../whole-list.ts';
+import { cutShort, cutShortIps } from '../whole-list.ts';
 
 /** A server leaves a trace in the documented reads only by its public address; the profile may know a list. */
 export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: Known) {
@@ -27,6 +27,7 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
   }
   const before = recordedIds(intent.preimage, 'servers');
   const listed = await read.servers?.();
+  const isWhole = listed !== undefined && !(await isCutShort(listed, [...before, ...known('server')], read));
   const named = (listed ?? []).filter((each) => each.name.trim() === member(intent.request.body, 'name'));
   const strangers = [
     ...new Set([
@@ -40,10 +41,14 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
       ...addressesOf(id).map(({ address }) => address),
     ].join(', ');
   const all = strangers.map((id) => (called(id) === '' ? id : `${id} (${called(id)})`)).join(', ');
-  if (!asksForAddress(intent) && listed === undefined) {
-    // What has come may be it, or somebody else's beside one that is not to be seen. @assumption A22
+  if (!asksForAddress(intent) && !isWhole) {
+    // The server that appeared may be unmanaged, beside a created one that no read shows. @assumption A22
     const came = strangers.length === 0 ? '' : `server ${all} appeared since, but `;
-    const reason = `${came}a server without a public address leaves no trace in the documented reads`;
+    const hidden =
+      listed === undefined
+        ? 'a server without a public address leaves no trace in the documented reads'
+        : 'the list of servers is not whole: it lacks a server that is there';
+    const reason = `${came}${hidden}`;
     return { verdict: 'unseen', reason, candidates: strangers } as const;
   }
   const [one, another] = strangers;
@@ -54,11 +59,19 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
   if (one !== undefined) {
     const facts = { addresses: addressesOf(one) };
     // The one server that is listed under the name of its entry.
-    const certain = named.length === 1 && String(named[0]?.id) === one;
+    const certain = isWhole && named.length === 1 && String(named[0]?.id) === one;
     return { verdict: 'done', id: one, certain, called: called(one), facts } as const;
   }
   const short = await cutShortIps(ips, recordedIds(intent.preimage, 'ips'), known('ip'), read);
   return short ?? ({ verdict: 'not_done' } as const);
+}
+
+/** Whether the list lacks a server whose own read shows it. @assumption A8 */
+async function isCutShort(listed: readonly Server[], expected: readonly string[], read: ReadPort) {
+  const ids = listed.map(({ id }) => id);
+  const isThere = async (id: string) =>
+    (await read.findNetworkInterfaces(Number(id) as ServerId)) !== undefined;
+  return (await cutShort('servers', ids, expected, isThere)) !== undefined;
 }
 
 /** The id that was answered may be somebody else's by now. @assumption A17 */
