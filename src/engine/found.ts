@@ -1,6 +1,6 @@
 import type { Desired, DesiredResource } from '../core/desired.ts';
 import type { Json } from '../core/json.ts';
-import type { ResourceKey } from '../core/keys.ts';
+import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { Binding, StateStore } from '../core/state.ts';
 import { vouchedBy } from './bookkeeping/vouched-note.ts';
 
@@ -34,15 +34,16 @@ export async function withFound(
   const found = await foundIn(store);
   if (Object.keys(found).length === 0) return desired;
   const ignored = await vouchedBy(store);
-  const isIgnored = (id: string) =>
-    ignored?.servers.includes(Number(id)) === true ||
-    ignored?.addresses.some((name) => name.startsWith(`${id} `)) === true;
+  const ignoresAll = desired.settings.unmanaged === 'ignore';
+  const isIgnored = (kind: KindName, id: string) =>
+    (kind === 'server' && (ignoresAll || ignored?.servers.includes(Number(id)) === true)) ||
+    (kind === 'ip' && (ignoresAll || ignored?.addresses.some((name) => name.startsWith(`${id} `)) === true));
   const resources = desired.resources.map((each): DesiredResource => {
     const known = found[each.key];
     if (known === undefined || each.id !== undefined || bindings.has(each.key)) return each;
     const isBound = [...bindings.values()].some(({ kind, id }) => kind === each.kind && id === known.id);
     const isOld = Math.abs(now - known.at) > keyLifeMs;
-    return isBound || isOld || isIgnored(known.id) ? each : { ...each, id: known.id, found: true };
+    return isBound || isOld || isIgnored(each.kind, known.id) ? each : { ...each, id: known.id, found: true };
   });
   return { ...desired, resources };
 }

@@ -65,6 +65,8 @@ function isNameTaken(run: Run, { key, kind, id, managed }: DesiredResource): boo
 function isWanted(run: Run, { key, kind, id, managed, parent }: DesiredResource): boolean {
   if (!managed || id !== undefined || parent !== undefined) return false;
   if (run.bindings.has(key) || run.intents.has(key)) return false;
+  // Its creation answers whether the key is held by what the file ignores.
+  if (run.desired.settings.unmanaged === 'ignore' && (kind === 'server' || kind === 'ip')) return false;
   return asksKey(run, { verb: 'create', kind });
 }
 

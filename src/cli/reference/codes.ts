@@ -128,8 +128,8 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'restore the profile or the variable, or `vdcsync resolve`',
   ],
   key_conflict: [
-    'another state used the idempotency key of a creation with a different body, and may have created the resource',
-    'look in the client area, then `vdcsync resolve KEY --adopt ID` or `--absent`',
+    'another file of the project, or an earlier state, used the idempotency key of a creation, and may have created the resource',
+    'set `project.scope: NAME` in one of the two files; if the resource belongs to this file: `vdcsync adopt KEY ID`, or `vdcsync resolve KEY --adopt ID` or `--absent`',
   ],
   key_not_answered: [
     'the answer to a creation was lost, and for half an hour no answer of the API has shown whether the creation was carried out',

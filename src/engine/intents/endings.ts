@@ -1,9 +1,11 @@
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Evidence } from '../../core/kind.ts';
+import { shellWord } from '../../core/shell.ts';
 import type { Intent, IntentOutcome, IntentPatch, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { boundBy } from './bound-by.ts';
 import { after } from './closing-words.ts';
+import { notForUs } from './ignored-answer.ts';
 import { released } from './release.ts';
 import { takeOver } from './reused-id.ts';
 
@@ -117,12 +119,34 @@ export async function settled(
   if (intent.verb === 'delete')
     return close(run, intent, 'done', '', { changes: released(run, intent.key, 'deleted') });
   const bound = boundBy(run, intent, id, facts);
-  const taken = await takenBy(run, intent, bound);
+  const taken = (await refusedAnswer(run, intent, id, bound)) ?? (await takenBy(run, intent, bound));
   if ('now' in taken) return taken;
   const chosen = packageOf(intent);
   return close(run, intent, 'done', chosen === '' ? '' : `gpu_package ${chosen}`, {
     changes: [...taken, ...bound],
   });
+}
+
+/**
+ * An answer that names a resource that is not for this key is not used. The intent is void: the next run sends the same
+ * key again, unless `project.scope` gives the file keys of its own.
+ */
+async function refusedAnswer(
+  run: Run,
+  intent: Intent,
+  id: string,
+  bound: readonly StateChange[],
+): Promise<Stopped | undefined> {
+  const why = await notForUs(run, intent, bound);
+  if (why === undefined) return undefined;
+  const { key } = intent;
+  const reason = `the idempotency key of ${key} was used before, by another file of this project or an earlier state, and ${why}`;
+  await close(run, intent, 'void', reason);
+  const resolve = [
+    'set `project.scope: NAME` in one of the files (if another file of this project created it)',
+    `vdcsync adopt ${key} ${shellWord(id)} (if it belongs to this file)`,
+  ];
+  return { now: 'blocked', code: 'key_conflict', reason, resolve: resolve.join(' | ') };
 }
 
 /** A resource has one key: what a creation made is let go of by the other that had it before, or it has to wait. */
@@ -174,7 +198,7 @@ export async function tainted(
   if (hasPassedOn(run, intent, id)) return again(0);
   if (isBoundToAnother(run, intent, id)) return blockSecond(run, intent, id);
   const bound = boundBy(run, intent, id, facts);
-  const taken = await takenBy(run, intent, bound);
+  const taken = (await refusedAnswer(run, intent, id, bound)) ?? (await takenBy(run, intent, bound));
   if ('now' in taken) return taken;
   const changes = bound.map((change) =>
     change.type === 'bind' && change.binding.key === intent.key

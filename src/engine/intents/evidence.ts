@@ -17,6 +17,7 @@ import {
   settled,
   tainted,
 } from './endings.ts';
+import { isReplay } from './ignored-answer.ts';
 import { gatewayMs } from './outcome.ts';
 import { asksKey, isServerError, questionOf } from './question.ts';
 
@@ -252,12 +253,6 @@ function replayedOnly(intent: Intent, before: readonly Intent[]): string {
     return `its deletion was answered as done ${before.length + 1} times, each by an old answer, and reads show it`;
   const ids = [intent, ...before].flatMap(({ resourceId }) => resourceId ?? []);
   return `${ids.join(', ')} were answered as made, one after the other, and no read shows them: they may be there, billed`;
-}
-
-/** Whether the answer belongs to a send that this state does not know. */
-function isReplay({ facts }: Intent): boolean {
-  const { replay, own } = (facts ?? {}) as { readonly replay?: boolean; readonly own?: boolean };
-  return replay === true && own !== true;
 }
 
 /** Looks for the remains of a failed task, once the reads are no older than its end. @assumption A14 */

@@ -10,7 +10,7 @@ describe('engine: keys used before', () => {
 
   test('by a state that was lost: what is alive is adopted, not bought again', async () => {
     const played = rig();
-    const spec = `${ips('web').replace('exclusive: true', 'exclusive: true, unmanaged: ignore')}`;
+    const spec = ips('web');
     await played.apply(spec);
     played.restart(state());
 

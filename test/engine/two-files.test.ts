@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest';
+import { memoryState } from '../../src/state/memory.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
+import { virtualClock } from '../support/virtual-clock.ts';
+import { executed } from './shop.ts';
+
+const settings = (more: string) =>
+  `settings: {exclusive: true, prune: true, max_deletions: 10${more === '' ? '' : `, ${more}`}}\n`;
+const slider = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const sorts = {
+  'a server with an address': `servers: {web: {${slider}, public_ipv4: {new: true}}}\n`,
+  'an address': 'ips: {web: {server_type_id: 3}}\n',
+  'a server without an address': `servers: {web: {${slider}}}\n`,
+  'a server with an address of the file': `ips: {web: {}}\nservers: {web: {${slider}, public_ipv4: {ip: web}}}\n`,
+};
+const scoped = (spec: string) => `version: 1\nproject: {id: 4711, scope: b}\n${spec}`;
+
+/** Two files of one project, each with a state of its own, on one emulator. */
+async function twoFiles(spec: string) {
+  const played = rig();
+  await played.apply(settings('') + spec);
+  const states = { a: played.store, b: memoryState({ createdAt: virtualClock().now(), lineage: 'b' }) };
+  return {
+    played,
+    as(file: 'a' | 'b') {
+      played.restart(states[file]);
+      return played;
+    },
+    bound: async (file: 'a' | 'b') => (await states[file].bindings()).map(({ kind, id }) => `${kind} ${id}`),
+    there: () => everythingIn(played),
+  };
+}
+
+function everythingIn({ emulator }: Rig): string[] {
+  const { servers = [], ips = [] } = emulator.world.projects[0] ?? {};
+  return [...servers.map(({ id }) => `server ${id}`), ...ips.map(({ id }) => `ip ${id}`)].sort();
+}
+
+async function ignoreAll(played: Rig, spec: string) {
+  const { servers = [], ips = [] } = played.emulator.world.projects[0] ?? {};
+  const free = ips.filter((each) => each.serverId === null).map(({ address }) => address);
+  await played.engine.ignore(load(spec), [...servers.map(({ id }) => String(id)), ...free]);
+}
+
+describe('engine: two files of one project with the same keys', () => {
+  describe.each(Object.entries(sorts))('%s', (_name, spec) => {
+    test.each([
+      'unmanaged: ignore',
+      '',
+    ])('the resources of the other file are never bound or deleted (%s)', async (more) => {
+      const { as, bound, there, played } = await twoFiles(spec);
+      const theirs = there();
+      const b = as('b');
+      if (more === '') await ignoreAll(b, settings(more) + spec);
+
+      const report = await b.apply(settings(more) + spec);
+
+      expect(report.outcome).toBe('blocked');
+      expect(report.blocked.map(({ code }) => code)).toContain('key_conflict');
+      expect(report.blocked.find(({ code }) => code === 'key_conflict')?.resolve).toContain('project.scope');
+      expect(await bound('b')).toEqual([]);
+      expect((await b.plan(settings(more) + spec)).blocked.map(({ code }) => code)).toContain('key_conflict');
+      await b.apply(settings(more));
+      expect(there()).toEqual(theirs);
+      expect(executed(played, 'server') + executed(played, 'ip')).toBeGreaterThan(0);
+    });
+
+    test('a scope that is set later gives the file resources of its own', async () => {
+      const { as, bound, there } = await twoFiles(spec);
+      const theirs = there();
+      const b = as('b');
+      await b.apply(settings('unmanaged: ignore') + spec);
+
+      const report = await b.apply(scoped(settings('unmanaged: ignore') + spec));
+
+      expect(report.outcome).toBe('converged');
+      expect((await bound('b')).filter((each) => theirs.includes(each))).toEqual([]);
+      expect(there().length).toBe(2 * theirs.length);
+    });
+
+    test('with a scope each file has resources of its own', async () => {
+      const { as, bound, there } = await twoFiles(spec);
+      const theirs = there();
+      const b = as('b');
+
+      const report = await b.apply(scoped(settings('unmanaged: ignore') + spec));
+
+      expect(report.outcome).toBe('converged');
+      expect((await bound('b')).filter((each) => theirs.includes(each))).toEqual([]);
+      expect(there().length).toBe(2 * theirs.length);
+      expect((await as('a').apply(settings('') + spec)).outcome).toBe('converged');
+    });
+  });
+
+  test('a server that another entry is bound to stays with that entry', async () => {
+    const spec = sorts['a server with an address'];
+    const { as, bound, there } = await twoFiles(spec);
+    const theirs = there();
+    const other = `servers: {other: {id: 2001, public_ipv4: {new: true}}, web: {${slider}, public_ipv4: {new: true}}}\n`;
+
+    const report = await as('b').apply(settings('') + other);
+
+    expect(report.blocked.map(({ key, code }) => [key, code])).toEqual([['servers.web', 'key_conflict']]);
+    expect(await bound('b')).toContain('server 2001');
+    expect(there()).toEqual(theirs);
+  });
+
+  test('a state that was lost adopts its own resources by the way out', async () => {
+    const spec = settings('unmanaged: ignore') + sorts['a server with an address'];
+    const { as, there } = await twoFiles(sorts['a server with an address']);
+    const before = there();
+    const b = as('b');
+    const [blocked] = (await b.apply(spec)).blocked;
+
+    expect(blocked?.resolve).toContain('vdcsync adopt servers.web 2001 (');
+    await b.engine.adopt(load(spec), 'servers.web' as never, '2001');
+
+    expect((await b.apply(spec)).outcome).toBe('converged');
+    expect(there()).toEqual(before);
+  });
+});
