@@ -1,0 +1,19 @@
+import { describe, expect, test } from 'vitest';
+import { isDuplicate } from '../../src/cli/rehearse/trials.ts';
+import { asksNeedlessly, files, trialsOf } from './rehearse-report.ts';
+
+describe('cli/rehearse/trials', () => {
+  test.each(Object.entries(files))(
+    '%s: only failed tasks and server errors without evidence ask an operator',
+    {
+      timeout: 120_000,
+    },
+    async (file, text) => {
+      const ends = await trialsOf(file, text, 20);
+
+      expect(ends.filter(isDuplicate)).toEqual([]);
+      expect(ends.filter(({ converged }) => !converged)).toEqual([]);
+      expect(ends.filter(asksNeedlessly)).toEqual([]);
+    },
+  );
+});
