@@ -152,6 +152,7 @@ export function watchedStore(
           watch.closed(ended(intent, outcome, detail, at));
           apply(changes, intent);
         },
+        `closeIntent ${find(id).request.name}`,
       ),
     openIntents: () => call('openIntents', () => store.openIntents()),
     lastAttempt: (key, verb, incarnation) =>

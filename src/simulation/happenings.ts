@@ -1,3 +1,4 @@
+import { type FaultAction, faultRule } from '../emulator/faults.ts';
 import type { Mutation } from '../emulator/mutations.ts';
 import type { Project } from '../emulator/world.ts';
 import type { Controller, Running } from './controller.ts';
@@ -67,6 +68,12 @@ function strike(stage: Stage, wishes: Wishes, running: Running, what: Happening,
       // What was used before is as old as the clock says, for who starts under it.
       controller.forgetBudget();
       return;
+    case 'suspend':
+      stage.clock.jump(what.ms);
+      return;
+    case 'outage':
+      void beginOutage(stage, what.action, what.ms);
+      return;
     case 'edit':
       wishes.spec = what.spec;
       running.halt.abort(new Error('halt'));
@@ -86,6 +93,14 @@ function strike(stage: Stage, wishes: Wishes, running: Running, what: Happening,
       wishes.second = what.token;
       return;
   }
+}
+
+/** Behind the rules of the story, so that their hits stay theirs. */
+async function beginOutage({ emulator, clock }: Stage, action: FaultAction, ms: number): Promise<void> {
+  const outage = faultRule({}, action);
+  emulator.setFaults([...emulator.faults, outage]);
+  await clock.sleep(ms);
+  emulator.setFaults(emulator.faults.filter((rule) => rule !== outage));
 }
 
 /** The row of the outcome table that the moment of death belongs to. */

@@ -1,4 +1,4 @@
-import type { FaultRule } from '../emulator/faults.ts';
+import type { FaultAction, FaultRule } from '../emulator/faults.ts';
 import type { Mutation } from '../emulator/mutations.ts';
 import type { Readings } from '../emulator/readings.ts';
 import type { Durations } from '../emulator/world.ts';
@@ -59,6 +59,10 @@ export type Happening =
   | { readonly do: 'cut_state'; readonly back: number }
   /** With the process: its machine comes back with another wall time. */
   | { readonly do: 'set_clock'; readonly ms: number }
+  /** The machine is suspended: wall time passes everywhere, and no timer of the process notices. */
+  | { readonly do: 'suspend'; readonly ms: number }
+  /** From now on and for `ms`, the service treats every request like this. */
+  | { readonly do: 'outage'; readonly ms: number; readonly action: FaultAction }
   /** The file is edited: the process is stopped, and the next run has the spec of that number. */
   | { readonly do: 'edit'; readonly spec: number }
   /** The token's source gives another token, until the faults stop or `runs` runs have begun. */

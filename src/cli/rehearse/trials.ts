@@ -25,7 +25,8 @@ export interface TrialEnd {
 const minute = 60_000;
 /**
  * Codes that settle no outcome: the API's refusals, which only the file, the token, the payment or the provider can lift,
- * and a task past its deadline. These are the codes that the emulator gives for the faults that trials use.
+ * a task past its deadline, and a deletion that the next run shows and carries out. The refusals are those of the emulator
+ * for the faults that trials use.
  */
 const settlesNothing: ReadonlySet<string> = new Set([
   ...[
@@ -37,11 +38,16 @@ const settlesNothing: ReadonlySet<string> = new Set([
     'project_suspended',
   ],
   ...['insufficient_privileges', 'insufficient_scope', 'not_found', 'method_not_allowed'],
-  ...['unsupported_media_type', 'stuck'],
+  ...['unsupported_media_type', 'stuck', 'not_shown'],
 ]);
 
 /** Two resources for one key, or two keys for one resource. */
 const duplicateRules = new Set(['I2', 'I3']);
+
+/** Whether an operator who is asked by this code settles an outcome. */
+export function settlesAnOutcome(code: string): boolean {
+  return !settlesNothing.has(code);
+}
 
 export function isDuplicate({ rule }: TrialEnd): boolean {
   return rule !== null && duplicateRules.has(rule);
@@ -107,7 +113,7 @@ export function spread(count: number, most: number): readonly number[] {
 export async function runTrial({ name, story }: Trial): Promise<TrialEnd> {
   const { violation, blockedRuns, questions } = await play(story);
   const codes = [...new Set(questions.map(({ code }) => code))];
-  const asked = codes.filter((code) => !settlesNothing.has(code));
+  const asked = codes.filter(settlesAnOutcome);
   return {
     name,
     converged: violation === undefined,

@@ -20,6 +20,18 @@ describe('engine: keys used before', () => {
     expect(played.emulator.billed()).toHaveLength(1);
   });
 
+  test('by a state that was lost, for an ISO whose name is taken: it is adopted', async () => {
+    const played = rig();
+    const spec = 'isos: {rescue: {url: "https://mirror.example.com/a.iso"}}\n';
+    await played.apply(spec);
+    played.restart(state());
+
+    const report = await played.apply(spec);
+
+    expect(report.outcome).toBe('converged');
+    expect(played.emulator.world.projects[0]?.isos).toHaveLength(1);
+  });
+
   test('by a state that was lost, and dead since: the next incarnation is made', async () => {
     const played = rig();
     const spec = ips('web');

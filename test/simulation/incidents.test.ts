@@ -1,0 +1,35 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Cell, playAllCells } from './incidents.ts';
+
+/** Cells in which only an operator can know the outcome. */
+const known: Readonly<Record<string, readonly string[]>> = {
+  '500 before the effect': ['create server without address'],
+  '500 after the effect': [
+    ...['allocate ip', 'create server', 'create server without address', 'replace server'],
+  ],
+  '503 for 10 min': ['create server without address'],
+  'CI job killed, rerun from an empty state': [
+    ...['create network', 'replace server', 'add network interface'],
+    ...['put firewall', 'edit firewall', 'take backup'],
+  ],
+};
+
+describe('simulation: incidents', () => {
+  let cells: readonly Cell[];
+  beforeAll(async () => {
+    cells = await playAllCells();
+  }, 180_000);
+
+  test('each incident happens, breaks no rule and meets no known limit: nothing is bought twice', () => {
+    expect(cells.filter(({ failure }) => failure !== undefined)).toEqual([]);
+  });
+
+  test('an operator is asked only where nothing else can tell the outcome', () => {
+    const asked = cells.filter(({ end }) => end === 'operator');
+
+    expect(asked.filter(({ incident, operation }) => known[incident]?.includes(operation) !== true)).toEqual(
+      [],
+    );
+    expect(asked.length / cells.length).toBeLessThanOrEqual(0.05);
+  });
+});
