@@ -211,6 +211,8 @@ function refusal(
   // Sent again, the refusal of these bytes is replayed; the refusal of another request's key is not.
   if (asks && mayBeReusedKey(result, code, asks))
     return { do: 'look', afterMs: second, why: 'refused', reason, stage: 'taken' };
+  // An earlier state deleted another resource under this key, so this deletion was not carried out.
+  if (!asks && mayBeReusedKey(result, code, asks)) return { do: 'refuse', code, reason, until: 'now' };
   switch (result.status) {
     case 429:
       return wait(0, code, reason);

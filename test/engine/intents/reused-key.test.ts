@@ -56,6 +56,23 @@ describe('engine: a key that was used before this state knew it', () => {
     expect((await played.apply(server(2))).outcome).toBe('converged');
   });
 
+  test('of a deletion by a state that was lost: the adopted resource is deleted under the next key', async () => {
+    const played = rig();
+    const [wanted, none] = ['settings: {prune: true}\nips: {web: {}}\n', 'settings: {prune: true}\n'];
+    await played.apply(wanted);
+    await played.apply(none);
+    const other = memoryState({ createdAt: played.clock.now(), lineage: 'other' });
+    const engine = played.restart(other);
+    played.emulator.mutate({ do: 'add_ip' });
+    const [made] = played.emulator.world.projects[0]?.ips ?? [];
+    await played.clock.run(engine.adopt(load(wanted), 'ips.web' as ResourceKey, String(made?.id)));
+
+    const { outcome, blocked } = await played.apply(none);
+
+    expect({ outcome, blocked }).toEqual({ outcome: 'converged', blocked: [] });
+    expect(played.emulator.world.projects[0]?.ips).toEqual([]);
+  });
+
   test('a refusal that names no field, and is replayed, is one of the entry', async () => {
     const operations = { named_address: { body: { ip_id: '{ip_id}' } } };
     const profile = { ...documentedProfile, operations };
