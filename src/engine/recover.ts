@@ -58,7 +58,9 @@ export async function recover(run: Run): Promise<boolean> {
 
 function isNameTaken(run: Run, { key, kind, id, managed }: DesiredResource): boolean {
   const seen = run.world.observed.get(key) as { readonly sameName?: readonly unknown[] } | undefined;
-  return (kind === 'network' || kind === 'iso') && managed && id === undefined && (seen?.sameName?.length ?? 0) > 0;
+  return (
+    (kind === 'network' || kind === 'iso') && managed && id === undefined && (seen?.sameName?.length ?? 0) > 0
+  );
 }
 
 /** A top-level resource without a binding, an open intent or an id in the file. */
