@@ -34,8 +34,8 @@ type Held =
   | { readonly answer: Conclusive };
 
 /**
- * A new state asks the keys of its creations first, if the project holds unmanaged resources: the API replays the answers
- * that an earlier state received, and their ids are certain. Returns whether anything was found; the plan then shows an
+ * A new state asks the keys of its creations first, if the project holds unmanaged resources, and of renamed resources
+ * in any case: the API replays the answers that an earlier state received, and their ids are certain. Returns whether anything was found; the plan then shows an
  * adoption.
  *
  * @source API §8.1
@@ -44,11 +44,13 @@ export async function recover(run: Run): Promise<boolean> {
   const strangers = await strangersOf(run);
   const taken = run.desired.resources.some((each) => isNameTaken(run, each));
   const isAlone = isNone(strangers) && strangers.unlisted === undefined && !taken;
-  if (strangers.since !== 'new' || isAlone || run.allHeld() !== undefined) return false;
+  if (strangers.since !== 'new' || run.allHeld() !== undefined) return false;
   const found = new Map<ResourceKey, Found>();
   for (const resource of run.desired.resources) {
     if (run.stop.aborted) break;
-    const id = isWanted(run, resource) ? await lookUp(run, resource) : undefined;
+    // The creation itself asks the key of the resource, and not the key that the resource had before.
+    const isAsked = !isAlone || resource.moved !== undefined;
+    const id = isAsked && isWanted(run, resource) ? await lookUp(run, resource) : undefined;
     if (id !== undefined) found.set(resource.key, { id, at: run.deps.clock.now() });
   }
   if (found.size === 0) return false;

@@ -4,6 +4,7 @@ import type { Run } from '../run.ts';
 import { calibrated, type KeyBehaviour } from './calibrate.ts';
 import { again, block, goOn, type Progress } from './endings.ts';
 import { keyIsFresh } from './evidence.ts';
+import { type Send, tryNextIncarnation } from './next-incarnation.ts';
 import { backoff, disposition, holds, probeAnswer, told } from './outcome.ts';
 import { questionOf } from './question.ts';
 import { record } from './record.ts';
@@ -74,7 +75,8 @@ async function askNow(run: Run, intent: Intent): Promise<Progress> {
   }
   // The API may have forgotten the answer by now, so the refusal of the probe proves nothing. @source API §8
   if (!keyIsFresh(run, asking)) return goOn(run, asking, { question: { ...question, stage: 'open' } });
-  return judged(run, asking, question, result, behaviour, clock.now());
+  const send: Send = (request, key) => writes.send(request, key, token, mayGo);
+  return judged(run, asking, question, result, { behaviour, send, now: clock.now() });
 }
 
 async function judged(
@@ -82,8 +84,7 @@ async function judged(
   intent: Intent,
   question: KeyQuestion,
   result: WriteResult & { readonly type: 'answer' },
-  behaviour: KeyBehaviour,
-  now: number,
+  { behaviour, send, now }: { readonly behaviour: KeyBehaviour; readonly send: Send; readonly now: number },
 ): Promise<Progress> {
   const answer = probeAnswer(result, behaviour.reuse);
   const decided = (stage: KeyQuestion['stage']) =>
@@ -93,14 +94,14 @@ async function judged(
     case 'fenced':
       return decided('fenced');
     case 'taken':
-      return question.conflict === true ? keyConflict(run, intent) : decided('taken');
+      return question.conflict === true ? keyConflict(run, intent, behaviour, send) : decided('taken');
     case 'fresh':
       if (undecided < mostUndecided) {
         const next = { ...heard(question), undecided };
         return goOn(run, intent, { question: next, dueAt: now + second }, second);
       }
       // The API stores such refusals and stored none of these, so the key holds another answer.
-      return question.conflict === true ? keyConflict(run, intent) : decided('taken');
+      return question.conflict === true ? keyConflict(run, intent, behaviour, send) : decided('taken');
     case 'nothing':
       return toldNothing(run, intent, result);
   }
@@ -117,10 +118,12 @@ function toldNothing(run: Run, intent: Intent, result: WriteResult): Promise<Pro
 }
 
 /** The key refuses both the original and the probe as another request, so another state used the key for another body. */
-function keyConflict(run: Run, intent: Intent): Promise<Progress> {
+async function keyConflict(run: Run, intent: Intent, behaviour: KeyBehaviour, send: Send): Promise<Progress> {
+  const then = await tryNextIncarnation(run, intent, behaviour, send);
+  if ('now' in then) return then;
   const reason =
     'its idempotency key was used for another request that this state did not send: that request may have created it, billed';
-  return block(run, intent, 'key_conflict', reason);
+  return block(run, then, 'key_conflict', reason);
 }
 
 function heard({ silent: _silent, ...question }: KeyQuestion): KeyQuestion {

@@ -31,6 +31,7 @@ export function preimageOf(run: Run, operation: Operation, world: World): Promis
  * evidence will be compared with. When this resolves, the write may be sent.
  *
  * @param question the key is asked, as after a send that this state does not know of, and nothing is sent yet
+ * @param ahead incarnations after the current one, whose key is asked
  */
 export async function beginIntent(
   run: Run,
@@ -40,12 +41,18 @@ export async function beginIntent(
     world,
     preimage,
     question,
-  }: { readonly world: World; readonly preimage: Json; readonly question?: KeyQuestion },
+    ahead = 0,
+  }: {
+    readonly world: World;
+    readonly preimage: Json;
+    readonly question?: KeyQuestion;
+    readonly ahead?: number;
+  },
 ): Promise<Intent> {
   const { store, clock, random, writes } = run.deps;
   const kind = run.kindOf(operation.kind);
   const { subject } = contextOf(run, operation, world);
-  const incarnation = await incarnationOf(run, operation.key, subject.parent);
+  const incarnation = await incarnationOf(run, operation.key, subject.parent, ahead);
   const attempt = (await store.lastAttempt(operation.key, operation.verb, incarnation)) + 1;
   const id = randomId(random.next);
   const now = clock.now();
@@ -93,8 +100,13 @@ export async function beginIntent(
 const preimageFreshMs = 60_000;
 
 /** A child starts anew with its server: else a card's key would replay the old server's. */
-async function incarnationOf(run: Run, key: ResourceKey, parent: ResourceKey | undefined): Promise<string> {
-  const own = await run.deps.store.incarnation(key);
+async function incarnationOf(
+  run: Run,
+  key: ResourceKey,
+  parent: ResourceKey | undefined,
+  ahead: number,
+): Promise<string> {
+  const own = (await run.deps.store.incarnation(key)) + ahead;
   return parent === undefined ? String(own) : `${await run.deps.store.incarnation(parent)}.${own}`;
 }
 
