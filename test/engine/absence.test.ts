@@ -97,6 +97,34 @@ describe('engine: absence', () => {
   });
 
   test.each([
+    ['a network', 'create_network', 'network', `${head}networks:\n  backend: {cidr: 10.20.0.0/24}\n`, 9],
+    ['a server', 'create_server', 'server', server, 25],
+    ['an ISO', 'add_iso', 'iso', `${head}isos:\n  r: {url: "https://mirror.example.com/r.iso"}\n`, 14],
+  ] as const)('of %s waits until a creation would show, also over a restart', async (_name, path, kind, spec, showsAfter) => {
+    const readings = { addressAt: 'taskDone', isoAt: 'taskDone' } as const;
+    for (const restarts of [false, true]) {
+      const shows = showsAfter * minute;
+      const durations = { [path]: [shows, shows] } as const;
+      const played = rig({ emulator: { readings, durations } });
+      await played.apply(head);
+      const hidden = { do: 'answer', status: 500, effect: 'done' } as const;
+      played.emulator.setFaults([faultRule({ path, nth: 1 }, hidden)]);
+      if (restarts) {
+        const halt = new AbortController();
+        void played.clock.sleep(4 * minute).then(() => halt.abort(new Error('killed')));
+        await played.apply(spec, { halt: halt.signal }).catch(() => undefined);
+        played.restart();
+      }
+
+      const report = await played.apply(spec);
+
+      expect(report.outcome).toBe('converged');
+      expect(played.emulator.world.executions.filter((each) => each.kind === kind)).toHaveLength(1);
+      await expectInvariants(played);
+    }
+  });
+
+  test.each([
     1, 2, 3, 4, 5, 6,
   ])('of a network whose deletion failed is not believed of one short list (the %i.)', async (nth) => {
     const played = rig();
