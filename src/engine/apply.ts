@@ -9,7 +9,7 @@ import { keepBooks, settleMoves } from './bookkeeping/keep-books.ts';
 import { leftByDeletion } from './bookkeeping/left-backups.ts';
 import { applying, recordFindings, standingFindings, withFurther } from './bookkeeping/recorded-findings.ts';
 import type { Judged } from './bookkeeping/vouching.ts';
-import type { ApplyOptions, EngineDeps } from './deps.ts';
+import type { ApplyOptions, EngineDeps, Hold } from './deps.ts';
 import { drain } from './drain.ts';
 import {
   furtherBlocked,
@@ -49,10 +49,11 @@ export async function apply(
   options: ApplyOptions,
 ): Promise<ApplyReport> {
   const startedAt = deps.clock.monotonic();
-  const first = await openRun(deps, gate, desired, options);
+  const holds = new Map<string, Hold>();
+  const first = await openRun(deps, gate, desired, { ...options, holds });
   return whileOwned(first, async () => {
     const found = options.saved === undefined && (await recovered(first));
-    const run = found ? await openRun(deps, gate, desired, options) : first;
+    const run = found ? await openRun(deps, gate, desired, { ...options, holds }) : first;
     return new Rounds(run, options, startedAt).carryOut();
   });
 }

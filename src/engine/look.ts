@@ -4,7 +4,7 @@ import { buildPlan } from '../plan/build.ts';
 import { movedKeys } from './bookkeeping/moves.ts';
 import { applying, standingFindings, withFurther } from './bookkeeping/recorded-findings.ts';
 import { type Judged, strangersOf } from './bookkeeping/vouching.ts';
-import type { EngineDeps, PlanOptions, Repeating } from './deps.ts';
+import type { EngineDeps, Hold, PlanOptions, Repeating } from './deps.ts';
 import { withHolds } from './intents/standing-holds.ts';
 import { createReadCache } from './read-cache.ts';
 import { type Run, startRun } from './run.ts';
@@ -21,15 +21,16 @@ export function openRun(
     readonly stop?: AbortSignal | undefined;
     readonly halt?: AbortSignal | undefined;
     readonly repeating?: Repeating | undefined;
+    readonly holds?: Map<string, Hold>;
     readonly selection?: Selection | undefined;
     readonly destroy?: boolean | undefined;
   } = {},
 ): Promise<Run> {
-  const { stop = never, halt = never, repeating, selection, destroy = false } = context;
+  const { stop = never, halt = never, repeating, holds, selection, destroy = false } = context;
   const token = () => deps.writes.token();
   const cache = repeating?.cache ?? createReadCache(deps.reads('operation', halt), deps.clock, token);
   if (repeating !== undefined) cache.forgetLists();
-  return startRun({ deps, desired, cache, gate, stop, halt, repeating, selection, destroy });
+  return startRun({ deps, desired, cache, gate, stop, halt, repeating, holds, selection, destroy });
 }
 
 /** One plan, and not a trace of having made it. */

@@ -1,12 +1,14 @@
+import type { Json } from '../core/json.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Operation } from '../core/plan.ts';
-import type { Intent } from '../core/state.ts';
+import type { Intent, StateChange } from '../core/state.ts';
 import { isOvertaken } from '../plan/open-writes.ts';
 import { restsOn } from '../plan/order.ts';
 import { refusalInside } from '../plan/refused-inside.ts';
 import { takeBack } from './bookkeeping/vouching.ts';
 import { dropFound } from './found.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
+import { companionsOf } from './intents/bound-by.ts';
 import { closeOutdated, type Progress } from './intents/endings.ts';
 import { makerOf, ownerOf } from './intents/owner.ts';
 import { letGo, released } from './intents/release.ts';
@@ -135,19 +137,30 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   // Another name for what stood under one that is of no use any more: the old name goes, and nothing else.
   const renamed = owner === undefined ? [] : letGo(run, owner.key, `the file calls it ${subject.key} now`);
   await run.deps.store.claimProject(run.desired.projectId);
-  await run.change([...renamed, { type: 'bind', binding }]);
+  await run.change([...renamed, { type: 'bind', binding }, ...cameWith(run, operation, subject, id, world)]);
   await takeBack(run, binding);
   await dropFound(run.deps.store, operation.key);
   return { now: 'closed', outcome: 'done', detail: '' };
+}
+
+/** What an earlier state's creation was given, such as an address that the file does not ask for. @assumption A22 */
+function cameWith(run: Run, operation: Operation, subject: Subject, id: string, world: World): StateChange[] {
+  if (subject.desired?.found !== true) return [];
+  const request = run.kindOf(subject.kind).write(contextOf(run, { ...operation, verb: 'create' }, world));
+  const { key, kind, desired } = subject;
+  const made = { key, kind, request, preimage: null, entry: desired.value as Json, ambiguous: true };
+  return companionsOf(run, made, id, { addresses: addressesOf(id, world) });
+}
+
+function addressesOf(server: string, world: World) {
+  return world.ipsOf(server).map(({ id, address }) => ({ id, address }));
 }
 
 /** The binding of a live resource that somebody else made. */
 export function bindingOf(run: Run, subject: Subject, id: string, world: World) {
   const kind = run.kindOf(subject.kind);
   const parentId = subject.parent === undefined ? undefined : world.idOf(subject.parent);
-  const addresses = world.ips
-    .filter(({ server_id }) => subject.kind === 'server' && String(server_id) === id)
-    .map((each) => ({ id: each.id, address: each.address }));
+  const addresses = subject.kind === 'server' ? addressesOf(id, world) : [];
   return {
     key: subject.key,
     kind: subject.kind,

@@ -11,7 +11,7 @@ import { type Found, noteFound } from './found.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { calibrated } from './intents/calibrate.ts';
 import { close } from './intents/endings.ts';
-import { probeAnswer } from './intents/outcome.ts';
+import { holds, probeAnswer, told } from './intents/outcome.ts';
 import { asksKey } from './intents/question.ts';
 import { inTurn, lookHoldsMs, sendHoldsMs, sinceLook } from './intents/turn.ts';
 import type { Run } from './run.ts';
@@ -47,7 +47,7 @@ export async function recover(run: Run): Promise<boolean> {
   if (strangers.since !== 'new' || run.allHeld() !== undefined) return false;
   const found = new Map<ResourceKey, Found>();
   for (const resource of run.desired.resources) {
-    if (run.stop.aborted) break;
+    if (run.stop.aborted || run.allHeld() !== undefined) break;
     // The creation itself asks the key of the resource, and not the key that the resource had before.
     const isAsked = !isAlone || resource.moved !== undefined;
     const id = isAsked && isWanted(run, resource) ? await lookUp(run, resource) : undefined;
@@ -103,6 +103,7 @@ async function lookUpOne(
     // Its request needs a resource that does not exist yet.
     return undefined;
   }
+  if (run.heldBy(request, 'none') !== undefined) return undefined;
   const question = { stage: 'asking', probes: 0, undecided: 0 } as const;
   const preimage = await preimageOf(run, operation, world);
   const intent = await beginIntent(run, operation, request, { world, preimage, question });
@@ -113,7 +114,8 @@ async function lookUpOne(
     await close(run, intent, 'refused', 'an earlier state was refused under its key');
   else if (held === 'unknown') await close(run, intent, 'void', 'its key does not tell');
   else {
-    const { id, facts } = kind.accept(held.answer, request, preimage);
+    const { id: told, facts } = kind.accept(held.answer, request, preimage);
+    const id = told ?? (await idOfUntold(run, intent));
     const isThere = id !== undefined && (await isLive(run, { ...intent, facts: asReplay(facts) }, id));
     if (isThere || id === undefined)
       await close(run, intent, 'void', `found under its key: ${id ?? 'no id'}`);
@@ -124,6 +126,15 @@ async function lookUpOne(
     return isThere ? id : id === undefined ? undefined : 'next';
   }
   return held === 'refused' ? 'next' : undefined;
+}
+
+/** A network is answered without an id: its name and subnet tell it. @source API §3 rule 5 */
+async function idOfUntold(run: Run, intent: Intent): Promise<string | undefined> {
+  await run.fence();
+  const read = run.cache.since(run.deps.clock.monotonic());
+  const asked = { ...intent, preimage: null, phase: 'accepted' } as const;
+  const found = await run.kindOf(intent.kind).evidence(asked, read, (kind) => run.known(kind, intent));
+  return found.verdict === 'done' && found.certain ? found.id : undefined;
 }
 
 /** Marks the facts as those of a replayed answer, which may be out of date. */
@@ -155,7 +166,11 @@ async function heldUnder(run: Run, intent: Intent): Promise<Held> {
   };
   const token = await run.fence();
   const behaviour = await calibrated(run, intent, (request, spare) => writes.send(request, spare, token));
-  if ('type' in behaviour || !behaviour.storesRefusals) return 'unknown';
+  if ('type' in behaviour) {
+    if (behaviour.type === 'answer') isHeld(run, intent, behaviour);
+    return 'unknown';
+  }
+  if (!behaviour.storesRefusals) return 'unknown';
   let question = { stage: 'asking', probes: 0, undecided: 0 } as const as NonNullable<Intent['question']>;
   for (let answer = 'fresh'; answer !== 'taken' && question.probes < mostProbes; ) {
     question = { ...question, probes: question.probes + 1 };
@@ -163,6 +178,7 @@ async function heldUnder(run: Run, intent: Intent): Promise<Held> {
     const result = await send({ ...intent.request, probe: 1 });
     if (result.type !== 'answer') return 'unknown';
     if (result.status < 300) return { answer: result };
+    if (isHeld(run, intent, result)) return 'unknown';
     answer = probeAnswer(result, behaviour.reuse);
     if (answer === 'fenced') return 'unused';
     if (answer === 'nothing') return 'unknown';
@@ -179,6 +195,14 @@ async function heldUnder(run: Run, intent: Intent): Promise<Held> {
   }
   await run.update(intent, { ambiguous: false });
   return result.status < 300 ? { answer: result } : 'refused';
+}
+
+/** A refusal that speaks for more than its own request: nothing more of that class is asked in this run. */
+function isHeld(run: Run, { request }: Intent, result: Conclusive): boolean {
+  const scope = holds[result.status];
+  if (scope === undefined) return false;
+  run.hold(scope, request, { code: result.code ?? `http_${result.status}`, reason: told(result) });
+  return true;
 }
 
 function creationOf(key: ResourceKey, kind: Operation['kind']): Operation {

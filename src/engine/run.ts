@@ -29,6 +29,8 @@ interface RunParts {
   /** Aborted: every wait ends now. */
   readonly halt: AbortSignal;
   readonly repeating: Repeating | undefined;
+  /** Classes of writes that the API refuses, where another look of the same run has met the refusal. */
+  readonly holds?: Map<string, Hold> | undefined;
   /** The part of the plan that this run is about. */
   readonly selection: Selection | undefined;
 }
@@ -86,7 +88,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
   const { store, clock, kinds, profile } = deps;
   refuseOtherState(options.desired, await store.info());
   const { desired, flaggedBy, ...loaded } = await load(options);
-  const holds = repeating?.holds ?? new Map<string, Hold>();
+  const holds = repeating?.holds ?? options.holds ?? new Map<string, Hold>();
   await dropLifted(deps, holds);
   const stopwatch = repeating?.stopwatch ?? createStopwatch(clock, profile.timeScale);
   stopwatch.keep(new Set([...loaded.intents.values()].map(({ id }) => id)));

@@ -98,7 +98,7 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
       return own === undefined ? { verdict: 'not_done' } : judge(own);
     }
     const before = recordedIds(intent.preimage, 'backups');
-    const fresh = backups.filter(({ id }) => !before.has(id));
+    const fresh = backups.filter((each) => !before.has(each.id) && isInWindow(each, intent));
     const [one, another] = fresh;
     if (one === undefined) return { verdict: 'not_done' };
     const { policy } = intent.preimage as { readonly policy: BackupPolicy | null };
@@ -119,6 +119,15 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
     return copy === undefined ? [] : [copy];
   },
 };
+
+/** How long after the last send a backup may be dated, by the API's clock, in ms. */
+const windowMs = 15 * 60_000;
+
+/** Not taken later than this write can have been carried out. @assumption A35 */
+function isInWindow(backup: Backup, { firstSentApiAt, firstSentAt, lastSentAt }: Intent): boolean {
+  if (firstSentApiAt === undefined) return true;
+  return takenAt(backup) <= firstSentApiAt + Math.max(0, lastSentAt - firstSentAt) + windowMs;
+}
 
 /** Taken when the schedule was due, or the policy does not tell when that is. */
 function mayBeScheduled(backup: Backup, policy: BackupPolicy | null): boolean {

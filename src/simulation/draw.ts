@@ -42,6 +42,9 @@ function drawPace(dice: Chance, story: Story): Story {
     const value = dice.pick(values);
     if (dice.happens(0.35) && isMixed) readings[name] = value;
   }
+  // Without a task nothing tells when it ends, so no client can wait for what comes with its end.
+  if (story.readings.omitTaskField === true)
+    for (const name of ['addressAt', 'attachedAt', 'networkAt', 'failedTaskLeaves']) delete readings[name];
   const showsLater = readings.failedTaskLeaves === 'later' || story.faults.some(isShownLater);
   const isSlow = dice.happens(0.3);
   return {

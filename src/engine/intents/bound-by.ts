@@ -34,8 +34,14 @@ export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): S
   ];
 }
 
+/** A creation, as far as it tells what came with it. */
+type Made = Pick<
+  Intent,
+  'key' | 'kind' | 'request' | 'preimage' | 'entry' | 'resourceId' | 'ambiguous' | 'facts'
+>;
+
 /** What came with it. What another key stands for, or has made, did not, whatever a short list made of it. */
-export function companionsOf(run: Run, intent: Intent, id: string, facts: Json): StateChange[] {
+export function companionsOf(run: Run, intent: Made, id: string, facts: Json): StateChange[] {
   const { key, kind, request, preimage, entry: asked } = intent;
   const { world } = run;
   const subject = world.subjects.get(key) ?? { key, kind };

@@ -86,6 +86,17 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
   }
 }
 
+/** What has come to be seen since the operator was asked, and is what was created beyond doubt, needs no answer. */
+export async function seenSince(run: Run, intent: Intent): Promise<Progress | undefined> {
+  const { repeats } = run.kindOf(intent.kind);
+  const isAsked = intent.ambiguous && intent.blocked?.candidates.length === 0;
+  // A backup that comes later is another one.
+  if (!asksKey(run, intent) || !isAsked || repeats) return undefined;
+  const evidence = await seek(run, intent);
+  if (evidence?.verdict !== 'done' || !evidence.certain) return undefined;
+  return settled(run, intent, evidence);
+}
+
 /**
  * If the key holds no answer, only a lost server error with an effect can have created the resource. The file says
  * whether to take that risk.

@@ -51,7 +51,10 @@ export function identityChanged({ deps, world }: Pick<Run, 'deps' | 'world'>, ke
 }
 
 /** A fresh answer to the very request named it. */
-export function wasNamed({ resourceId, ambiguous, facts }: Intent, id: string): boolean {
+export function wasNamed(
+  { resourceId, ambiguous, facts }: Pick<Intent, 'resourceId' | 'ambiguous' | 'facts'>,
+  id: string,
+): boolean {
   const { replay } = (facts ?? {}) as { readonly replay?: boolean };
   return resourceId === id && !ambiguous && replay !== true;
 }

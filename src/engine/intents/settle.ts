@@ -5,7 +5,7 @@ import type { Run } from '../run.ts';
 import { askKey } from './ask-key.ts';
 import { giveUp } from './doubt.ts';
 import { again, block, close, goOn, type Progress, packageOf } from './endings.ts';
-import { finish, keyIsFresh, lookForEffect } from './evidence.ts';
+import { finish, keyIsFresh, lookForEffect, seenSince } from './evidence.ts';
 import { disposition } from './outcome.ts';
 import { asksKey, questionOf } from './question.ts';
 import { record, spendOf } from './record.ts';
@@ -47,12 +47,15 @@ export async function advance(
       return settleUnknown(run, intent, half);
     case 'accepted':
       return finish(run, intent, halt);
-    case 'blocked':
+    case 'blocked': {
+      const seen = await seenSince(run, intent);
+      if (seen !== undefined) return seen;
       return {
         now: 'blocked',
         code: intent.blocked?.code ?? 'blocked',
         reason: intent.blocked?.reason ?? '',
       };
+    }
     case 'closed':
       throw new Error(`${intent.id} is closed`);
   }

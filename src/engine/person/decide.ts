@@ -3,7 +3,7 @@ import { ConfigError } from '../../core/errors.ts';
 import { nounOf, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Ip } from '../../core/resources.ts';
 import { shellWord } from '../../core/shell.ts';
-import type { Binding, Intent } from '../../core/state.ts';
+import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import { cameFree } from '../../plan/open-writes.ts';
 import { takeBack, vouchFor } from '../bookkeeping/vouching.ts';
 import type { EngineDeps, Resolution } from '../deps.ts';
@@ -15,6 +15,7 @@ import { released } from '../intents/release.ts';
 import { madeRoomFor } from '../intents/replacement.ts';
 import { heldBefore, lift } from '../intents/standing-holds.ts';
 import { openRun } from '../look.ts';
+import { bindingOf } from '../operate.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { refuseContradiction, refuseMalformed, takenFrom, unverified } from './adopt-key.ts';
@@ -122,17 +123,30 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<strin
   // A person's word goes before what an answer told.
   const { facts: _told, ...asked } = intent;
   const found = await run.kindOf(intent.kind).evidence({ ...asked, resourceId: id }, read, () => new Set());
-  if (!('id' in found) || found.id !== id) {
+  const fits = 'id' in found && found.id === id;
+  // Another request used the key, so what it made need not be what this one asked for.
+  const other = fits ? undefined : await madeByOther(run, intent, id);
+  if (!fits && other === undefined) {
     throw new ConfigError(`The project has no ${nounOf(intent.kind)} ${id} that fits ${intent.key}.`);
   }
   const facts = found.verdict === 'done' ? found.facts : undefined;
-  const bound = boundBy(run, intent, id, facts);
+  const bound = other ?? boundBy(run, intent, id, facts);
   const bindings = bound.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
   await close(run, intent, 'done', `a person adopted ${id}`, { changes: [...taken, ...bound] });
   for (const binding of bindings) await takeBack(run, binding);
   return `${intent.key} is bound to ${id}.${unverified(run, intent)}`;
+}
+
+async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateChange[] | undefined> {
+  const subject = run.world.subjects.get(intent.key);
+  if (intent.blocked?.code !== 'key_conflict' || subject?.desired === undefined) return undefined;
+  const asked = { ...subject, desired: { ...subject.desired, id } };
+  const read = run.cache.since(run.deps.clock.monotonic());
+  const seen = await run.kindOf(intent.kind).observe(read, [asked], () => undefined);
+  const live = seen.get(intent.key) as { readonly id?: string } | undefined;
+  return live?.id === id ? [{ type: 'bind', binding: bindingOf(run, subject, id, run.world) }] : undefined;
 }
 
 /** A person's word goes where reads tell nothing, and not against what they do tell. */

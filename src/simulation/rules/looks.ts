@@ -38,9 +38,9 @@ export class Looks {
     if (after.notSeenAt !== undefined && before.notSeenAt === undefined) this.#missed.set(lookOf(after), now);
     const concludes = before.phase === 'unknown' && after.phase === 'waiting';
     const isReplayed = before.question?.stage === 'taken';
-    if (isInDoubt(before) && !isReplayed && (concludes || after.phase === 'sending'))
-      this.#check(running, before, 'sent again');
-    if (after.phase === 'sending') this.#lastSent.set(`${stateOf(running)} ${after.id}`, now);
+    const isSent = after.phase === 'sending' && before.phase !== 'sending';
+    if (isInDoubt(before) && !isReplayed && (concludes || isSent)) this.#check(running, before, 'sent again');
+    if (isSent) this.#lastSent.set(`${stateOf(running)} ${after.id}`, now);
   }
 
   closed(running: Running, intent: Intent): void {

@@ -103,7 +103,7 @@ export class Purchases {
       giveUp('somebody took away the address of a server whose answer was lost');
     else if (another && (isUnseen(this.#witness, first, isBehind) || isPendingForGood(first, execution)))
       giveUp('another state bought what no documented read shows');
-    else if (another && this.#unstored.has(first) && isHidden(this.#witness, first))
+    else if (another && this.#unstored.has(first) && this.#isNotShownYet(first, execution))
       giveUp('another state bought what a server error had made, before any read showed it');
     else if (this.#unstored.has(first) && this.#isUntold(first))
       giveUp('a server error was lost that had its effect, of a server that no read shows');
@@ -132,6 +132,11 @@ export class Purchases {
     const oneMachine = this.#makers.get(first)?.controller === this.#makers.get(execution)?.controller;
     const oneKey = first.idempotencyKey === execution.idempotencyKey;
     return oneKey && !oneMachine && execution.atMs - first.atMs < unseenMs;
+  }
+
+  #isNotShownYet(first: Execution, { atMs }: Execution): boolean {
+    const { staleReadsMs } = this.#witness.emulator.readings;
+    return isHidden(this.#witness, first) || atMs - first.atMs <= staleReadsMs;
   }
 
   /** Its answer was lost and is not stored, and no read shows it: the default of `unconfirmed_servers`. */
