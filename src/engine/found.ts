@@ -10,7 +10,7 @@ const noteName = 'found_under_key';
 const keyLifeMs = 24 * 3_600_000;
 
 /** The id that a resource's idempotency key was answered with. */
-export interface Found {
+interface Found {
   readonly id: string;
   /** Wall ms. */
   readonly at: number;
@@ -18,9 +18,9 @@ export interface Found {
 
 type FoundNote = Readonly<Record<ResourceKey, Found>>;
 
-/** Records the found ids until they are bound or too old. */
-export async function noteFound(store: StateStore, found: ReadonlyMap<ResourceKey, Found>): Promise<void> {
-  const next = { ...(await foundIn(store)), ...Object.fromEntries(found) };
+/** Records the found id until it is bound or too old. */
+export async function noteFound(store: StateStore, key: ResourceKey, found: Found): Promise<void> {
+  const next = { ...(await foundIn(store)), [key]: found };
   await store.putNote(noteName, next as unknown as Json);
 }
 

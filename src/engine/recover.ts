@@ -7,7 +7,7 @@ import type { Conclusive, WriteRequest, WriteResult } from '../core/ports.ts';
 import type { Intent } from '../core/state.ts';
 import { isNone } from '../plan/strangers.ts';
 import { strangersOf } from './bookkeeping/vouching.ts';
-import { type Found, noteFound } from './found.ts';
+import { noteFound } from './found.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { calibrated } from './intents/calibrate.ts';
 import { close } from './intents/endings.ts';
@@ -45,17 +45,14 @@ export async function recover(run: Run): Promise<boolean> {
   const taken = run.desired.resources.some((each) => isNameTaken(run, each));
   const isAlone = isNone(strangers) && strangers.unlisted === undefined && !taken;
   if (strangers.since !== 'new' || run.allHeld() !== undefined) return false;
-  const found = new Map<ResourceKey, Found>();
+  let found = false;
   for (const resource of run.desired.resources) {
     if (run.stop.aborted || run.allHeld() !== undefined) break;
     // The creation itself asks the key of the resource, and not the key that the resource had before.
     const isAsked = !isAlone || resource.moved !== undefined;
-    const id = isAsked && isWanted(run, resource) ? await lookUp(run, resource) : undefined;
-    if (id !== undefined) found.set(resource.key, { id, at: run.deps.clock.now() });
+    if (isAsked && isWanted(run, resource) && (await lookUp(run, resource))) found = true;
   }
-  if (found.size === 0) return false;
-  await noteFound(run.deps.store, found);
-  return true;
+  return found;
 }
 
 function isNameTaken(run: Run, { key, kind, id, managed }: DesiredResource): boolean {
@@ -74,25 +71,24 @@ function isWanted(run: Run, { key, kind, id, managed, parent }: DesiredResource)
   return asksKey(run, { verb: 'create', kind });
 }
 
-/** The live id in the answer that a key of the resource holds. The keys are asked in turn until one is unused. */
-async function lookUp(run: Run, resource: DesiredResource): Promise<string | undefined> {
+/** Whether a key of the resource holds the answer of a live resource. The keys are asked in turn until one is unused. */
+async function lookUp(run: Run, resource: DesiredResource): Promise<boolean> {
   const keys = [resource.key, ...(resource.moved === undefined ? [] : [resource.moved])];
   for (const key of keys) {
     for (let asked = 0; asked < mostKeys; asked++) {
       const next = await lookUpOne(run, key, resource);
-      if (next === 'next') continue;
-      if (next !== undefined) return next;
-      break;
+      if (next === 'found') return true;
+      if (next === undefined) break;
     }
   }
-  return undefined;
+  return false;
 }
 
 async function lookUpOne(
   run: Run,
   key: ResourceKey,
   { key: own, kind: name }: DesiredResource,
-): Promise<string | 'next' | undefined> {
+): Promise<'found' | 'next' | undefined> {
   const kind = run.kindOf(name);
   const world = withSubject(run.world, own, key);
   const operation = creationOf(key, name);
@@ -116,14 +112,20 @@ async function lookUpOne(
   else {
     const { id: told, facts } = kind.accept(held.answer, request, preimage);
     const id = told ?? (await idOfUntold(run, intent));
-    const isThere = id !== undefined && (await isLive(run, { ...intent, facts: asReplay(facts) }, id));
-    if (isThere || id === undefined)
-      await close(run, intent, 'void', `found under its key: ${id ?? 'no id'}`);
-    else {
-      const changes = [{ type: 'next_incarnation', key } as const];
-      await close(run, intent, 'absent', `${id} was created under its key, and is gone`, { changes });
+    if (id === undefined) {
+      // Nothing shows it yet: it is waited for, as after any lost answer.
+      await run.update(intent, { phase: 'unknown', ambiguous: true, dueAt: run.deps.clock.now() });
+      return undefined;
     }
-    return isThere ? id : id === undefined ? undefined : 'next';
+    if (await isLive(run, { ...intent, facts: asReplay(facts) }, id)) {
+      // Noted before its attempt is used up: else a crash in between would lead to another one.
+      await noteFound(run.deps.store, own, { id, at: run.deps.clock.now() });
+      await close(run, intent, 'absent', `found under its key: ${id}`);
+      return 'found';
+    }
+    const changes = [{ type: 'next_incarnation', key } as const];
+    await close(run, intent, 'absent', `${id} was created under its key, and is gone`, { changes });
+    return 'next';
   }
   return held === 'refused' ? 'next' : undefined;
 }

@@ -74,7 +74,8 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
     case 'failed':
       return tainted(run, intent, evidence, evidence.detail);
     case 'unseen':
-      if (isRetried(run, intent)) return afterAbsence(run, intent);
+      // One that has come since may be it, although it was not asked to show.
+      if (evidence.candidates.length === 0 && isRetried(run, intent)) return afterAbsence(run, intent);
       return unclear(run, intent, evidence);
     case 'unclear':
       return unclear(run, intent, evidence);
