@@ -3,7 +3,7 @@ import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Backup, BackupPolicy, ServerId } from '../core/resources.ts';
-import type { Binding } from '../core/state.ts';
+import type { Binding, Intent } from '../core/state.ts';
 import { takenAt } from './backup/age.ts';
 import { copyOf, diffCopy, isCopy, keptWarnings, makesRoom } from './backup/copies.ts';
 import { type BackupEntry, type BackupObserved, backupSchema } from './backup/entry.ts';
