@@ -5,6 +5,7 @@ import type { TaskId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs, staleMs } from '../staleness.ts';
+import { calibrated } from './calibrate.ts';
 import { unbrokenRow } from './earlier-attempts.ts';
 import {
   again,
@@ -20,6 +21,7 @@ import {
 import { isReplay } from './ignored-answer.ts';
 import { gatewayMs } from './outcome.ts';
 import { asksKey, isServerError, questionOf } from './question.ts';
+import { inTurn } from './turn.ts';
 
 const minute = 60_000;
 /** A key of this age is not sent again: the API forgets it after 24 h. @source API §8 @assumption A3 */
@@ -32,8 +34,10 @@ const mostRefused = 3;
 /** Attempts of an operation that may end without an effect, or in a failed task. */
 const unseen = { outcome: 'absent', most: 3 } as const;
 const failed = { outcome: 'failed', code: 'task_failed', most: 1 } as const;
-/** Writes in a row with a replayed answer and no visible effect. A deletion may have more, as it buys nothing. */
-const mostReplayed = { create: 3, delete: 10 };
+/** Writes in a row with a replayed answer and no visible effect: replays buy nothing. */
+const mostReplayed = 10;
+/** Of a creation, where nothing shows that the API marks only replays as replayed. */
+const mostUnsureReplays = 3;
 
 type Found = Extract<Evidence, { verdict: 'done' }>;
 
@@ -245,7 +249,10 @@ async function notThere(run: Run, intent: Intent): Promise<Progress> {
     if (intent.verb === 'create' && intent.taskId === undefined && intent.why === 'no_task')
       return block(run, intent, 'not_there', replayedUntold);
     const before = await unbrokenRow(run, intent, (each) => each.outcome === 'absent' && isReplay(each));
-    if (before.length + 1 >= mostReplayed[intent.verb === 'delete' ? 'delete' : 'create'])
+    const count = before.length + 1;
+    const isSuspect =
+      intent.verb === 'create' && count >= mostUnsureReplays && !(await marksReplaysAlone(run, intent));
+    if (isSuspect || count >= mostReplayed)
       return block(run, intent, 'not_there', replayedOnly(intent, before));
     const gone: StateChange = { type: 'next_incarnation', key: intent.key };
     const detail = 'its key was used before this state knew it, and what it did then is gone';
@@ -259,6 +266,18 @@ async function notThere(run: Run, intent: Intent): Promise<Progress> {
 
 const replayedUntold =
   'an old answer says that it is being made, without a task to ask: no read shows it, and it may be gone, or come yet';
+
+/** Whether the API marks a replayed answer as replayed, and a fresh one not: an answer marked by mistake is a purchase. */
+async function marksReplaysAlone(run: Run, intent: Intent): Promise<boolean> {
+  const { writes } = run.deps;
+  if (run.heldBy(intent.request, 'none') !== undefined) return false;
+  const behaviour = await inTurn(run, intent, async () => {
+    await writes.room(run.stop);
+    const token = await run.fence();
+    return calibrated(run, intent, (request, key) => writes.send(request, key, token));
+  });
+  return !('type' in behaviour) && behaviour.storesRefusals;
+}
 
 function replayedOnly(intent: Intent, before: readonly Intent[]): string {
   if (intent.verb === 'delete')

@@ -78,4 +78,21 @@ describe('engine: keys used before', () => {
     expect(report.blocked[0]?.resolve).toContain('vdcsync resolve networks.n --absent');
     expect(executed(played, 'network')).toBe(1);
   });
+
+  test.each([
+    'servers',
+    'ips',
+  ])('four cycles of apply, destroy and a new state leave nothing to decide (%s)', async (map) => {
+    const played = rig();
+    const spec = map === 'ips' ? ips('web') : server();
+    for (let cycle = 1; cycle <= 5; cycle++) {
+      played.restart(state());
+      const report = await played.apply(spec);
+      expect(report.blocked).toEqual([]);
+      expect(report.outcome).toBe('converged');
+      expect(executed(played, map === 'ips' ? 'ip' : 'server')).toBe(cycle);
+      expect((await played.apply(spec, { destroy: true })).outcome).toBe('converged');
+    }
+    expect(played.emulator.billed()).toEqual([]);
+  });
 });
