@@ -41,7 +41,7 @@ export const rows = {
   'task stuck': withTask,
   'task 404': withTask,
   // Longer than a client waits for anything but a task.
-  'task slow': withTask,
+  'task slow': operationsWith(({ task, profile }) => task && !profile),
   'task failed, shown later': operationsWith(({ task, creates }) => task && creates),
   'crash around a probe': creations,
   'crash before the intent is durable': everything,

@@ -46,10 +46,14 @@ function drawPace(dice: Chance, story: Story): Story {
   if (story.readings.omitTaskField === true)
     for (const name of ['addressAt', 'attachedAt', 'networkAt', 'failedTaskLeaves']) delete readings[name];
   const showsLater = readings.failedTaskLeaves === 'later' || story.faults.some(isShownLater);
-  const isSlow = dice.happens(0.3);
+  const isSlow = dice.happens(0.3) && story.readings.omitTaskField !== true;
   return {
     ...story,
-    readings: { ...readings, ...story.readings },
+    readings: {
+      ...readings,
+      ...story.readings,
+      ...(story.faults.some(isShownLater) ? { omitTaskField: false } : {}),
+    },
     ...(isSlow ? { durations: showsLater ? slowTasksShownLater : slowTasks } : {}),
   };
 }

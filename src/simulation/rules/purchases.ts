@@ -140,11 +140,16 @@ export class Purchases {
   }
 
   /** Its answer was lost and is not stored, and no read shows it: the default of `unconfirmed_servers`. */
-  #isHidden({ idempotencyKey, kind, id }: Execution): boolean {
-    const stored = projectOf(this.#witness).answers.find(({ key }) => key === idempotencyKey);
-    const neverShown =
-      kind === 'image' || (kind === 'server' && this.#witness.ledger.isUnseen(id ?? '', true));
-    return neverShown && (stored === undefined || stored.status >= 300);
+  #isHidden(first: Execution): boolean {
+    const { idempotencyKey, kind, id } = first;
+    const { ledger, serversAreListed } = this.#witness;
+    const body = ledger.writes.get(idempotencyKey ?? '')?.request.body as
+      | { public_ipv4?: unknown }
+      | undefined;
+    // An address that it was given unasked tells nobody what it is. @assumption A22
+    const isBare = body?.public_ipv4 === undefined && !serversAreListed;
+    const neverShown = kind === 'image' || (kind === 'server' && (isBare || ledger.isUnseen(id ?? '', true)));
+    return neverShown && this.#unstored.has(first);
   }
 
   /** In a network that is made anew, a card is another one. */
