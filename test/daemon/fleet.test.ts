@@ -351,7 +351,10 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
   ])(
     'commands mean the state that the fleet has for the project (%s)',
     async (name, query) => {
-      const lost = faultRule({ method: 'POST', path: '/ips', times: 1 }, { do: 'reset', effect: 'done' });
+      const lost = faultRule(
+        { method: 'POST', path: '/ips', times: 1 },
+        { do: 'reset', effect: 'done', stored: false },
+      );
       const api = await cloud([lost]);
       const own = (id: number) =>
         `version: 1\nproject: { id: ${id}, token_env: TOKEN_${id} }\nips: { web: {} }\n`;

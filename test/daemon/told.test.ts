@@ -13,7 +13,10 @@ const oneAddress = 'version: 1\nproject: { id: 4711 }\nips:\n  web: {}\n';
 
 describe('daemon: what its operator is told', () => {
   test('an address that a lost answer may have bought is in doubt: not idle, and nobody is to release it', async () => {
-    const lost = faultRule({ method: 'POST', path: '/ips', times: 1 }, { do: 'reset', effect: 'done' });
+    const lost = faultRule(
+      { method: 'POST', path: '/ips', times: 1 },
+      { do: 'reset', effect: 'done', stored: false },
+    );
     const api = await emulate({ faults: [lost] });
     const daemon = await startDaemon(api, { spec: oneAddress });
     const project = await daemon.until(({ condition }) => condition === 'blocked', 'a person is asked');
@@ -26,7 +29,10 @@ describe('daemon: what its operator is told', () => {
   });
 
   test('a purchase that waits for one in doubt is blocked at every look, and never pending', async () => {
-    const lost = faultRule({ method: 'POST', path: '/ips', times: 1 }, { do: 'reset', effect: 'done' });
+    const lost = faultRule(
+      { method: 'POST', path: '/ips', times: 1 },
+      { do: 'reset', effect: 'done', stored: false },
+    );
     const api = await emulate({ faults: [lost] });
     const daemon = await startDaemon(api, { spec: `${oneAddress}  more: {}\n` });
     const first = await daemon.until(({ condition }) => condition === 'blocked', 'a person is asked');
@@ -42,7 +48,10 @@ describe('daemon: what its operator is told', () => {
   });
 
   test('of many projects, a command as it is told means that project, wherever it is run', async () => {
-    const lost = faultRule({ method: 'POST', path: '/ips', times: 1 }, { do: 'reset', effect: 'done' });
+    const lost = faultRule(
+      { method: 'POST', path: '/ips', times: 1 },
+      { do: 'reset', effect: 'done', stored: false },
+    );
     const api = await emulate({ faults: [lost] });
     const folder = folderWith({ 'specs/shop.yaml': oneAddress });
     const daemon = await startDaemon(api, { folder, args: ['-f', 'specs'] });
