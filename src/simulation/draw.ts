@@ -46,13 +46,12 @@ function drawPace(dice: Chance, story: Story): Story {
   if (story.readings.omitTaskField === true)
     for (const name of ['addressAt', 'attachedAt', 'networkAt', 'failedTaskLeaves']) delete readings[name];
   const showsLater = readings.failedTaskLeaves === 'later' || story.faults.some(isShownLater);
-  const isSlow = dice.happens(0.3) && story.readings.omitTaskField !== true;
+  const isSlow = dice.happens(0.3);
   return {
     ...story,
     readings: {
       ...readings,
       ...story.readings,
-      ...(story.faults.some(isShownLater) ? { omitTaskField: false } : {}),
     },
     ...(isSlow ? { durations: showsLater ? slowTasksShownLater : slowTasks } : {}),
   };

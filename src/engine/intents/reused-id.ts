@@ -31,13 +31,19 @@ export interface Rival {
 export async function takeOver(run: Run, intent: Intent, binding: Binding): Promise<StateChange[] | Rival> {
   if (isNamed(intent, binding.id) || run.kindOf(intent.kind).repeats) return [];
   const maker = makerOf(run, binding);
-  if (maker !== undefined && maker.firstSentAt > intent.firstSentAt)
+  if (maker !== undefined && isLater(maker, intent))
     return { key: maker.key, isOpen: maker.phase !== 'blocked' };
   const bound = ownerOf(run, binding);
   if (bound !== undefined && !isAnother(bound, binding) && !(await wasAskedBefore(run, bound, intent)))
     return { key: bound.key, isOpen: false };
   if (maker !== undefined) await markGivenOn(run, maker, intent);
   return bound === undefined ? [] : takenFrom(run, bound, intent);
+}
+
+/** Sent later; of two that were sent in one millisecond, the one that was answered later. */
+function isLater(one: Intent, other: Intent): boolean {
+  if (one.firstSentAt !== other.firstSentAt) return one.firstSentAt > other.firstSentAt;
+  return (one.acceptedAt ?? 0) > (other.acceptedAt ?? 0);
 }
 
 /** What a creation made is gone: its id has passed on to another key. */

@@ -57,8 +57,9 @@ export class Keys {
   }
 
   /** Where nothing was ever done or stored under it, its next use is its first. */
-  closed(running: Running, { outcome, ambiguous, idempotencyKey }: Intent): void {
-    if (outcome === 'void' && !ambiguous) this.#firstSent.delete(scopeOf(running, idempotencyKey));
+  closed(running: Running, { outcome, ambiguous, sends, idempotencyKey }: Intent): void {
+    if (outcome === 'void' && (!ambiguous || sends === 0))
+      this.#firstSent.delete(scopeOf(running, idempotencyKey));
   }
 
   #checkForm(scope: string, request: HttpRequest): void {
