@@ -141,6 +141,11 @@ export type Price = { readonly known: string } | { readonly unknown: string };
 /** Live ids of a kind that some key stands for already: none of them is what a write has just made. */
 export type Known = (kind: KindName) => ReadonlySet<string>;
 
+/** Free addresses that an answer to a failed creation named. */
+export interface LeftBehind {
+  readonly addresses: readonly { readonly id: number; readonly address: string }[];
+}
+
 /** What the reads say of a write whose end is not known. */
 export type Evidence =
   /** It had its effect. `certain`: identified beyond doubt, not by difference of lists. `called`: how a person knows it. */
@@ -155,8 +160,11 @@ export type Evidence =
   | { readonly verdict: 'pending'; readonly id: string; readonly facts?: Json }
   /** There, paid for, and of no use. */
   | { readonly verdict: 'failed'; readonly id: string; readonly detail: string; readonly facts?: Json }
-  /** Not seen. Absence needs this twice. `strays`: it may have left something behind, so a person is asked. */
-  | { readonly verdict: 'not_done'; readonly strays?: boolean }
+  /**
+   * Not seen. Absence needs this twice. `strays`: a failed creation may have left an address, so the operator is asked.
+   * `left`: the answer of the creation named what is left, so it is ours: the facts for `companions`.
+   */
+  | { readonly verdict: 'not_done'; readonly strays?: boolean; readonly left?: LeftBehind }
   /** No read shows such a resource, whether it is there or not. */
   | { readonly verdict: 'unseen'; readonly reason: string; readonly candidates: readonly string[] }
   /** Neither can be told. `candidates` are live ids a person may choose from. */

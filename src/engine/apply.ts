@@ -5,6 +5,7 @@ import { parseKey, type ResourceKey } from '../core/keys.ts';
 import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import { isFailedRead } from '../core/transport.ts';
+import { successorOf } from '../plan/order.ts';
 import { keepBooks, settleMoves } from './bookkeeping/keep-books.ts';
 import { leftByDeletion } from './bookkeeping/left-backups.ts';
 import { applying, recordFindings, standingFindings, withFurther } from './bookkeeping/recorded-findings.ts';
@@ -190,9 +191,14 @@ class Rounds {
   }
 
   /** A deletion that nobody has read of, and nobody is asked about. */
-  #isUnshown({ id, risk }: Operation): boolean {
+  #isUnshown(operation: Operation): boolean {
     const { unattended, destroy } = this.#options;
-    return unattended === true && !destroy && risk === 'destructive' && this.#shown?.has(id) === false;
+    const { id, kind, risk } = operation;
+    if (unattended !== true || destroy || risk !== 'destructive' || this.#shown?.has(id) !== false)
+      return false;
+    // The plan showed the creation of its server, and not the address: a failed attempt of this run left the address.
+    const server = this.#run.kindOf(kind).outlivesParent ? successorOf(operation) : undefined;
+    return server === undefined || !this.#shown.has(server);
   }
 
   /** Asks where the plan holds what was not asked about before. */

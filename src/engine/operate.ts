@@ -1,9 +1,10 @@
 import type { Json } from '../core/json.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Operation } from '../core/plan.ts';
 import type { Intent, StateChange } from '../core/state.ts';
 import { isOvertaken } from '../plan/open-writes.ts';
-import { restsOn } from '../plan/order.ts';
+import { obstacles, restsOn } from '../plan/order.ts';
 import { refusalInside } from '../plan/refused-inside.ts';
 import { takeBack } from './bookkeeping/vouching.ts';
 import { dropFound } from './found.ts';
@@ -55,6 +56,8 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   const world = await lookAt(run, operation);
   const not = stillAsked(run, world, operation);
   if (not !== undefined) return not;
+  const obstacle = boundObstacle(run, world, operation);
+  if (obstacle !== undefined) return { now: 'overtaken', reason: `${obstacle} has to be deleted first` };
   const bought = await boughtMeanwhile(run, world, operation);
   if (bought !== undefined) return bought;
   const refusal = refusedMeanwhile(run, world, operation);
@@ -81,6 +84,13 @@ function refusedMeanwhile(run: Run, world: World, { key, kind, verb }: Operation
   if (refusal === undefined) return undefined;
   const reason = `the API refuses ${refusal.key} as the file has it, and the new server would be without it`;
   return { now: 'blocked', code: 'dependency_blocked', reason, resolve: `settle ${refusal.key} first` };
+}
+
+/** A binding that the creation would overwrite, such as the address that a failed attempt left. */
+function boundObstacle({ deps }: Run, world: World, operation: Operation): ResourceKey | undefined {
+  return obstacles(operation, deps.kinds, world).find(
+    (key) => operation.verb === 'create' && world.subjects.get(key)?.binding !== undefined,
+  );
 }
 
 /** The resource, and what it rests on: its server may be another one by now. */

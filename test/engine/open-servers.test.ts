@@ -50,6 +50,8 @@ describe('engine: a server that stands open', () => {
     ['not_there', '/ips'],
   ])('and of one that was answered as made, and that no read shows: %s', async (code, read) => {
     const played: Rig = rig({
+      // The answer names no address, so that nothing says whose the free one is.
+      emulator: { readings: { addressAt: 'taskDone' } },
       wrap: (inner) => ({
         ...inner,
         send(request, options) {

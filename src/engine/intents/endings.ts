@@ -216,21 +216,23 @@ interface Ending {
   readonly code: string;
   readonly detail: string;
   readonly most: number;
+  /** Of the state, with its end. */
+  readonly changes?: readonly StateChange[];
 }
 
 /** Begun anew unless this resource's attempts have ended so `most` times already. */
 export async function closeAndRetry(
   run: Run,
   intent: Intent,
-  { outcome, code, detail, most }: Ending,
+  { outcome, code, detail, most, changes = [] }: Ending,
 ): Promise<Progress> {
   const past = await run.deps.store.intents({ key: intent.key, limit: 50 });
   const before = past.filter(
     (each) =>
       each.verb === intent.verb && each.incarnation === intent.incarnation && each.outcome === outcome,
   );
-  if (before.length < most) return close(run, intent, outcome, detail, { retryAfterMs: 0 });
-  await close(run, intent, outcome, detail);
+  if (before.length < most) return close(run, intent, outcome, detail, { changes, retryAfterMs: 0 });
+  await close(run, intent, outcome, detail, { changes });
   return { now: 'blocked', code, reason: detail };
 }
 

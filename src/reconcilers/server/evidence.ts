@@ -1,4 +1,4 @@
-import type { Known } from '../../core/kind.ts';
+import type { Known, LeftBehind } from '../../core/kind.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import type { Ip, Server, ServerId } from '../../core/resources.ts';
 import type { Intent } from '../../core/state.ts';
@@ -16,7 +16,7 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
     const cards = await read.findNetworkInterfaces(Number(intent.resourceId) as ServerId);
     const addresses = addressesOf(intent.resourceId);
     if (cards === undefined && addresses.length === 0)
-      return { verdict: 'not_done', strays: hasStrays(intent, ips, known) } as const;
+      return { verdict: 'not_done', ...leftBehind(intent, ips, known) } as const;
     // Its address is billed and has to be bound with it, so a list that does not show it yet is no end;
     // and where no task told of an end, neither is a server without its card. @assumption A28 @assumption A34
     if (isAnother(intent, addresses, await read.servers?.())) return { verdict: 'not_done' } as const;
@@ -91,13 +91,21 @@ function asksForAddress({ request }: Intent): boolean {
   return member(request.body, 'public_ipv4') !== undefined;
 }
 
-/** Whether an address came with a creation that failed, or at the same time. @assumption A40 */
-function hasStrays(intent: Intent, ips: readonly Ip[], known: Known): boolean {
-  const before = recordedIds(intent.preimage, 'ips');
+/** The address of a failed creation: the one that the answer named, or any that came at the same time. @assumption A40 */
+function leftBehind(
+  { preimage, facts }: Intent,
+  ips: readonly Ip[],
+  known: Known,
+): { readonly strays?: boolean; readonly left?: LeftBehind } {
+  const before = recordedIds(preimage, 'ips');
   const ours = known('ip');
-  return ips.some(
+  const free = ips.filter(
     ({ id, server_id }) => server_id === null && !before.has(String(id)) && !ours.has(String(id)),
   );
+  const told = member(facts, 'ipv4');
+  if (typeof told !== 'string') return { strays: free.length > 0 };
+  const addresses = free.flatMap(({ id, address }) => (address === told ? [{ id, address }] : []));
+  return addresses.length === 0 ? {} : { left: { addresses } };
 }
 
 /** Gone once its cards answer 404 and no address is attached to it. */

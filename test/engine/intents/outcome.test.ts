@@ -216,8 +216,6 @@ const rows: Readonly<Record<string, Row>> = {
       ...taskless,
       'take a server image': 'ab task_failed',
       'add an ISO': 'abc tainted',
-      'create a slider server': 'ab task_failed',
-      'create a plan server': 'ab task_failed',
     },
   },
   'a failed task that left everything': {
