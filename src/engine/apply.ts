@@ -34,6 +34,8 @@ import type { WriteGate } from './write-gate.ts';
 
 /** Every round but the last has to get something done, so this bounds nothing but a bug. */
 const mostRounds = 100;
+/** Between two looks at a server that is still being created. */
+const creationGapMs = 30_000;
 /** An operation that has come to nothing so often in one run is left to the next one. */
 const mostTries = 3;
 
@@ -104,6 +106,8 @@ class Rounds {
   /** What the last drain read after its writes is as good as read again. */
   #lookSince: number | undefined;
   #planned: Judged | undefined;
+  /** Since when this run has waited for adopted servers alone. Monotonic ms. */
+  #creationSince: number | undefined;
   /** What the first plan showed. */
   #shown: ReadonlySet<OperationId> | undefined;
 
@@ -147,6 +151,7 @@ class Rounds {
     const due = this.#due(plan);
     // What was in flight hid what is to be done under its key.
     if (due.size === 0 && run.intents.size < inFlight && round < mostRounds) return undefined;
+    if (due.size === 0 && round < mostRounds && (await this.#awaitsCreation(plan))) return undefined;
     if (due.size === 0 || round === mostRounds)
       return this.#reportFindings(ending(plan, this.#results, run), planned);
     return this.#drain(plan, due);
@@ -222,6 +227,22 @@ class Rounds {
     const isDue = ({ id, key, kind }: Operation) =>
       !left.has(id) && !(this.#run.kindOf(kind).repeats && isDone(results, key));
     return new Set(plan.operations.filter(isDue).map(({ id }) => id));
+  }
+
+  /** Waits for servers that were adopted before their creation has ended. A daemon looks again by itself. */
+  async #awaitsCreation({ warnings, blocked }: Plan): Promise<boolean> {
+    const run = this.#run;
+    const { clock } = run.deps;
+    const adopted = warnings.flatMap(({ code, key }) =>
+      code === 'in_flight' && key !== null && !run.intents.has(key) ? [key] : [],
+    );
+    if (adopted.length === 0 || blocked.length > 0 || run.repeating !== undefined) return false;
+    this.#creationSince ??= clock.monotonic();
+    if (clock.monotonic() - this.#creationSince > run.kindOf('server').deadlineMs) return false;
+    for (const key of adopted) run.tell({ key, verb: 'adopt' }, 'checking', 'still being created');
+    await clock.sleep(creationGapMs, run.stop);
+    this.#lookSince = clock.monotonic();
+    return true;
   }
 
   async #drain(plan: Plan, due: ReadonlySet<OperationId>): Promise<ApplyReport | undefined> {
@@ -310,7 +331,8 @@ function deletions(results: readonly OperationResult[]): number {
 }
 
 function ending(plan: Plan, results: readonly OperationResult[], run: Run): ApplyReport['outcome'] {
-  if (plan.blocked.length > 0 || run.intents.size > 0) return 'blocked';
+  const isUnderWay = plan.warnings.some(({ code }) => code === 'in_flight');
+  if (plan.blocked.length > 0 || run.intents.size > 0 || isUnderWay) return 'blocked';
   if (plan.operations.length > 0) return results.some(hasFailed) ? 'failed' : 'blocked';
   return 'converged';
 }

@@ -12,6 +12,8 @@ const keyLifeMs = 24 * 3_600_000;
 /** The id that a resource's idempotency key was answered with. */
 interface Found {
   readonly id: string;
+  /** The task of the creation, which may not have ended. */
+  readonly taskId?: string;
   /** Wall ms. */
   readonly at: number;
 }
@@ -46,6 +48,11 @@ export async function withFound(
     return isBound || isOld || isIgnored(each.kind, known.id) ? each : { ...each, id: known.id, found: true };
   });
   return { ...desired, resources };
+}
+
+/** The answer that the idempotency key of the resource was found to hold. */
+export async function foundUnder(store: StateStore, key: ResourceKey): Promise<Found | undefined> {
+  return (await foundIn(store))[key];
 }
 
 /** Removes a found id once its key is bound or resolved. */

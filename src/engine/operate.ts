@@ -2,12 +2,13 @@ import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Operation } from '../core/plan.ts';
+import type { TaskId } from '../core/resources.ts';
 import type { Intent, StateChange } from '../core/state.ts';
 import { isOvertaken } from '../plan/open-writes.ts';
 import { obstacles, restsOn } from '../plan/order.ts';
 import { refusalInside } from '../plan/refused-inside.ts';
 import { takeBack } from './bookkeeping/vouching.ts';
-import { dropFound } from './found.ts';
+import { dropFound, foundUnder } from './found.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { companionsOf } from './intents/bound-by.ts';
 import { closeOutdated, type Progress } from './intents/endings.ts';
@@ -127,8 +128,28 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   return undefined;
 }
 
+/** How often the task of an adopted creation is read, in ms. */
+const taskReadGapMs = 15_000;
+
+/** Waits for the task of a creation that was found under its idempotency key. */
+async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | undefined> {
+  const { store, clock } = run.deps;
+  const found = await foundUnder(store, operation.key);
+  if (found?.taskId === undefined || found.id !== operation.target) return undefined;
+  await run.fence();
+  const task = await run.cache.since(clock.monotonic()).findTask(found.taskId as TaskId);
+  if (task === undefined || task.is_terminal) return undefined;
+  const untilMs = found.at + run.kindOf(operation.kind).deadlineMs;
+  const reason = `its creation has not ended: task ${found.taskId}`;
+  if (clock.now() > untilMs) return { now: 'blocked', code: 'stuck', reason };
+  run.tell(operation, 'task', found.taskId, { untilMs });
+  return { now: 'again', afterMs: taskReadGapMs };
+}
+
 /** Binds what the file names by id, once it is seen to be there. */
 async function adopt(run: Run, operation: Operation): Promise<Turn> {
+  const underWay = await creationUnderWay(run, operation);
+  if (underWay !== undefined) return underWay;
   const world = await run.lookAgain(operation.key);
   const not = stillAsked(run, world, operation);
   if (not !== undefined) return not;

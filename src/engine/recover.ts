@@ -119,7 +119,9 @@ async function lookUpOne(
     }
     if (await isLive(run, { ...intent, facts: asReplay(facts) }, id)) {
       // Noted before its attempt is used up: else a crash in between would lead to another one.
-      await noteFound(run.deps.store, own, { id, at: run.deps.clock.now() });
+      const { task } = held.answer;
+      const underWay = typeof task === 'object' && task !== null ? { taskId: task.id } : {};
+      await noteFound(run.deps.store, own, { id, ...underWay, at: run.deps.clock.now() });
       await close(run, intent, 'absent', `found under its key: ${id}`);
       return 'found';
     }

@@ -1,12 +1,11 @@
 import { nounOf } from '../../core/keys.ts';
-import type { Evidence, LeftBehind } from '../../core/kind.ts';
+import type { Evidence } from '../../core/kind.ts';
 import { fitsPath } from '../../core/path-id.ts';
-import type { Ip, TaskId } from '../../core/resources.ts';
+import type { TaskId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
-import { vouchFor } from '../bookkeeping/vouching.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs, staleMs } from '../staleness.ts';
-import { companionsOf } from './bound-by.ts';
+import { leftByFailed } from './bound-by.ts';
 import { calibrated } from './calibrate.ts';
 import { unbrokenRow } from './earlier-attempts.ts';
 import {
@@ -325,22 +324,6 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
       return notSeen(run, intent, then, await hiddenMs(run, intent));
     }
   }
-}
-
-/**
- * Binds an address that the answer of a failed creation named, and the next plan releases it. One that `{reuse: true}`
- * may have taken from another client stays free, so that the next attempt takes it.
- */
-async function leftByFailed(
-  run: Run,
-  intent: Intent,
-  left: LeftBehind | undefined,
-): Promise<readonly StateChange[]> {
-  if (left === undefined || intent.resourceId === undefined) return [];
-  const bound = companionsOf(run, intent, intent.resourceId, { ...left });
-  const isLeft = ({ id }: Ip) => left.addresses.some((each) => each.id === id);
-  if (bound.length === 0) await vouchFor(run, { servers: [], addresses: run.world.ips.filter(isLeft) });
-  return bound;
 }
 
 /**

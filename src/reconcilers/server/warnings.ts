@@ -12,6 +12,7 @@ export function liveWarnings(existing: Existing, differences: Differences): Warn
   const { key } = existing.subject;
   const { notes, moved, doubted, resizable } = differences;
   return [
+    ...inCreation(existing),
     ...surplusCards(existing),
     ...misattached(existing),
     ...unasked(existing),
@@ -19,6 +20,12 @@ export function liveWarnings(existing: Existing, differences: Differences): Warn
     ...shownOtherwise(existing, resizable ? [] : moved),
     ...doubted.map(mayBe(existing.subject)),
   ];
+}
+
+/** A server that was adopted before its creation has ended. @source API §3 @assumption A71 */
+function inCreation({ subject: { key }, live: { id, shown } }: Existing): Warning[] {
+  if (shown?.status !== 'creating') return [];
+  return [{ code: 'in_flight', key, message: `server ${id} is still being created` }];
 }
 
 /** A resize that the profile opened then, and does not open any more. */

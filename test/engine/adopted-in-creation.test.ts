@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/cli/settings/profile.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { loadProfile as parseEmulatorProfile } from '../../src/emulator/profile.ts';
+import { load, type Rig, type RigOptions, rig } from '../support/rig.ts';
+import { head, project, state, web } from './bookkeeping/one-server.ts';
+
+const minutes = 60_000;
+const listing = 'operations: {list_servers: {}}';
+
+/** A state was lost one minute after its server was accepted, whose creation takes 20 minutes. */
+async function lostInCreation(options: RigOptions = {}): Promise<Rig> {
+  const durations = { create_server: [20 * minutes, 20 * minutes] } as const;
+  const played = rig({ ...options, emulator: { durations, ...options.emulator } });
+  const halt = new AbortController();
+  void played.clock.sleep(minutes).then(() => halt.abort(new Error('halted')));
+  await played.apply(head + web, { halt: halt.signal });
+  played.restart(state(played, 'new'));
+  expect(statuses(played)).toEqual(['creating']);
+  return played;
+}
+
+const statuses = (played: Rig) => project(played).servers.map(({ status }) => status);
+
+describe('src/engine/operate.ts', () => {
+  test('a server found under its key is adopted once the task of its creation has ended', async () => {
+    const played = await lostInCreation();
+
+    const report = await played.apply(head + web);
+
+    expect([report.outcome, statuses(played)]).toEqual(['converged', ['active']]);
+  });
+});
+
+describe('src/engine/apply.ts', () => {
+  test('waits for an adopted server that the list of servers shows in creation', async () => {
+    const profile = loadProfile(listing, 'profile');
+    const played = await lostInCreation({ profile, emulator: { profile: parseEmulatorProfile(listing) } });
+    await played.clock.run(played.engine.adopt(load(head + web), 'servers.web' as ResourceKey, '2001'));
+
+    const plan = await played.plan(head + web);
+    const report = await played.apply(head + web);
+
+    expect(plan.warnings.map(({ code }) => code)).toContain('in_flight');
+    expect([report.outcome, statuses(played)]).toEqual(['converged', ['active']]);
+  });
+});
