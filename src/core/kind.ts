@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { DesiredResource, Settings } from './desired.ts';
 import type { Json } from './json.ts';
 import type { Collection, KindName, ResourceKey } from './keys.ts';
+import type { BlockCode } from './operator-questions.ts';
 import type { Change, Operation, OperationId, Spend, Traffic, Verb, Warning } from './plan.ts';
 import type { Conclusive, ReadPort, WriteRequest } from './ports.ts';
 import type { ApiProfile } from './profile.ts';
@@ -108,7 +109,7 @@ export type Verdict =
   | {
       readonly verdict: 'blocked';
       readonly verb: Verb;
-      readonly code: string;
+      readonly code: BlockCode;
       readonly reason: string;
       readonly resolve: string;
       readonly identity?: true;

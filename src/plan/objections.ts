@@ -1,5 +1,6 @@
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
+import type { BlockCode } from '../core/operator-questions.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
@@ -30,7 +31,7 @@ export interface GuardInput {
 /** What a purchase is judged by. */
 export type Purchase = Pick<GuardInput, 'world' | 'strangers'>;
 
-export type Objection = Omit<Blocked, 'key'>;
+export type Objection = Omit<Blocked, 'key' | 'code'> & { readonly code: BlockCode };
 
 /** What is the same for every draft of a plan. */
 export interface Facts {

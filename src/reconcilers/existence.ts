@@ -1,5 +1,6 @@
 import { restoring } from '../core/flow-yaml.ts';
 import type { Diff, Subject } from '../core/kind.ts';
+import type { BlockCode } from '../core/operator-questions.ts';
 import type { Change, Verb } from '../core/plan.ts';
 import { shellWord } from '../core/shell.ts';
 import type { Binding } from '../core/state.ts';
@@ -190,7 +191,7 @@ function writing(lacking: readonly string[]): string {
   return lacking.length === 0 ? '' : ` and write ${lacking.join(', ')}`;
 }
 
-export function blocked(verb: Verb, code: string, reason: string, resolve: string): Diff {
+export function blocked(verb: Verb, code: BlockCode, reason: string, resolve: string): Diff {
   return { verdict: { verdict: 'blocked', verb, code, reason, resolve } };
 }
 

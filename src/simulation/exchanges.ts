@@ -17,6 +17,12 @@ export function isConclusive({ headers, body }: HttpResponse): boolean {
   }
 }
 
+/** The code of a refusal, or its status where it has none. */
+export function refusalOf(response: HttpResponse): string | undefined {
+  if (response.status < 400 || response.status >= 500 || !isConclusive(response)) return undefined;
+  return (JSON.parse(response.body) as { code?: string }).code ?? `http_${response.status}`;
+}
+
 /** Its body is made invalid, so that the answer shows whether its key is in use and nothing can be carried out. */
 function isProbe({ body }: HttpRequest): boolean {
   return body?.includes('"vdcsync_probe":') === true;

@@ -1,7 +1,11 @@
 import { type KindName, takeApart } from '../core/keys.ts';
+import { questionClass, settlesAnOutcome } from '../core/operator-questions.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
+import type { FaultRule } from '../emulator/faults.ts';
+import type { Readings } from '../emulator/readings.ts';
 import type { Coverage } from './coverage.ts';
+import type { Happening, Story } from './story.ts';
 
 /** Something that an operator was asked to decide. */
 export interface Question {
@@ -10,37 +14,126 @@ export interface Question {
   readonly key: string;
 }
 
-/** It waits for another entry's answer, and asks nothing itself. */
-const followUps: ReadonlySet<string> = new Set(['dependency_blocked']);
+/** What the questions of a story are judged by. */
+export interface Judge {
+  readonly story: Story;
+  readonly coverage: Coverage;
+  /** Time that no machine's clock can bend, in ms. */
+  readonly elapsed: () => number;
+  readonly fail: (rule: string, message: string) => void;
+}
+
+/** The age of an idempotency key at which no request is sent under it any more. */
+const keyLifeMs = 23 * 3_600_000;
 
 /**
  * Who was asked for what in one story (I16). However many runs report an entry as blocked
- * for one reason, that is one question.
+ * for one reason, that is one question. A code must be in the closed list, or the API's own; and where a machine can know
+ * every outcome, nobody is asked about one.
  */
 export class Questions {
   readonly #asked = new Map<string, Question>();
-  readonly #coverage: Coverage;
+  readonly #refusals = new Set<string>();
+  readonly #judge: Judge;
 
-  constructor(coverage: Coverage) {
-    this.#coverage = coverage;
+  readonly #settlesItself: boolean;
+
+  constructor(judge: Judge) {
+    this.#judge = judge;
+    this.#settlesItself = settlesItself(judge.story);
+    if (this.#settlesItself) judge.coverage.count('stories in which a machine can know every outcome');
   }
 
   get all(): readonly Question[] {
     return [...this.#asked.values()];
   }
 
-  /** Notes what a run has left to the operator. */
-  note({ blocked }: Pick<ApplyReport, 'blocked'>): void {
-    for (const each of blocked) if (!followUps.has(each.code)) this.#note(each);
+  /** The API has refused a request with that code. */
+  refused(code: string): void {
+    this.#refusals.add(code);
   }
 
-  #note({ code, key }: Blocked): void {
+  /** Notes what a run has left to the operator. */
+  note({ blocked }: Pick<ApplyReport, 'blocked'>): void {
+    for (const each of blocked) if (questionClass(each.code) !== 'none') this.#note(each);
+  }
+
+  #note({ code, key, reason }: Blocked): void {
     if (this.#asked.has(`${code} ${key}`)) return;
     const { kind } = takeApart(key);
     const isFirst = !this.all.some((each) => each.code === code);
     this.#asked.set(`${code} ${key}`, { code, kind, key });
-    this.#coverage.asked(code, kind, isFirst);
+    this.#judge.coverage.asked(code, kind, isFirst);
+    const wrong = this.#wrongWith(code);
+    if (wrong !== undefined) this.#judge.fail('I16', `${key} asks by ${code}, ${wrong}: ${reason}`);
   }
+
+  #wrongWith(code: string): string | undefined {
+    const { story, elapsed } = this.#judge;
+    const asks = questionClass(code);
+    if (asks === undefined)
+      return this.#refusals.has(code) ? undefined : 'which is neither in the closed list nor a refusal';
+    if (asks === 'expired') {
+      const isOld = elapsed() >= keyLifeMs || story.incidents.some(({ what }) => what.do === 'set_clock');
+      return isOld ? undefined : 'and no key is 23 hours old';
+    }
+    const mayAsk = !this.#settlesItself || (asks !== 'task' && !settlesAnOutcome(code));
+    return mayAsk ? undefined : 'although a machine can know';
+  }
+}
+
+/**
+ * Whether every outcome of the story can be known by a machine: its only faults are crashes, lost, truncated and malformed
+ * answers, 409, 429, failed reads, and single server errors on kinds whose lists identify what was created.
+ */
+function settlesItself({ faults, incidents, readings, cut, profile }: Story): boolean {
+  const strikes = faults.filter(isServerError).map(({ when }) => when.path);
+  return (
+    cut === undefined &&
+    profile === undefined &&
+    incidents.every(({ what }) => isHarmless(what)) &&
+    faults.every(isSettled) &&
+    new Set(strikes).size === strikes.length &&
+    Object.entries(readings).every(([name, value]) => unlike[name as keyof Readings]?.(value) !== true)
+  );
+}
+
+/** Readings under which the API hides a resource or the end of its creation, or keeps no refusal under its key. */
+const unlike: { readonly [Name in keyof Readings]?: (value: unknown) => boolean } = {
+  pageSize: (value) => value !== null,
+  bodyCheck: (value) => value === 'beforeKeyUnstored',
+  omitTaskField: (value) => value === true,
+  reuseIds: (value) => value === true,
+};
+
+function isHarmless(what: Happening): boolean {
+  const ends: readonly Happening['do'][] = ['crash', 'stop', 'halt', 'edit'];
+  return ends.includes(what.do) || (what.do === 'outage' && isAnswered(what.action.do));
+}
+
+const identified: ReadonlySet<string | undefined> = new Set([
+  ...['create_network', 'delete_network', 'release_ip', 'add_iso', 'delete_iso', 'delete_server'],
+  ...['add_network_interface', 'replace_firewall', 'take_backup'],
+]);
+
+function isSettled(rule: FaultRule): boolean {
+  const { when, then } = rule;
+  if (when.method === 'GET') return isAnswered(then.do) || then.do === 'answer';
+  if ('stored' in then && then.stored === false) return false;
+  if (then.do !== 'answer') return isAnswered(then.do);
+  return then.status === 409 || then.status === 429 || (isServerError(rule) && identified.has(when.path));
+}
+
+function isServerError({ when, then }: FaultRule): boolean {
+  const single = when.nth !== undefined && (when.times ?? 1) === 1;
+  return then.do === 'answer' && then.status >= 500 && when.method !== 'GET' && single;
+}
+
+/** The answer is lost, late, or says nothing. */
+function isAnswered(action: FaultRule['then']['do']): boolean {
+  return ['reset', 'refuse', 'truncate', 'malformed', 'html', 'redirect', 'slow', 'stored_429'].includes(
+    action,
+  );
 }
 
 /** One line of the table: how often a code has asked an operator, in how many stories, and about which kinds. */

@@ -62,7 +62,12 @@ export class Stage {
   constructor(story: Story, coverage: Coverage) {
     this.story = story;
     this.coverage = coverage;
-    this.questions = new Questions(coverage);
+    this.questions = new Questions({
+      story,
+      coverage,
+      elapsed: () => this.clock.monotonic(),
+      fail: (rule, message) => this.fail(rule, message),
+    });
     this.chance = chance(story.seed ^ 0x5eed);
     this.#profile = story.profile === true ? clientProfile : documentedProfile;
     this.emulator = emulatorOf(story, this.clock);
@@ -142,7 +147,7 @@ export class Stage {
     desired: Desired,
     dry = false,
   ): Promise<{ running: Running; engine: Engine }> {
-    const { clock, trace, coverage, rules, ledger } = this;
+    const { clock, trace, coverage, rules, ledger, questions } = this;
     const running = await startProcess({
       ...{ controller, desired, dry, clock, trace, coverage },
       watch: (process) => rules.watch(process),
@@ -154,7 +159,13 @@ export class Stage {
     this.#running.set(running, clock.monotonic());
     const isOver = () => this.#violation !== undefined;
     const engine = engineOf(running, {
-      transport: watchedTransport(running, this.emulator.transport(), { rules, trace, clock, isOver }),
+      transport: watchedTransport(running, this.emulator.transport(), {
+        rules,
+        trace,
+        clock,
+        isOver,
+        questions,
+      }),
       random: this.chance.fork(),
       ...{ coverage, trace, profile: this.#profile },
       onEvent: (event) => this.#noteLeftBilled(event),

@@ -1,6 +1,7 @@
 import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
 import type { Running } from './controller.ts';
-import { boundariesOf, describe, isConclusive, isEndedTask } from './exchanges.ts';
+import { boundariesOf, describe, isConclusive, isEndedTask, refusalOf } from './exchanges.ts';
+import type { Questions } from './questions.ts';
 import type { Rules } from './rules/rules.ts';
 import { type Handled, isWrite, keyOf } from './rules/witness.ts';
 import type { Trace } from './trace.ts';
@@ -12,13 +13,14 @@ export interface Watching {
   readonly clock: VirtualClock;
   /** A rule was broken: nothing is sent any more. */
   readonly isOver: () => boolean;
+  readonly questions: Pick<Questions, 'refused'>;
 }
 
 /** What a process sends: crossed as a boundary, judged by the rules before and after, writes told in the trace. */
 export function watchedTransport(
   process: Running,
   inner: Transport,
-  { rules, trace, clock, isOver }: Watching,
+  { rules, trace, clock, isOver, questions }: Watching,
 ): Transport {
   return {
     send: (request, options) =>
@@ -30,6 +32,8 @@ export function watchedTransport(
         let refused = false;
         try {
           response = await inner.send(request, options);
+          const refusal = refusalOf(response);
+          if (refusal !== undefined) questions.refused(refusal);
           return response;
         } catch (error) {
           refused = error instanceof TransportError && error.effect === 'none';

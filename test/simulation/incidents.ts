@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { settlesAnOutcome } from '../../src/cli/rehearse/trials.ts';
+import { settlesAnOutcome } from '../../src/core/operator-questions.ts';
 import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
 import { createCoverage } from '../../src/simulation/coverage.ts';
 import { subjects } from '../../src/simulation/fault-kinds.ts';

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { questionClass } from '../../src/core/operator-questions.ts';
 import { createCoverage, missingCoverage, wantedCoverage } from '../../src/simulation/coverage.ts';
 import { drawStory } from '../../src/simulation/draw.ts';
 import { earlierStates, pairsOfFaults, singleFaults } from '../../src/simulation/exhaustive.ts';
@@ -118,15 +119,29 @@ function tellCoverage(coverage: ReturnType<typeof createCoverage>, complete: boo
 function tellQuestions(coverage: ReturnType<typeof createCoverage>, played: number): void {
   const asked = askedByCode(coverage);
   const widest = Math.max(4, ...asked.map(({ code }) => code.length));
-  const line = (code: string, questions: string, stories: string, share: string, kinds: string) =>
-    [code.padEnd(widest), questions.padStart(9), stories.padStart(8), share.padStart(7), ` ${kinds}`].join(
-      ' ',
-    );
-  console.log(line('code', 'questions', 'stories', 'share', 'about'));
+  const line = (
+    code: string,
+    asks: string,
+    questions: string,
+    stories: string,
+    share: string,
+    kinds: string,
+  ) =>
+    [
+      code.padEnd(widest),
+      asks.padEnd(10),
+      questions.padStart(9),
+      stories.padStart(8),
+      share.padStart(7),
+      kinds,
+    ].join(' ');
+  console.log(line('code', 'class', 'questions', 'stories', 'share', 'about'));
   for (const { code, questions, stories, kinds } of asked) {
     const share = `${((stories / Math.max(1, played)) * 100).toFixed(1)} %`;
     const about = kinds.map(([kind, times]) => `${kind} ${times}`).join(', ');
-    console.log(line(code, String(questions), String(stories), share, about));
+    console.log(
+      line(code, questionClass(code) ?? 'refusal', String(questions), String(stories), share, about),
+    );
   }
 }
 

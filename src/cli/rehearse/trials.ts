@@ -1,3 +1,4 @@
+import { settlesAnOutcome } from '../../core/operator-questions.ts';
 import type { Plan } from '../../core/plan.ts';
 import { type FaultAction, faultRule } from '../../emulator/faults.ts';
 import { readFaults, writeFaults } from '../../simulation/fault-kinds.ts';
@@ -23,31 +24,8 @@ export interface TrialEnd {
 }
 
 const minute = 60_000;
-/**
- * Codes that settle no outcome: the API's refusals, which only the file, the token, the payment or the provider can lift,
- * a task past its deadline, and a deletion that the next run shows and carries out. The refusals are those of the emulator
- * for the faults that trials use.
- */
-const settlesNothing: ReadonlySet<string> = new Set([
-  ...[
-    'bad',
-    'invalid_request',
-    'unauthorized',
-    'payment_required',
-    'project_not_active',
-    'project_suspended',
-  ],
-  ...['insufficient_privileges', 'insufficient_scope', 'not_found', 'method_not_allowed'],
-  ...['unsupported_media_type', 'stuck', 'not_shown'],
-]);
-
 /** Two resources for one key, or two keys for one resource. */
 const duplicateRules = new Set(['I2', 'I3']);
-
-/** Whether an operator who is asked by this code settles an outcome. */
-export function settlesAnOutcome(code: string): boolean {
-  return !settlesNothing.has(code);
-}
 
 export function isDuplicate({ rule }: TrialEnd): boolean {
   return rule !== null && duplicateRules.has(rule);

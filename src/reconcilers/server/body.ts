@@ -2,6 +2,7 @@ import equal from 'fast-deep-equal';
 import type { DesiredResource } from '../../core/desired.ts';
 import type { Json } from '../../core/json.ts';
 import type { Price, Subject, World } from '../../core/kind.ts';
+import type { BlockCode } from '../../core/operator-questions.ts';
 import type { Change } from '../../core/plan.ts';
 import type { GpuPackage, ImageEntry, Server, ServerType } from '../../core/resources.ts';
 import { member } from '../existence.ts';
@@ -11,7 +12,7 @@ import type { ServerEntry } from './entry.ts';
 
 /** Why a server cannot be created as its entry says. */
 export interface Problem {
-  readonly code: string;
+  readonly code: BlockCode;
   readonly reason: string;
   readonly resolve: string;
 }

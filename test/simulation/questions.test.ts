@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { createCoverage } from '../../src/simulation/coverage.ts';
+import { askedByCode, Questions } from '../../src/simulation/questions.ts';
+import type { Story } from '../../src/simulation/story.ts';
+
+const hour = 3_600_000;
+const calm: Story = {
+  ...{ seed: 1, state: 'memory', readings: {}, specs: [], faults: [], incidents: [], pausesMs: [] },
+};
+
+/** The rules that a question by the code breaks in the story, after the API has refused requests by some codes. */
+function broken(code: string, story: Story, refusals: readonly string[] = [], elapsedMs = 0): string[] {
+  const failed: string[] = [];
+  const coverage = createCoverage();
+  const elapsed = () => elapsedMs;
+  const questions = new Questions({ story, coverage, elapsed, fail: (rule) => void failed.push(rule) });
+  for (const each of refusals) questions.refused(each);
+  const key = 'ips.web' as ResourceKey;
+  questions.note({ blocked: [{ key, verb: 'create', code, reason: '', resolve: '' }] });
+  return failed;
+}
+
+describe('simulation/questions', () => {
+  test('a code outside of the closed list breaks I16, unless the API has refused a request by that code', () => {
+    expect(broken('something_new', calm)).toEqual(['I16']);
+    expect(broken('something_new', calm, ['something_new'])).toEqual([]);
+    expect(broken('prune_disabled', calm)).toEqual([]);
+  });
+
+  test('a question about an outcome breaks I16 if all faults are such that a machine can know', () => {
+    const crash = { at: { boundary: '*', nth: 3 }, what: { do: 'crash' } } as const;
+    const lost = faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset', effect: 'done' });
+    const unstored = faultRule(
+      { path: 'allocate_ip', nth: 1 },
+      { do: 'reset', effect: 'done', stored: false },
+    );
+    const error = (path: string) => faultRule({ path, nth: 1 }, { do: 'answer', status: 500 });
+
+    expect(broken('outcome_unknown', { ...calm, faults: [lost], incidents: [crash] })).toEqual(['I16']);
+    expect(broken('tainted', { ...calm, faults: [lost] })).toEqual(['I16']);
+    expect(broken('outcome_unknown', { ...calm, faults: [error('create_network')] })).toEqual(['I16']);
+    expect(broken('outcome_unknown', { ...calm, faults: [unstored] })).toEqual([]);
+    expect(broken('outcome_unknown', { ...calm, faults: [error('create_server')] })).toEqual([]);
+    expect(broken('outcome_unknown', { ...calm, faults: [lost], readings: { pageSize: 1 } })).toEqual([]);
+  });
+
+  test('a question about an old key breaks I16 before 23 hours have passed', () => {
+    const failing = {
+      ...calm,
+      faults: [faultRule({ path: 'create_server' }, { do: 'answer', status: 500 })],
+    };
+
+    expect(broken('key_too_old', failing, [], 22 * hour)).toEqual(['I16']);
+    expect(broken('key_too_old', failing, [], 23 * hour)).toEqual([]);
+  });
+
+  test('what another entry or a later run settles is no question', () => {
+    const coverage = createCoverage();
+    const questions = new Questions({ story: calm, coverage, elapsed: () => 0, fail: () => undefined });
+    const blocked = ['dependency_blocked', 'unresolved_create', 'key_not_answered', 'protected'].map(
+      (code) => ({
+        ...{ key: 'ips.web' as ResourceKey, verb: 'create', code, reason: '', resolve: '' },
+      }),
+    );
+    questions.note({ blocked: blocked as never });
+
+    expect(askedByCode(coverage).map(({ code }) => code)).toEqual(['protected']);
+  });
+});
