@@ -159,6 +159,8 @@ function addPlanAndApply({ command, io, end }: Making): void {
 
   withRun(command('run', 'the daemon: watch the file or a branch, and keep the project equal to it')).action(
     async (flags: RunFlags) => {
+      const { keepYoungHeapSmall } = await import('../platform/young-heap.ts');
+      keepYoungHeapSmall();
       const { run } = await import('./commands/run.ts');
       end(await run(flags, io));
     },

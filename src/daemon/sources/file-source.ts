@@ -6,7 +6,7 @@ import type { Clock } from '../../core/clock.ts';
 import { specNames } from '../../spec/folder.ts';
 import type { DaemonLogger } from '../ports.ts';
 import { withinBounds } from './bounds.ts';
-import { mostBytes, readSpecFile, reasonOf } from './read-file.ts';
+import { mostBytes, readSpecBytes, readSpecFile, reasonOf, specBuffer } from './read-file.ts';
 import { type Snapshot, SourceError, type SpecSource, type SpecText, unreadable } from './source.ts';
 
 /** A burst of events is one hint, once nothing has moved for so long. Real ms. */
@@ -48,6 +48,30 @@ export function fileSource(options: FileSourceOptions): SpecSource {
     return { specs: [{ name, sources: read.flatMap((each) => ('text' in each ? [each] : [])) }] };
   }
 
+  /**
+   * A digest of all that `read` would give. It is asked for every few seconds, so it reads the bytes of one file
+   * after the other into the same memory: as texts, the files of a folder would take many times their size.
+   */
+  async function contents(): Promise<string> {
+    const hash = createHash('sha256');
+    const buffer = specBuffer();
+    const add = (part: Uint8Array | string) => hash.update(`${typeof part} ${part.length}:`).update(part);
+    try {
+      const { read, left } = folder
+        ? await filesOf(files[0]?.path ?? '', files[0]?.name ?? '')
+        : { read: files, left: [] };
+      for (const { path, name } of read) {
+        add(name);
+        add(await readSpecBytes(path, buffer).catch(reasonOf));
+      }
+      for (const each of left) add(each.name);
+      add(`${left.length}`);
+    } catch (error) {
+      add(String(error));
+    }
+    return hash.digest('hex');
+  }
+
   async function watch(hint: (trigger: 'file') => void, signal: AbortSignal): Promise<void> {
     const folders = [...new Set(files.map(({ path }) => (folder ? path : dirname(path))))];
     let movedAt = Number.NEGATIVE_INFINITY;
@@ -55,7 +79,7 @@ export function fileSource(options: FileSourceOptions): SpecSource {
     let seen: string | undefined;
 
     async function compare(): Promise<void> {
-      const now = await contents(read);
+      const now = await contents();
       const before = seen;
       seen = now;
       if (before !== undefined && now !== before) hint('file');
@@ -86,7 +110,7 @@ export function fileSource(options: FileSourceOptions): SpecSource {
       log.warn({ source: name, error }, 'watching files: only re-reading is left'),
     );
     try {
-      seen = await contents(read);
+      seen = await contents();
       // What changed between the caller's own reading and here would raise no event.
       hint('file');
       for (;;) {
@@ -102,6 +126,22 @@ export function fileSource(options: FileSourceOptions): SpecSource {
 }
 
 async function readFolder(path: string, name: string): Promise<readonly SpecText[]> {
+  const { read, left } = await filesOf(path, name);
+  const specs: SpecText[] = [];
+  const buffer = specBuffer();
+  // One after the other: a thousand files at once would need a thousand handles.
+  for (const { path: own, name: shown } of read) {
+    // One that cannot be read says nothing about the others.
+    const file = await readSpecFile(own, shown, buffer).catch((error: unknown) =>
+      unreadable(shown, reasonOf(error)),
+    );
+    specs.push('text' in file ? { name: shown, sources: [file] } : { name: shown, problem: file });
+  }
+  return [...specs, ...left];
+}
+
+/** The specs in a folder that are read, and those that are left out. */
+async function filesOf(path: string, name: string) {
   const names = await readdir(path).catch(failWith(name));
   const files = await Promise.all(
     specNames(names).map(async (each) => {
@@ -113,15 +153,7 @@ async function readFolder(path: string, name: string): Promise<readonly SpecText
       return { name: join(name, each), path: own, sizeBytes };
     }),
   );
-  const { read, left } = withinBounds(files);
-  const specs: SpecText[] = [];
-  // One after the other: a thousand files at once would need a thousand handles.
-  for (const { path: own, name: shown } of read) {
-    // One that cannot be read says nothing about the others.
-    const file = await readSpecFile(own, shown).catch((error: unknown) => unreadable(shown, reasonOf(error)));
-    specs.push('text' in file ? { name: shown, sources: [file] } : { name: shown, problem: file });
-  }
-  return [...specs, ...left];
+  return withinBounds(files);
 }
 
 /** What is gone is no edit: the source is to be told, and what was read before stays in force. */
@@ -129,13 +161,4 @@ function failWith(name: string): (error: unknown) => never {
   return (error) => {
     throw new SourceError(`${name}: ${reasonOf(error)}`);
   };
-}
-
-async function contents(read: () => Promise<Snapshot>): Promise<string> {
-  const seen = await read().catch((error: unknown) => String(error));
-  const hash = createHash('sha256');
-  if (typeof seen === 'string') return hash.update(seen).digest('hex');
-  // Piece by piece: all files in one text would be as long again.
-  for (const spec of seen.specs) hash.update(JSON.stringify(spec));
-  return hash.digest('hex');
 }
