@@ -90,8 +90,6 @@ export interface KeyQuestion {
   readonly probes: number;
   /** Refusals of the probe's body that were not replayed. */
   readonly undecided: number;
-  /** Answers in a row, to probes and to calibrations, that told nothing. */
-  readonly silent?: number;
   /** The key refused the original bytes too, as another request than the one that it holds. */
   readonly conflict?: true;
 }

@@ -5,16 +5,17 @@ import { calibrated, type KeyBehaviour } from './calibrate.ts';
 import { again, block, goOn, type Progress } from './endings.ts';
 import { keyIsFresh } from './evidence.ts';
 import { type Send, tryNextIncarnation } from './next-incarnation.ts';
-import { backoff, disposition, holds, probeAnswer, told } from './outcome.ts';
+import { disposition, holds, probeAnswer, told } from './outcome.ts';
 import { questionOf } from './question.ts';
 import { record } from './record.ts';
 import { inTurn, lookHoldsMs, sendHoldsMs, sinceLook } from './turn.ts';
 
 /** Refusals of the probe's body that are not replayed, before the key counts as held by another answer. */
 const mostUndecided = 3;
-/** Answers in a row that leave the question open, over half an hour, before the run continues without this creation. */
-const mostSilent = 35;
 const second = 1000;
+const minute = 60 * second;
+/** How long a process asks a key whose answers leave the question open, before it continues without this creation. */
+const mostSilentMs = 30 * minute;
 
 /**
  * Asks the key of a creation whose answer is missing, by a probe that cannot be carried out.
@@ -87,8 +88,9 @@ async function judged(
   { behaviour, send, now }: { readonly behaviour: KeyBehaviour; readonly send: Send; readonly now: number },
 ): Promise<Progress> {
   const answer = probeAnswer(result, behaviour.reuse);
+  if (answer !== 'nothing') run.stopwatch.mark(intent.id, 'silent');
   const decided = (stage: KeyQuestion['stage']) =>
-    goOn(run, intent, { question: { ...heard(question), stage, undecided: 0 }, dueAt: now });
+    goOn(run, intent, { question: { ...question, stage, undecided: 0 }, dueAt: now });
   const undecided = question.undecided + 1;
   switch (answer) {
     case 'fenced':
@@ -97,8 +99,7 @@ async function judged(
       return question.conflict === true ? keyConflict(run, intent, behaviour, send) : decided('taken');
     case 'fresh':
       if (undecided < mostUndecided) {
-        const next = { ...heard(question), undecided };
-        return goOn(run, intent, { question: next, dueAt: now + second }, second);
+        return goOn(run, intent, { question: { ...question, undecided }, dueAt: now + second }, second);
       }
       // The API stores such refusals and stored none of these, so the key holds another answer.
       return question.conflict === true ? keyConflict(run, intent, behaviour, send) : decided('taken');
@@ -126,20 +127,16 @@ async function keyConflict(run: Run, intent: Intent, behaviour: KeyBehaviour, se
   return block(run, then, 'key_conflict', reason);
 }
 
-function heard({ silent: _silent, ...question }: KeyQuestion): KeyQuestion {
-  return question;
-}
-
-/** The key is asked again later, as a lost probe has no effect. After `mostSilent` answers the run ends without the creation. */
+/** The key is asked again later, as a lost probe has no effect. After `mostSilentMs` the run ends without the creation. */
 async function later(run: Run, intent: Intent, reason: string, retryAfterMs = 0): Promise<Progress> {
   const { clock, random, profile } = run.deps;
-  const question = questionOf(intent);
-  const silent = (question.silent ?? 0) + 1;
-  const pause = backoff(second, 60 * second, silent, random.next());
+  const silentMs = run.stopwatch.since(intent.id, 'silent', clock.now());
+  if (silentMs === 0) run.stopwatch.mark(intent.id, 'silent');
+  const pause = Math.min(minute, second + silentMs) * (1 + random.next() / 10);
   const afterMs = Math.max(pause, retryAfterMs * profile.timeScale);
   const untilMs = clock.now() + afterMs;
-  const progress = await goOn(run, intent, { dueAt: untilMs, question: { ...question, silent } }, afterMs);
-  if (silent >= mostSilent) return { now: 'blocked', code: 'key_not_answered', reason };
+  const progress = await goOn(run, intent, { dueAt: untilMs }, afterMs);
+  if (silentMs >= mostSilentMs) return { now: 'blocked', code: 'key_not_answered', reason };
   run.tell(intent, 'waiting', reason, { untilMs });
   return progress;
 }

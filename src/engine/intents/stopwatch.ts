@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 
 /** What is timed of an intent. */
-export type Moment = 'sent' | 'not_seen' | 'accepted' | 'due';
+export type Moment = 'sent' | 'not_seen' | 'accepted' | 'due' | 'silent';
 
 /**
  * Times what has to be a span and not a date: how long ago something was sent, or not

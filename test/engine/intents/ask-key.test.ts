@@ -269,6 +269,27 @@ describe('src/engine/intents/ask-key.ts', () => {
     }
   });
 
+  test('each process asks for half an hour, whatever the one before it heard', async () => {
+    let left = Number.POSITIVE_INFINITY;
+    const played = rig({
+      wrap: (inner) => ({
+        ...inner,
+        async send(request, options) {
+          const probe = { body: request.body, key: request.headers['idempotency-key'] };
+          return isProbe(probe) && left-- > 0
+            ? problem(500, 'internal_error')()
+            : inner.send(request, options);
+        },
+      }),
+    });
+    played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, { do: 'reset' })]);
+    expect((await played.apply(gpu)).blocked).toMatchObject([{ code: 'key_not_answered' }]);
+    played.restart();
+    left = 2;
+
+    await expectMadeOnce(played, gpu, 'server');
+  });
+
   test('a key that is too old is not asked, and its creation is blocked', async () => {
     const played = disturbed('create_server', lost);
     const halt = new AbortController();
