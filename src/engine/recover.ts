@@ -155,7 +155,7 @@ async function isLive(run: Run, intent: Intent, id: string): Promise<boolean> {
 }
 
 /** Probes the key, and has the original bytes replayed where it is held. */
-async function heldUnder(run: Run, intent: Intent): Promise<Held> {
+export async function heldUnder(run: Run, intent: Intent): Promise<Held> {
   const { writes, store, clock } = run.deps;
   const { idempotencyKey: key } = intent;
   const send = async (request: WriteRequest): Promise<WriteResult> => {

@@ -19,6 +19,7 @@ import { isSelected, select } from './selection.ts';
 import { isLeftAlone, nameOf, nobody } from './strangers.ts';
 import { costOf, effortOf, summarise } from './totals.ts';
 import {
+  absentPerhapsCounted,
   capUnchecked,
   inFlightWarning,
   leftOut,
@@ -122,6 +123,7 @@ function warningsBeside(
     ...pricesOfNothing(world),
     ...leftOut(missing),
     ...unknownToUs(world, strangers),
+    ...absentPerhapsCounted(strangers),
     ...boughtForNobody(world, operations),
     ...freeBeside(world, operations, openIntents, strangers.vouched),
   ];

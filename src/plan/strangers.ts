@@ -26,6 +26,20 @@ export interface Found extends Strangers {
   /** Held by this file's servers, and bought by nobody knows whom: an entry of `ips` may stand for them. */
   readonly held?: readonly Ip[];
   readonly vouched?: Vouched | undefined;
+  readonly declaredAbsent?: readonly DeclaredAbsent[];
+  /** Servers that only a network's count shows, while a server without an address is declared absent. */
+  readonly uncounted?: Unlisted | undefined;
+}
+
+/** A creation that the operator has declared absent with `resolve --absent`. */
+export interface DeclaredAbsent {
+  readonly key: ResourceKey;
+  readonly kind: 'server' | 'ip';
+  /** Wall ms. */
+  readonly at: number;
+  /** Ids in the lists from before the creation: none of them is its result. */
+  readonly servers: readonly (number | string)[];
+  readonly ips: readonly (number | string)[];
 }
 
 /**
@@ -171,6 +185,26 @@ function counted(noun: 'server' | 'address', names: readonly string[]): string[]
   const [last, ...others] = [...names].reverse();
   if (others.length === 0) return [`${noun} ${last}`];
   return [`${noun === 'server' ? 'servers' : 'addresses'} ${others.reverse().join(', ')} and ${last}`];
+}
+
+/** For a message: the creations that were declared absent and may have made one of them. */
+export function perhapsAbsent(
+  { servers, addresses }: Strangers,
+  declared: Found['declaredAbsent'] = [],
+): string {
+  const cameSince = (before: readonly (number | string)[], ids: readonly number[]) =>
+    ids.filter((id) => !before.map(String).includes(String(id)));
+  const texts = declared.flatMap(({ key, kind, at, servers: known, ips }) => {
+    const came =
+      kind === 'server'
+        ? cameSince(known, servers)
+        : addresses.flatMap(({ id, address }) => (cameSince(ips, [id]).length > 0 ? [address] : []));
+    const date = new Date(at).toISOString().slice(0, 10);
+    return came.length === 0
+      ? []
+      : [`${came.join(' or ')} may be ${key}, which was declared absent on ${date} (\`resolve --absent\`)`];
+  });
+  return texts.join('; ');
 }
 
 /** The command that says of all of them that they are somebody else's. */

@@ -5,7 +5,7 @@ import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import { unknownPurchases } from './money.ts';
 import { movedFromNothing } from './moved-from.ts';
-import { described, type Found, ignoring, isNone } from './strangers.ts';
+import { described, type Found, ignoring, isNone, perhapsAbsent } from './strangers.ts';
 
 export function inFlightWarning(intent: Intent): Warning[] {
   if (intent.phase === 'blocked') return [];
@@ -66,7 +66,18 @@ export function unknownToUs(world: World, strangers: Found): Warning[] {
     new: `the local state is new, and the project has what neither it nor the file names: ${what}; ${ways}`,
     settled: `the project has what neither the state nor the file names, and what was not seen before: ${what}; ${ways}`,
   }[strangers.since];
-  return [{ code: 'unmanaged_resources', key: null, message }];
+  const absent = perhapsAbsent(strangers, strangers.declaredAbsent);
+  const text = absent === '' ? message : `${message}. ${absent}`;
+  return [{ code: 'unmanaged_resources', key: null, message: text }];
+}
+
+/** A server without an address, which was declared absent, may show in a network's count alone. */
+export function absentPerhapsCounted({ uncounted, declaredAbsent = [] }: Found): Warning[] {
+  if (uncounted === undefined) return [];
+  const keys = declaredAbsent.flatMap(({ key, kind }) => (kind === 'server' ? [key] : []));
+  const count = uncounted.servers === 1 ? '1 server' : `${uncounted.servers} servers`;
+  const message = `network "${uncounted.network}" counts ${count} that no other read shows. It may be ${keys.join(' or ')}, which was declared absent (\`resolve --absent\`): look in the client area`;
+  return [{ code: 'unlisted_servers', key: null, message }];
 }
 
 /** The rest is not forgotten: the next plan without a selection shows it. */

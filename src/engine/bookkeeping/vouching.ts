@@ -4,6 +4,7 @@ import type { Ip, ServerId } from '../../core/resources.ts';
 import type { Binding, Intent, StateStore } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
 import {
+  type DeclaredAbsent,
   type Found,
   findStrangers,
   isNone,
@@ -18,6 +19,7 @@ import {
 } from '../../plan/strangers.ts';
 import { identityChanged } from '../intents/owner.ts';
 import type { Run } from '../run.ts';
+import { declaredAbsent } from './declared-absent.ts';
 import { heldAddresses } from './held-addresses.ts';
 import { vouchedBy, vouchedNote } from './vouched-note.ts';
 
@@ -36,10 +38,13 @@ export async function strangersOf(run: Run): Promise<Found> {
   const { store, clock } = run.deps;
   const vouched = await vouchedBy(store);
   const since = vouched?.settled === true ? 'settled' : 'new';
+  const absent = await declaredAbsent(store);
   const known = {
     since,
     vouched,
     unlisted: since === 'new' ? await unlistedBeside(run, vouched) : undefined,
+    declaredAbsent: absent,
+    uncounted: mayBeCounted(run, absent) ? await unlistedBeside(run, vouched) : undefined,
     held: await heldAddresses(run, vouched ?? nobody),
   } as const;
   const changed = (key: ResourceKey) => identityChanged(run, key);
@@ -52,6 +57,12 @@ export async function strangersOf(run: Run): Promise<Found> {
     ({ verb, closedAt = 0 }) => verb === 'delete' && clock.now() - closedAt < goneMs,
   );
   return { ...find(removed), ...known };
+}
+
+/** A network counts a server whose creation is under way as well. */
+function mayBeCounted({ intents }: Run, absent: readonly DeclaredAbsent[]): boolean {
+  const isCreated = [...intents.values()].some(({ kind, verb }) => kind === 'server' && verb === 'create');
+  return absent.some(({ kind }) => kind === 'server') && !isCreated;
 }
 
 /** What no list shows, beside this file's servers, those that addresses show and those vouched for. */

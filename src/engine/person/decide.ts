@@ -5,6 +5,7 @@ import type { Ip } from '../../core/resources.ts';
 import { shellWord } from '../../core/shell.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import { cameFree } from '../../plan/open-writes.ts';
+import { declareAbsent } from '../bookkeeping/declared-absent.ts';
 import { takeBack, vouchFor } from '../bookkeeping/vouching.ts';
 import type { EngineDeps, Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
@@ -19,6 +20,7 @@ import { bindingOf } from '../operate.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { refuseContradiction, refuseMalformed, takenFrom, unverified } from './adopt-key.ts';
+import { askBeforeAbsent } from './ask-absent.ts';
 
 /** Ends an intent on a person's word, checked against the project where that is possible. */
 export async function resolveIntent(
@@ -165,16 +167,19 @@ async function absentOutcome(run: Run, intent: Intent): Promise<string> {
   if (verb !== 'delete' && isOurs && intent.blocked?.until !== 'file') {
     throw new ConfigError(`${key} is not absent: it is ${found.id}. Use --adopt ${shellWord(found.id)}.`);
   }
+  const remark = await askBeforeAbsent(run, intent);
   const changes = verb === 'delete' ? released(run, key, 'a person said that it is gone') : [];
   const outcome = verb === 'delete' ? 'done' : 'absent';
   const ours = run.known('ip', intent);
   const left = cameFree(intent, await read.ips(), ({ id }) => ours.has(String(id)));
+  if (verb === 'create' && intent.ambiguous)
+    await declareAbsent(run.deps.store, intent, run.deps.clock.now());
   await close(run, intent, outcome, saidAbsent, { changes });
   const billed =
     left.length === 0
       ? ''
       : ` But address ${left.join(', ')} came meanwhile, is free and is billed: release it, if it is nobody's.`;
-  return `${key}: taken as absent; the next apply goes on from there.${billed}${heldElsewhere(run, intent, await read.ips())}`;
+  return `${key}: taken as absent; the next apply goes on from there.${remark}${billed}${heldElsewhere(run, intent, await read.ips())}`;
 }
 
 /** An address that was named for it tells where it is, if it is there after all. */

@@ -1,0 +1,43 @@
+import { ConfigError } from '../../core/errors.ts';
+import { nounOf } from '../../core/keys.ts';
+import type { Intent } from '../../core/state.ts';
+import { keyIsFresh } from '../intents/evidence.ts';
+import { asksKey, questionOf } from '../intents/question.ts';
+import { accept } from '../intents/record.ts';
+import { inTurn } from '../intents/turn.ts';
+import { heldUnder } from '../recover.ts';
+import type { Run } from '../run.ts';
+
+const unasked = ' Its idempotency key could not be asked, so your answer alone decides.';
+
+/**
+ * Asks the idempotency key of a creation that the operator declares absent. Returns a remark on the answer.
+ *
+ * @throws ConfigError if the key holds the answer to the creation. The next apply then binds the resource.
+ */
+export async function askBeforeAbsent(run: Run, intent: Intent): Promise<string> {
+  const { key, kind, verb, ambiguous } = intent;
+  // An accepted creation has its answer already. A fenced key holds none.
+  if (verb !== 'create' || !ambiguous || !asksKey(run, intent)) return '';
+  const { stage, conflict } = questionOf(intent);
+  if (stage === 'fenced') return '';
+  // The key holds the answer to another body, which no request of this state can replay.
+  if (conflict === true) return unasked;
+  if (!keyIsFresh(run, intent)) return unasked;
+  const held = await inTurn(run, intent, () => heldUnder(run, intent));
+  if (held === 'unused' || held === 'refused') return '';
+  if (held === 'unknown') return unasked;
+  const sent = run.intents.get(key) ?? intent;
+  if (held === 'open')
+    throw new ConfigError(
+      `${key} is not known to be absent: its idempotency key was used, and the API gave no conclusive answer. Run vdcsync apply: it settles the write.`,
+    );
+  const { answer } = held;
+  const { id } = run.kindOf(kind).accept(answer, intent.request, intent.preimage);
+  const task = typeof answer.task === 'object' && answer.task !== null ? answer.task.id : null;
+  await accept(run, await run.update(sent, { clear: ['blocked'] }), answer, task, undefined);
+  const what = id === undefined ? 'its creation was accepted' : `it is ${nounOf(kind)} ${id}`;
+  throw new ConfigError(
+    `${key} is not absent: its idempotency key shows that ${what}. Run vdcsync apply: it binds the resource to ${key}.`,
+  );
+}

@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import { type FaultAction, faultRule } from '../../../src/emulator/faults.ts';
+import type { Readings } from '../../../src/emulator/readings.ts';
+import { load, type Rig, rig } from '../../support/rig.ts';
+import { count, head, web } from '../bookkeeping/one-server.ts';
+
+const key = 'servers.web' as ResourceKey;
+const minute = 60_000;
+const asking = head.replace('prune: true', 'prune: true, unconfirmed_servers: ask');
+const private_ = web.replace(', public_ipv4: {new: true}', '');
+
+/** The answer to the first creation of the server is as the fault says, and the run is halted after `ms`. */
+async function haltedAfter(
+  ms: number,
+  spec: string,
+  fault: FaultAction,
+  readings: Partial<Readings> = {},
+): Promise<Rig> {
+  const durations = { create_server: [20 * minute, 20 * minute] } as const;
+  const played = rig({ emulator: { readings, durations } });
+  played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, fault)]);
+  const halt = new AbortController();
+  void played.clock.sleep(ms).then(() => halt.abort(new Error('halted')));
+  await played.apply(spec, { halt: halt.signal });
+  await played.clock.advance(2 * minute);
+  return played;
+}
+
+const lost = { do: 'reset', effect: 'done' } as const;
+const hidden = { do: 'answer', status: 500, effect: 'done' } as const;
+const absent = (played: Rig, spec: string) =>
+  played.clock.run(played.engine.resolve(load(spec), key, { type: 'absent' }));
+const messages = async (played: Rig, spec: string) =>
+  (await played.plan(spec)).warnings.map(({ message }) => message);
+
+describe('src/engine/person/ask-absent.ts', () => {
+  test('a creation whose key holds its answer is not declared absent, and the next apply binds it', async () => {
+    const played = await haltedAfter(5_000, head + web, lost);
+
+    await expect(absent(played, head + web)).rejects.toThrow('is not absent: its idempotency key shows');
+    const report = await played.apply(head + web);
+
+    expect([report.outcome, count(played)]).toEqual(['converged', [1, 1]]);
+    expect((await played.store.bindings()).map(({ id }) => id)).toContain('2001');
+  });
+
+  test('a creation whose key holds no answer is declared absent', async () => {
+    const played = await haltedAfter(5_000, head + web, { do: 'reset', effect: 'none' });
+
+    expect(await absent(played, head + web)).not.toContain('could not be asked');
+    const report = await played.apply(head + web);
+
+    expect([report.outcome, count(played)]).toEqual(['converged', [1, 1]]);
+  });
+
+  test('the operator is believed where the key cannot be asked, and the command says so', async () => {
+    const played = await haltedAfter(5_000, head + web, lost, { bodyCheck: 'beforeKeyUnstored' });
+
+    expect(await absent(played, head + web)).toContain('could not be asked');
+    expect(await played.store.openIntents()).toEqual([]);
+  });
+});
+
+describe('src/plan/strangers.ts', () => {
+  test('a server that was declared absent by mistake is named with its key once it shows', async () => {
+    const late = { addressAt: 'taskDone', attachedAt: 'taskDone' } as const;
+    const played = await haltedAfter(3 * minute, asking + web, hidden, late);
+    await absent(played, asking + web);
+    await played.apply(asking + web);
+    expect(count(played)).toEqual([2, 2]);
+
+    expect(await messages(played, asking + web)).toContainEqual(
+      expect.stringContaining('2001 may be servers.web, which was declared absent'),
+    );
+  });
+
+  test('a server without an address that was declared absent is named where a network counts it', async () => {
+    const spec = asking + private_;
+    const played = await haltedAfter(60 * minute, spec, hidden, { defaultNetworkCard: true });
+    await absent(played, spec);
+    await played.apply(spec);
+    expect(count(played)).toEqual([2, 0]);
+
+    expect(await messages(played, spec)).toContainEqual(
+      expect.stringContaining('It may be servers.web, which was declared absent'),
+    );
+    await played.clock.run(played.engine.ignore(load(spec), ['2001']));
+    expect(await messages(played, spec)).toEqual([]);
+  });
+});
