@@ -162,7 +162,9 @@ async function together(
       started.map(({ running, engine }) => untilEnd(running, engine.apply(desired, optionsOf(running)))),
     ),
   );
-  for (const end of ends) if (end.end === 'report') stage.questions.note(end.report);
+  // A run that was stopped judges by what it read before.
+  for (const end of ends)
+    if (end.end === 'report' && end.report.outcome !== 'stopped') stage.questions.note(end.report);
   for (const [at, { running }] of started.entries()) {
     stage.trace.add(running.name, `run ends: ${describeEnd(ends[at] as End)}`);
     await stage.end(running);

@@ -132,7 +132,7 @@ async function later(run: Run, intent: Intent, reason: string, retryAfterMs = 0)
   const { clock, random, profile } = run.deps;
   const silentMs = run.stopwatch.since(intent.id, 'silent', clock.now());
   if (silentMs === 0) run.stopwatch.mark(intent.id, 'silent');
-  const pause = Math.min(minute, second + silentMs) * (1 + random.next() / 10);
+  const pause = Math.min(minute, 2 * second + silentMs) * (1 + random.next() / 10);
   const afterMs = Math.max(pause, retryAfterMs * profile.timeScale);
   const untilMs = clock.now() + afterMs;
   const progress = await goOn(run, intent, { dueAt: untilMs }, afterMs);
