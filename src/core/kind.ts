@@ -162,10 +162,16 @@ export type Evidence =
   /** There, paid for, and of no use. */
   | { readonly verdict: 'failed'; readonly id: string; readonly detail: string; readonly facts?: Json }
   /**
-   * Not seen. Absence needs this twice. `strays`: a failed creation may have left an address, so the operator is asked.
+   * Not seen. Absence needs this twice. `gone`: read by the id that the API gave it, which no list can hide.
+   * `strays`: a failed creation may have left an address, so the operator is asked.
    * `left`: the answer of the creation named what is left, so it is ours: the facts for `companions`.
    */
-  | { readonly verdict: 'not_done'; readonly strays?: boolean; readonly left?: LeftBehind }
+  | {
+      readonly verdict: 'not_done';
+      readonly gone?: true;
+      readonly strays?: boolean;
+      readonly left?: LeftBehind;
+    }
   /** No read shows such a resource, whether it is there or not. */
   | { readonly verdict: 'unseen'; readonly reason: string; readonly candidates: readonly string[] }
   /** Neither can be told. `candidates` are live ids a person may choose from. */

@@ -146,7 +146,8 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     }
     if (intent.resourceId !== undefined) {
       const live = await read.findIp(Number(intent.resourceId));
-      return live === undefined || isAnother(intent, live)
+      if (live === undefined) return { verdict: 'not_done', gone: true };
+      return isAnother(intent, live)
         ? { verdict: 'not_done' }
         : { verdict: 'done', id: String(live.id), certain: true, facts: { address: live.address } };
     }

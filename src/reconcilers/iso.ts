@@ -157,9 +157,10 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     }
     if (intent.resourceId !== undefined) {
       const live = await read.findIso(intent.resourceId);
+      if (live === undefined) return { verdict: 'not_done', gone: true };
       const replay = member(intent.facts, 'replay') === true;
-      const another = replay && live?.name.trim() !== member(intent.request.body, 'name');
-      return live === undefined || another ? { verdict: 'not_done' } : judge(live);
+      const another = replay && live.name.trim() !== member(intent.request.body, 'name');
+      return another ? { verdict: 'not_done' } : judge(live);
     }
     const before = recordedIds(intent.preimage, 'isos');
     const name = member(intent.request.body, 'name');

@@ -41,6 +41,7 @@ const mostReplayed = 10;
 const mostUnsureReplays = 3;
 
 type Found = Extract<Evidence, { verdict: 'done' }>;
+type NotDone = Extract<Evidence, { verdict: 'not_done' }>;
 
 /** Whether the key is young enough to be sent again. The local clock may have been set back. */
 export function keyIsFresh(run: Run, intent: Intent): boolean {
@@ -95,7 +96,8 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
 /** What has come to be seen since the operator was asked, and is what was created beyond doubt, needs no answer. */
 export async function seenSince(run: Run, intent: Intent): Promise<Progress | undefined> {
   const { repeats } = run.kindOf(intent.kind);
-  const isAsked = intent.ambiguous && intent.blocked?.candidates.length === 0;
+  const { code, candidates } = intent.blocked ?? {};
+  const isAsked = (intent.ambiguous || code === 'not_there') && candidates?.length === 0;
   // A backup that comes later is another one.
   if (!asksKey(run, intent) || !isAsked || repeats) return undefined;
   const evidence = await seek(run, intent);
@@ -239,13 +241,13 @@ export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promi
       return block(run, intent, 'outcome_unknown', evidence.reason, { candidates: evidence.candidates });
     case 'not_done':
       return ended || elapsed() > deadlineMs
-        ? notSeen(run, intent, () => notThere(run, intent))
+        ? notSeen(run, intent, () => notThere(run, intent, evidence))
         : again(nextLookMs(elapsed()));
   }
 }
 
 /** The write was accepted and succeeded, but no read shows its effect: an old answer was replayed, or the API is in breach. */
-async function notThere(run: Run, intent: Intent): Promise<Progress> {
+async function notThere(run: Run, intent: Intent, { gone, strays, left }: NotDone): Promise<Progress> {
   if (isReplay(intent)) {
     if (intent.verb === 'create' && intent.taskId === undefined && intent.why === 'no_task')
       return block(run, intent, 'not_there', replayedUntold);
@@ -255,14 +257,32 @@ async function notThere(run: Run, intent: Intent): Promise<Progress> {
       intent.verb === 'create' && count >= mostUnsureReplays && !(await marksReplaysAlone(run, intent));
     if (isSuspect || count >= mostReplayed)
       return block(run, intent, 'not_there', replayedOnly(intent, before));
-    const gone: StateChange = { type: 'next_incarnation', key: intent.key };
-    const detail = 'its key was used before this state knew it, and what it did then is gone';
-    return close(run, intent, 'absent', detail, { changes: [gone], retryAfterMs: 0 });
+    return createNext(
+      run,
+      intent,
+      'its key was used before this state knew it, and what it did then is gone',
+    );
   }
   const reason = 'the API accepted it and told of no failure, but its reads do not show the effect';
-  if (run.kindOf(intent.kind).freshKeys)
+  // A deletion or an update may be repeated.
+  if (intent.verb !== 'create' || run.kindOf(intent.kind).freshKeys)
     return closeAndRetry(run, intent, { ...unseen, code: 'not_there', detail: reason });
-  return block(run, intent, 'not_there', reason);
+  const earlier = await unbrokenRow(run, intent, (each) => each.outcome === 'absent');
+  // The reads of an API that loses two in a row may be wrong.
+  if (gone !== true || strays === true || earlier.length > 0) return block(run, intent, 'not_there', reason);
+  const bound = await leftByFailed(run, intent, left);
+  return createNext(run, intent, `${intent.resourceId} was created, and is gone`, bound);
+}
+
+/** What was created is gone, so the next one has a key of its own. */
+function createNext(
+  run: Run,
+  intent: Intent,
+  detail: string,
+  left: readonly StateChange[] = [],
+): Promise<Progress> {
+  const changes = [...left, { type: 'next_incarnation', key: intent.key } as const];
+  return close(run, intent, 'absent', detail, { changes, retryAfterMs: 0 });
 }
 
 const replayedUntold =

@@ -16,7 +16,7 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
     const cards = await read.findNetworkInterfaces(Number(intent.resourceId) as ServerId);
     const addresses = addressesOf(intent.resourceId);
     if (cards === undefined && addresses.length === 0)
-      return { verdict: 'not_done', ...leftBehind(intent, ips, known) } as const;
+      return { verdict: 'not_done', gone: true, ...leftBehind(intent, ips, known) } as const;
     // Its address is billed and has to be bound with it, so a list that does not show it yet is no end;
     // and where no task told of an end, neither is a server without its card. @assumption A28 @assumption A34
     if (isAnother(intent, addresses, await read.servers?.())) return { verdict: 'not_done' } as const;
