@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
 import { main } from '../../src/cli/program.ts';
 import type { Io } from '../../src/cli/terminal.ts';
+import { programEnv } from '../support/program-env.ts';
 
 /** The command's own file. */
 export const mainFile = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
@@ -28,8 +29,11 @@ export interface Call {
 
 /** Starts the real command line, with nothing of the tests' own environment that it would read. */
 export function start(args: readonly string[], { cwd, env = {} }: Call): ChildProcess {
-  const { PATH = '', HOME = '' } = process.env;
-  return spawn(process.execPath, [mainFile, ...args], { cwd, env: { PATH, HOME, ...env }, stdio: 'pipe' });
+  const { HOME = '' } = process.env;
+  return spawn(process.execPath, [mainFile, ...args], {
+    ...{ cwd, stdio: 'pipe' },
+    env: { ...programEnv(), HOME, ...env },
+  });
 }
 
 /** The same program without a process of its own: half a second quicker, for what needs no more. */

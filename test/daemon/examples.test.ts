@@ -9,6 +9,7 @@ import { parseEnv } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { folderWith, inProcess, oneNetwork } from '../cli/run.ts';
+import { programEnv } from '../support/program-env.ts';
 import { createRepository } from './git-server.ts';
 import { emulate, live, program, speed } from './support.ts';
 
@@ -43,6 +44,7 @@ function shims(
   });
   for (const name of ['vdcsync', 'npm', ...Object.keys(more)]) chmodSync(join(folder, name), 0o755);
   return {
+    ...programEnv(),
     PATH: `${folder}:${process.env.PATH}`,
     HOME: folder,
     VDC_BASE_URL: api.baseUrl,

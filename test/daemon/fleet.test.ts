@@ -12,6 +12,7 @@ import { faultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { type Call, type Ended, ended, folderWith, inProcess, mainFile } from '../cli/run.ts';
 import { postgresServer } from '../support/postgres.ts';
+import { programEnv } from '../support/program-env.ts';
 import {
   allConverged,
   billed,
@@ -457,9 +458,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
 /** A line as somebody types it. */
 async function inShell(line: string, { cwd, env }: Call): Promise<Ended> {
   const script = `vdcsync() { '${process.execPath}' '${mainFile}' "$@"; }\n${line}`;
-  return ended(
-    spawn('sh', ['-c', script], { cwd, env: { PATH: process.env.PATH ?? '', ...env }, stdio: 'pipe' }),
-  );
+  return ended(spawn('sh', ['-c', script], { cwd, env: { ...programEnv(), ...env }, stdio: 'pipe' }));
 }
 
 /** The names in a value, without what stands under them. */

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
+import { programEnv } from '../support/program-env.ts';
 
 const speed = 300;
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -77,7 +78,7 @@ describe.each(examples)('the example $name', ({ name, edit, summary }) => {
   async function vdcsync(text: string, ...args: string[]) {
     await writeFile(join(folder, 'vdcsync.yaml'), text);
     const env = {
-      PATH: process.env.PATH,
+      ...programEnv(),
       VDC_BASE_URL: service.baseUrl,
       VDC_TOKEN: service.projects[0]?.tokens.readWrite,
       VDCSYNC_API_PROFILE: 'profile.yaml',

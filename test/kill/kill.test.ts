@@ -9,6 +9,7 @@ import { faultRule } from '../../src/emulator/faults.ts';
 import { startEmulator } from '../../src/emulator/http-server.ts';
 import type { Mutation } from '../../src/emulator/mutations.ts';
 import type { World } from '../../src/emulator/world.ts';
+import { programEnv } from '../support/program-env.ts';
 import { seededRandom } from '../support/rig.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -72,7 +73,7 @@ describe.concurrent('the built command, killed again and again', () => {
       await writeFile(join(folder, 'vdcsync.yaml'), spec);
       await writeFile(join(folder, 'profile.yaml'), `time_scale: ${speed}\n`);
       const env = {
-        PATH: process.env.PATH,
+        ...programEnv(),
         VDC_BASE_URL: service.baseUrl,
         VDC_TOKEN: service.projects[0]?.tokens.readWrite,
         VDCSYNC_API_PROFILE: 'profile.yaml',
