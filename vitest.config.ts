@@ -1,15 +1,43 @@
+import { globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+
+/**
+ * Tests of modules alone: they start no program, server or thread, and none tries thousands of cases. They run in the
+ * same workers, since loading the modules for each file takes longer than most of them.
+ */
+const unit = globSync('test/{api,core,emulator,engine,plan,queue,reconcilers,spec}/**/*.test.ts', {
+  cwd: import.meta.dirname,
+  exclude: [
+    'test/emulator/{docs,fuzz,http,persistence}.test.ts',
+    'test/engine/{concurrent-changes,crash,interruption}.test.ts',
+    'test/engine/bookkeeping/recorded-findings.test.ts',
+    'test/engine/intents/outcome.test.ts',
+    'test/{plan,spec}/properties.test.ts',
+    'test/plan/summary.test.ts',
+    'test/spec/hostile.test.ts',
+  ],
+});
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     setupFiles: ['test/setup.ts'],
+    testTimeout: 30_000,
     // Most of them wait for processes, sockets and clocks: as many at a time as there are cores.
     maxWorkers: '100%',
-    testTimeout: 30_000,
     // For the programs that tests start: compiled once, they start in half the time.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/tests', import.meta.url)) },
+    projects: [
+      { extends: true, test: { name: 'unit', include: unit, isolate: false } },
+      {
+        extends: true,
+        test: {
+          name: 'other',
+          include: ['test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...unit],
+        },
+      },
+    ],
     coverage: {
       provider: 'v8',
       include: ['src/**'],
