@@ -5,7 +5,7 @@ import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import { unknownPurchases } from './money.ts';
 import { movedFromNothing } from './moved-from.ts';
-import { described, type Found, ignoring, isNone, perhapsAbsent } from './strangers.ts';
+import { described, type Found, ignoring, isNone, perhapsAbsent, type Unlisted } from './strangers.ts';
 
 export function inFlightWarning(intent: Intent): Warning[] {
   if (intent.phase === 'blocked') return [];
@@ -59,7 +59,8 @@ function olderThan({ key, parent }: Subject, world: World): string {
 
 /** What nobody knows of stays billed unseen, and may be this file's. */
 export function unknownToUs(world: World, strangers: Found): Warning[] {
-  if (isNone(strangers) || world.settings.unmanaged === 'ignore') return [];
+  if (world.settings.unmanaged === 'ignore') return [];
+  if (isNone(strangers)) return strangers.unlisted === undefined ? [] : [countedAlone(strangers.unlisted)];
   const what = described(strangers);
   const ways = `vdcsync adopt KEY ID what is this file's, or ${ignoring(strangers)}`;
   const message = {
@@ -78,6 +79,12 @@ export function absentPerhapsCounted({ uncounted, declaredAbsent = [] }: Found):
   const count = uncounted.servers === 1 ? '1 server' : `${uncounted.servers} servers`;
   const message = `network "${uncounted.network}" counts ${count} that no other read shows. It may be ${keys.join(' or ')}, which was declared absent (\`resolve --absent\`): look in the client area`;
   return [{ code: 'unlisted_servers', key: null, message }];
+}
+
+function countedAlone({ network, servers }: Unlisted): Warning {
+  const what = `${servers === 1 ? 'server' : 'servers'} that no address shows`;
+  const message = `the local state is new, and network ${network} counts ${servers} ${what}: an earlier state of this file may have created it, and it is billed; vdcsync adopt KEY ID what is this file's, or vdcsync ignore ID (the client area tells the id)`;
+  return { code: 'unlisted_servers', key: null, message };
 }
 
 /** The rest is not forgotten: the next plan without a selection shows it. */

@@ -7,7 +7,7 @@ import { replay } from '../state/replay.ts';
 import type { Controller } from './controller.ts';
 import { sorts } from './ledger.ts';
 import type { Stage } from './stage.ts';
-import type { SpecModel } from './story.ts';
+import { failuresAreTold, type SpecModel } from './story.ts';
 
 interface State {
   readonly bindings: readonly Binding[];
@@ -136,7 +136,8 @@ function checkNothingLeft(stage: Stage, project: Project, known: readonly Thing[
       // No read shows it before the task that made its server ends. @assumption A59
       if ('serverId' in one && isBeingMade(project, one.serverId)) continue;
       // What a lost state no longer knows is told where it is billed.
-      if (told || (forgotten && (stage.vouched || sort === 'network' || sort === 'iso'))) continue;
+      const counted = sort === 'server' && /network \S+ counts \d+ servers? that/.test(warnings);
+      if (told || counted || (forgotten && (stage.vouched || sort === 'network' || sort === 'iso'))) continue;
       const birth = stage.ledger.birthOf(sort, String(id));
       const isKnown = known.some((each) => each.kind === sort && each.id === String(id));
       if (isKnown || birth?.stranger || stage.ledger.wasLetGo(sort, String(id))) continue;
@@ -224,7 +225,7 @@ function checkWanted(
     case 'drive': {
       const iso = (value as { readonly iso: string | null }).iso;
       const bound = bindings.find((each) => each.key === iso)?.id ?? iso;
-      if (stage.story.profile === true && failuresAreTold(stage) && server?.isoInDrive !== bound) missing();
+      if (stage.story.profile === true && failuresAreTold(stage.story) && server?.isoInDrive !== bound) missing();
       return;
     }
     case 'server_image':
@@ -251,11 +252,6 @@ export function isLike(live: Server['firewall'], asked: unknown): boolean {
   const ports = (each: readonly object[]) =>
     each.map((rule) => (rule as { readonly destination_port?: unknown }).destination_port);
   return live.enabled === enabled && live.policyIn === policy_in && equal(ports(live.rules), ports(rules));
-}
-
-/** Where an answer had no task and no read shows the effect, nobody hears of a failure. @assumption A34 */
-function failuresAreTold({ story: { readings, faults } }: Stage): boolean {
-  return readings.omitTaskField !== true && !faults.some(({ then }) => then.do === 'omit_task');
 }
 
 /** Its own address has to be bound with it; whatever else it may hold is told. */

@@ -15,7 +15,7 @@ import { engineOf, startProcess } from './process.ts';
 import { Questions } from './questions.ts';
 import { createRules, type Rules } from './rules/rules.ts';
 import { memoryBox, sqliteBox } from './state-box.ts';
-import { type SpecModel, type Story, specText } from './story.ts';
+import { failuresAreTold, type SpecModel, type Story, specText } from './story.ts';
 import { foreignId, namesOf, projectId, secretsOf, type TokenName } from './tokens.ts';
 import { createTrace, type Trace } from './trace.ts';
 import { type VirtualClock, virtualClock } from './virtual-clock.ts';
@@ -191,6 +191,7 @@ export class Stage {
       ledger: this.ledger,
       projectId,
       serversAreListed: 'list_servers' in this.#profile.operations,
+      failuresAreTold: failuresAreTold(this.story),
       elapsed: () => this.clock.monotonic(),
       tokenName: (secret) => names.get(secret) ?? 'unknown',
       fail: (rule, message) => this.fail(rule, message),

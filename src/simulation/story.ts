@@ -75,6 +75,11 @@ export type Happening =
   /** Another machine with the same file starts: with a state of its own, and this or its own token. */
   | { readonly do: 'second'; readonly token: 'same' | 'member' };
 
+/** Where an answer had no task and no read shows the effect, nobody hears of a failure. @assumption A34 */
+export function failuresAreTold({ readings, faults }: Story): boolean {
+  return readings.omitTaskField !== true && !faults.some(({ then }) => then.do === 'omit_task');
+}
+
 /** What a spec file would say. */
 export function specText(model: SpecModel, projectId: number): string {
   return JSON.stringify({ version: 1, project: { id: projectId }, ...model });

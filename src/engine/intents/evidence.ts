@@ -187,7 +187,7 @@ async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
  * Continues an absent creation. The next attempt is safe only if the key is fenced: then no other state can use the key
  * either, and all states use the attempts in the same order. Under an open key the original bytes are sent again.
  */
-function createAgain(run: Run, intent: Intent): Promise<Progress> {
+async function createAgain(run: Run, intent: Intent): Promise<Progress> {
   const { why = 'lost', detail = '' } = intent;
   if (why === 'unreadable')
     return block(run, intent, 'outcome_unknown', `it was accepted, and no read shows it: ${detail}`);
@@ -196,7 +196,11 @@ function createAgain(run: Run, intent: Intent): Promise<Progress> {
   if (questionOf(intent).stage !== 'fenced')
     return goOn(run, intent, { phase: 'waiting', dueAt: run.deps.clock.now(), clear: ['question'] });
   if (isServerError(why)) return closeAndRetry(run, intent, { ...unseen, code: 'server_error', detail });
-  return close(run, intent, 'absent', detail, { retryAfterMs: 0 });
+  if (why !== 'conflict' || run.deps.clock.now() - intent.createdAt <= run.kindOf(intent.kind).deadlineMs)
+    return close(run, intent, 'absent', detail, { retryAfterMs: 0 });
+  // It was refused until its deadline, so a later run begins the next attempt.
+  await close(run, intent, 'absent', detail);
+  return { now: 'blocked', code: 'http_409', reason: detail };
 }
 
 /** Waits for the task of an accepted write, then reads its effect. */

@@ -31,7 +31,7 @@ function checkRelease(
   running: Running,
   { key, gone }: Extract<StateChange, { readonly type: 'release' }>,
 ): void {
-  const { ledger, fail } = witness;
+  const { ledger, fail, giveUp } = witness;
   const old = running.mirror.bindings.get(key);
   if (old === undefined) return;
   if (!gone) ledger.letGo(key, old.id);
@@ -40,8 +40,10 @@ function checkRelease(
   // Made for another key under an id that was free again, and looking the same, it is that key's.
   const maker = ledger.makerOf(old.kind, old.id);
   const ours = maker === undefined || maker === key;
-  if (ours && birth !== undefined && ledger.birthBoundAs(old)?.number === birth.number)
-    fail('I1', `${old.kind} ${old.id} was taken as gone, and is there`);
+  if (!ours || birth === undefined || ledger.birthBoundAs(old)?.number !== birth.number) return;
+  // Where the answer had no task, nobody hears that the creation failed. @assumption A34
+  if (!witness.failuresAreTold) giveUp('a server that came back after a failure that no task told of');
+  else fail('I1', `${old.kind} ${old.id} was taken as gone, and is there`);
 }
 
 /** I8: no stranger is adopted unasked. `{reuse: true}` asks for whatever address is free, whoever took it. */

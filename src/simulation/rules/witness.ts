@@ -10,6 +10,8 @@ export interface Witness {
   readonly projectId: number;
   /** The profile knows `GET /servers`. */
   readonly serversAreListed: boolean;
+  /** Each answer to a write that has a task names it. */
+  readonly failuresAreTold: boolean;
   /** Time that no machine's clock can bend, in ms. */
   readonly elapsed: () => number;
   /** Which token of the emulator carries this secret, such as `4711-readWrite`. */
