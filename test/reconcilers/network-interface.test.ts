@@ -37,6 +37,17 @@ describe('reconcilers/network_interface', () => {
     expect((await plan(file('default'))).warnings).toEqual([]);
   });
 
+  test('a lasting 409 about a card that the list cuts off ends the run, and nothing stays open', async () => {
+    const readings = { defaultNetworkCard: true, duplicateCards: 409, pageSize: 1 } as const;
+    const { apply, store } = rig({ emulator: { readings } });
+
+    const report = await apply(file('default', ', public_ipv4: {new: true}'));
+
+    const key = 'servers.web.network_interfaces.default';
+    expect(report.blocked.find((each) => each.key === key)?.code).toBe('http_409');
+    expect((await store.openIntents()).map((each) => each.key)).not.toContain(key);
+  });
+
   test('one too many is reported, and not removed', async () => {
     const { apply, plan, emulator } = rig({ emulator: { readings: { defaultNetworkCard: true } } });
     await apply(file('a'));

@@ -143,6 +143,16 @@ describe('engine: a server of which only a network tells', () => {
     expect(project(played).servers).toHaveLength(2);
   });
 
+  test('is named by the plan of a new state that buys no server', async () => {
+    const played = rig();
+    await played.apply(inside);
+    await lost(played);
+
+    const plan = await played.plan(`${inside.split('servers:')[0]}`);
+
+    expect(plan.warnings.map(({ code }) => code)).toContain('unlisted_servers');
+  });
+
   test('stays in doubt when a person has spoken of another one, until it is spoken of as well', async () => {
     const played = rig();
     await played.apply(inside);
