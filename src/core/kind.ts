@@ -259,10 +259,10 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   /** The kind in whose list its creation shows, where that is not its own: a server shows by its address. */
   readonly seenAmong?: KindName;
   /**
-   * Whether its creation takes something that this list shows already, as `{ip: web}` takes a free address. It then goes
-   * before creations of that kind that wait to be sent again.
+   * Whether its creation takes whatever is free in this list, and could so take what another creation has made and no
+   * read shows yet. `shown`: what it is to take is there, so it goes before creations that wait to be sent again.
    */
-  takesShown?(subject: Subject<Value>, world: World): boolean;
+  takesFree?(subject: Subject<Value>, world: World): 'shown' | 'any' | undefined;
   /** Of several writes that are ready, the higher goes first: what closes a gap (firewalls), then what others wait for longest. */
   readonly urgency: number;
 

@@ -63,9 +63,8 @@ function waysOfOther(run: Run, { key, verb, code }: Found): readonly string[] {
 }
 
 function otherInDoubt(run: Run, { key, verb }: Pick<Found, 'key' | 'verb'>): Intent | undefined {
-  const kind = run.world.subjects.get(key)?.kind;
   // Of a replacement it is the creation that has to wait.
-  return kind && unresolvedBeside(run, { key, kind, verb: verb === 'delete' ? 'create' : verb });
+  return unresolvedBeside(run, { key, verb: verb === 'delete' ? 'create' : verb });
 }
 
 function wayOut(open: Intent | undefined, again: string): string {

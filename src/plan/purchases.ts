@@ -1,6 +1,7 @@
-import { type KindName, nounOf, topLevelKey } from '../core/keys.ts';
+import { type KindName, nounOf, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import { shellWord } from '../core/shell.ts';
+import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import type { Facts, GuardInput, Objection, Purchase } from './objections.ts';
 import { described, ignoring, isNone, strangersFor } from './strangers.ts';
@@ -111,20 +112,19 @@ export function takenBefore(
   };
 }
 
-/** Two unresolved creations that show in one list could not be told apart afterwards. */
+/** A creation that takes what is free could take what an unresolved one has made. */
 export function besideUnresolved(
-  { subject: { key, kind }, diff: { verdict } }: Draft,
-  { kinds, openIntents }: GuardInput,
+  { subject: { key }, diff: { verdict } }: Draft,
+  { kinds, world, openIntents }: GuardInput,
 ): Objection | undefined {
   const makes = verdict.verdict === 'create' || verdict.verdict === 'replace';
   if (!makes || openIntents.some((each) => each.key === key)) return undefined;
-  const listOf = (name: KindName) => kinds.get(name)?.seenAmong ?? name;
   const other = openIntents.find(
     (each) =>
       each.phase === 'blocked' &&
       each.ambiguous &&
       each.verb === 'create' &&
-      listOf(each.kind) === listOf(kind),
+      isConfusable(each, key, { world, kinds }),
   );
   if (other === undefined) return undefined;
   return {
@@ -133,6 +133,23 @@ export function besideUnresolved(
     reason: `it is not known whether ${other.key} was created`,
     resolve: `vdcsync resolve ${other.key}, as is said there; then vdcsync apply`,
   };
+}
+
+/** Whether one of the two creations takes whatever is free in the list in which both show. */
+export function isConfusable(
+  open: Pick<Intent, 'key' | 'kind' | 'phase'>,
+  key: ResourceKey,
+  { kinds, world }: Pick<GuardInput, 'kinds' | 'world'>,
+): boolean {
+  const subject = world.subjects.get(key);
+  if (subject === undefined) return false;
+  const listOf = (name: KindName) => kinds.get(name)?.seenAmong ?? name;
+  if (listOf(open.kind) !== listOf(subject.kind)) return false;
+  const takes = kinds.get(subject.kind)?.takesFree?.(subject, world);
+  // Nothing of it is there, and it is sent again once what is there has been taken.
+  if (takes === 'shown' && open.kind === listOf(subject.kind) && open.phase === 'waiting') return false;
+  const other = world.subjects.get(open.key);
+  return takes !== undefined || (other && kinds.get(open.kind)?.takesFree?.(other, world)) !== undefined;
 }
 
 export function isPurchase({ kind }: Subject, { verdict }: Diff): boolean {

@@ -6,7 +6,7 @@ import type { ReadPort } from '../core/ports.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { diffExistence, fieldsLacking, integerIdIn, member, recordedIds, unchanged } from './existence.ts';
-import { addressSequence, claimsFree, releasedFirst, sentAddress } from './server/address.ts';
+import { addressSequence, takesFree, releasedFirst, sentAddress } from './server/address.ts';
 import { isEdited, knownOf, priceApplied, resolveBody, sizes } from './server/body.ts';
 import {
   addressLeft,
@@ -30,7 +30,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
   deadlineMs: 30 * 60_000,
   showsWithinMs: 30 * 60_000,
   seenAmong: 'ip',
-  takesShown: ({ key }, world) => claimsFree(key, world),
+  takesFree: ({ key }, world) => takesFree(key, world),
   urgency: 4,
 
   check: checkSizing,

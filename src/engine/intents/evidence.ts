@@ -10,6 +10,7 @@ import { calibrated } from './calibrate.ts';
 import { unbrokenRow } from './earlier-attempts.ts';
 import {
   again,
+  awaitEnd,
   block,
   close,
   closeAndRetry,
@@ -66,8 +67,10 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
     case 'done':
       // A deleted resource counts as absent only after two looks.
       if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));
-      if (isSure(run, intent, evidence)) return settled(run, intent, evidence);
-      return offer(run, intent, 'outcome_unknown', 'the answer was lost', evidence);
+      return (
+        unlessAnothers(run, intent, evidence) ??
+        offer(run, intent, 'outcome_unknown', 'the answer was lost', evidence)
+      );
     case 'pending':
       run.stopwatch.mark(intent.id, 'accepted');
       return goOn(run, intent, {
@@ -123,11 +126,31 @@ function unclear(
 }
 
 /**
- * A resource that only a difference of lists shows is ours only if nobody else creates in the project. After a day it is
- * not: a state that was put back does not know of the resources that this file created and deleted meanwhile.
+ * A resource that only a difference of lists shows may be another creation's, which ends first, or somebody else's. It is
+ * ours only if nobody else creates in the project, and no other creation is left unconfirmed. After a day it is not: a
+ * state that was put back does not know of the resources that this file created and deleted meanwhile.
  */
-function isSure(run: Run, intent: Intent, { certain }: Found): boolean {
-  return certain || (run.desired.settings.exclusive && keyIsFresh(run, intent));
+function unlessAnothers(
+  run: Run,
+  intent: Intent,
+  evidence: Found,
+  ours = () => settled(run, intent, evidence),
+): Promise<Progress> | Progress | undefined {
+  if (evidence.certain) return ours();
+  const listOf = ({ kind }: Intent) => run.kindOf(kind).seenAmong ?? kind;
+  const others = [...run.intents.values()].filter(
+    (each) =>
+      each.id !== intent.id &&
+      each.verb === 'create' &&
+      each.resourceId === undefined &&
+      listOf(each) === listOf(intent),
+  );
+  const moving = others.find(({ phase, question }) =>
+    phase === 'unknown' ? question?.stage === 'asking' || question?.stage === 'taken' : phase !== 'blocked',
+  );
+  if (moving !== undefined) return awaitEnd(moving.key);
+  const isOurs = run.desired.settings.exclusive && keyIsFresh(run, intent) && others.length === 0;
+  return isOurs ? ours() : undefined;
 }
 
 /** The resource may be unmanaged, so the operator is asked. */
@@ -232,8 +255,10 @@ export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promi
       // Without a task, one look that misses the resource does not prove its deletion.
       if (intent.verb === 'delete' && !ended)
         return notSeen(run, intent, () => settled(run, intent, evidence));
-      if (isSure(run, intent, evidence)) return settled(run, intent, evidence);
-      return offer(run, intent, 'outcome_unknown', 'the answer does not tell which one it is', evidence);
+      return (
+        unlessAnothers(run, intent, evidence) ??
+        offer(run, intent, 'outcome_unknown', 'the answer does not tell which one it is', evidence)
+      );
     case 'pending':
       return elapsed() > deadlineMs
         ? stuck(`it is not ready after ${minutes(elapsed())}`)
@@ -325,9 +350,11 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
       // The failed task says that the resource still exists, and one look that misses it does not prove the opposite.
       if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));
       if (harmless) return settled(run, intent, evidence);
-      if (!isSure(run, intent, evidence))
-        return offer(run, intent, 'task_failed', `its task failed (${failure})`, evidence);
-      return tainted(run, intent, evidence, `its task failed: ${failure}`);
+      return (
+        unlessAnothers(run, intent, evidence, () =>
+          tainted(run, intent, evidence, `its task failed: ${failure}`),
+        ) ?? offer(run, intent, 'task_failed', `its task failed (${failure})`, evidence)
+      );
     case 'pending':
       return tainted(run, intent, evidence, `its task failed: ${failure}`);
     case 'failed':

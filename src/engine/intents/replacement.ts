@@ -3,6 +3,7 @@ import type { Operation } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
 import { draftAll, draftOne, operationsOf } from '../../plan/draft.ts';
 import { obstacles } from '../../plan/order.ts';
+import { isConfusable } from '../../plan/purchases.ts';
 import type { Run } from '../run.ts';
 import { awaitEnd, type Progress, unresolved } from './endings.ts';
 import { heldBefore } from './standing-holds.ts';
@@ -78,7 +79,7 @@ export async function secondHalfHeld(
   return unresolvedCreate(run, creation);
 }
 
-/** Two unresolved creations that show in one list could not be told apart afterwards. */
+/** A creation that takes what is free could take what an unresolved one has made. */
 export function unresolvedCreate(
   run: Run,
   operation: Pick<Operation, 'key' | 'kind' | 'verb'>,
@@ -88,19 +89,15 @@ export function unresolvedCreate(
   return other.phase === 'blocked' ? unresolved(other.key) : awaitEnd(other.key);
 }
 
-/** The creation that is unresolved, where the operation is one that shows in the same list. */
+/** The unresolved creation beside which the operation has to wait, as one of the two takes what is free. */
 export function unresolvedBeside(
   run: Run,
-  { key, kind, verb }: Pick<Operation, 'key' | 'kind' | 'verb'>,
+  { key, verb }: Pick<Operation, 'key' | 'verb'>,
 ): Intent | undefined {
   if (verb !== 'create') return undefined;
-  const listOf = (name: Operation['kind']) => run.kindOf(name).seenAmong ?? name;
-  const subject = run.world.subjects.get(key);
-  const takesShown = subject !== undefined && run.kindOf(kind).takesShown?.(subject, run.world) === true;
-  // Nothing of it is there, and it is sent again once what is there has been taken.
-  const comesAfter = (open: Intent) => takesShown && open.kind === listOf(kind) && open.phase === 'waiting';
+  const { world } = run;
+  const { kinds } = run.deps;
   return [...run.intents.values()].find(
-    (open) =>
-      open.verb === 'create' && open.ambiguous && listOf(open.kind) === listOf(kind) && !comesAfter(open),
+    (open) => open.verb === 'create' && open.ambiguous && isConfusable(open, key, { world, kinds }),
   );
 }

@@ -199,10 +199,12 @@ function claimSequence(
   return edges;
 }
 
-/** It takes an address that is there by being sent while that is the only free one. */
-export function claimsFree(key: ResourceKey, world: World): boolean {
+/** The API gives it a free address: the only one that is free, where the file names which. */
+export function takesFree(key: ResourceKey, world: World): 'shown' | 'any' | undefined {
   const ip = claimedBy(key, world);
-  return ip !== undefined && world.isThere(ip) && world.profile.operations.named_address === undefined;
+  if (ip === undefined) return takesAddress(key, world) ? 'any' : undefined;
+  if (world.profile.operations.named_address !== undefined) return undefined;
+  return world.isThere(ip) ? 'shown' : 'any';
 }
 
 function claimedBy(key: ResourceKey, world: World): ResourceKey | undefined {
