@@ -15,6 +15,7 @@ import { holds, probeAnswer, told } from './intents/outcome.ts';
 import { asksKey } from './intents/question.ts';
 import { inTurn, lookHoldsMs, sendHoldsMs, sinceLook } from './intents/turn.ts';
 import type { Run } from './run.ts';
+import { absenceGapMs } from './staleness.ts';
 
 /** The most incarnations and attempts of one key that are asked. */
 const mostKeys = 8;
@@ -25,7 +26,7 @@ const mostProbes = 3;
 type Held =
   /** The key holds no answer, and is fenced now. */
   | 'unused'
-  /** The key holds the refusal of these bytes. */
+  /** The key holds a refusal of these bytes, or of an earlier state's probe: that state went on with the next attempt. */
   | 'refused'
   /** The API gave no conclusive answer. */
   | 'unknown'
@@ -117,17 +118,21 @@ async function lookUpOne(
       await run.update(intent, { phase: 'unknown', ambiguous: true, dueAt: run.deps.clock.now() });
       return undefined;
     }
-    if (await isLive(run, { ...intent, facts: asReplay(facts) }, id)) {
-      // Noted before its attempt is used up: else a crash in between would lead to another one.
-      const { task } = held.answer;
-      const underWay = typeof task === 'object' && task !== null ? { taskId: task.id } : {};
-      await noteFound(run.deps.store, own, { id, ...underWay, at: run.deps.clock.now() });
-      await close(run, intent, 'absent', `found under its key: ${id}`);
-      return 'found';
+    switch (await lifeOf(run, { ...intent, facts: asReplay(facts) }, id, held.answer)) {
+      case 'live':
+        // Noted before its attempt is used up: else a crash in between would lead to another one.
+        await noteFound(run.deps.store, own, { id, ...underWay(held.answer), at: run.deps.clock.now() });
+        await close(run, intent, 'absent', `found under its key: ${id}`);
+        return 'found';
+      case 'gone': {
+        const changes = [{ type: 'next_incarnation', key } as const];
+        await close(run, intent, 'absent', `${id} was created under its key, and is gone`, { changes });
+        return 'next';
+      }
+      case 'unknown':
+        await close(run, intent, 'void', `the task that creates ${id} has not ended`);
+        return undefined;
     }
-    const changes = [{ type: 'next_incarnation', key } as const];
-    await close(run, intent, 'absent', `${id} was created under its key, and is gone`, { changes });
-    return 'next';
   }
   return held === 'refused' ? 'next' : undefined;
 }
@@ -144,6 +149,30 @@ async function idOfUntold(run: Run, intent: Intent): Promise<string | undefined>
 /** Marks the facts as those of a replayed answer, which may be out of date. */
 function asReplay(facts: Json | undefined): Json {
   return { ...(facts as object | undefined), replay: true };
+}
+
+function underWay({ task }: Conclusive): { readonly taskId?: string } {
+  return typeof task === 'object' && task !== null ? { taskId: task.id } : {};
+}
+
+/** It is gone only if it does not show once its task has ended, nor in a look a minute later. */
+async function lifeOf(
+  run: Run,
+  intent: Intent,
+  id: string,
+  { task }: Conclusive,
+): Promise<'live' | 'gone' | 'unknown'> {
+  if (await isLive(run, intent, id)) return 'live';
+  const { clock, tasks } = run.deps;
+  const { deadlineMs, showsWithinMs = 0 } = run.kindOf(intent.kind);
+  run.tell(intent, 'checking', `whether ${id} is still there`);
+  if (typeof task === 'object' && task !== null) {
+    const watch = { id: task.id, sort: intent.request.name, acceptedAt: clock.now(), deadlineMs };
+    const { end } = await tasks.wait(watch, run.halt);
+    if (end === 'stuck') return 'unknown';
+  }
+  await clock.sleep(task === 'missing' ? showsWithinMs : absenceGapMs, run.halt);
+  return (await isLive(run, intent, id)) ? 'live' : 'gone';
 }
 
 async function isLive(run: Run, intent: Intent, id: string): Promise<boolean> {
@@ -184,7 +213,7 @@ export async function heldUnder(run: Run, intent: Intent): Promise<Held> {
     if (result.status < 300) return { answer: result };
     if (isHeld(run, intent, result)) return 'unknown';
     answer = probeAnswer(result, behaviour.reuse);
-    if (answer === 'fenced') return 'unused';
+    if (answer === 'fenced') return question.probes === 1 ? 'refused' : 'unused';
     if (answer === 'nothing') return 'unknown';
   }
   // The key holds another answer, so these bytes are replayed or refused, and never carried out.

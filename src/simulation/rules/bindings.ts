@@ -15,14 +15,20 @@ export function checkChange(witness: Witness, running: Running, change: StateCha
 
 /** I1: what is taken as deleted is not there any more. */
 export function checkDeleted(witness: Witness, running: Running, { kind, key, request }: Intent): void {
-  const { ledger, fail } = witness;
+  const { ledger } = witness;
   const id = String(request.path.id);
   if (!isSort(kind) || running.byPerson || listsAreCut(witness)) return;
   const bound = running.mirror.bindings.get(key);
   const birth = ledger.birthOf(kind, id);
   if (birth === undefined || bound === undefined) return;
   if (ledger.birthBoundAs(bound)?.number === birth.number)
-    fail('I1', `${kind} ${id} was taken as deleted, and is there`);
+    isThere(witness, `${kind} ${id} was taken as deleted`);
+}
+
+/** Where the answer had no task, nobody hears that the creation failed. @assumption A34 */
+function isThere({ failuresAreTold, fail, giveUp }: Witness, taken: string): void {
+  if (failuresAreTold) fail('I1', `${taken}, and is there`);
+  else giveUp('a server that came back after a failure that no task told of');
 }
 
 /** I1: what is taken as gone is gone. */
@@ -31,7 +37,7 @@ function checkRelease(
   running: Running,
   { key, gone }: Extract<StateChange, { readonly type: 'release' }>,
 ): void {
-  const { ledger, fail, giveUp } = witness;
+  const { ledger } = witness;
   const old = running.mirror.bindings.get(key);
   if (old === undefined) return;
   if (!gone) ledger.letGo(key, old.id);
@@ -40,10 +46,8 @@ function checkRelease(
   // Made for another key under an id that was free again, and looking the same, it is that key's.
   const maker = ledger.makerOf(old.kind, old.id);
   const ours = maker === undefined || maker === key;
-  if (!ours || birth === undefined || ledger.birthBoundAs(old)?.number !== birth.number) return;
-  // Where the answer had no task, nobody hears that the creation failed. @assumption A34
-  if (!witness.failuresAreTold) giveUp('a server that came back after a failure that no task told of');
-  else fail('I1', `${old.kind} ${old.id} was taken as gone, and is there`);
+  if (ours && birth !== undefined && ledger.birthBoundAs(old)?.number === birth.number)
+    isThere(witness, `${old.kind} ${old.id} was taken as gone`);
 }
 
 /** I8: no stranger is adopted unasked. `{reuse: true}` asks for whatever address is free, whoever took it. */

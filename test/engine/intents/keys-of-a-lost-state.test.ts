@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../../src/emulator/faults.ts';
 import { memoryState } from '../../../src/state/memory.ts';
+import { mortal } from '../../support/mortal.ts';
 import { rig } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
 import { executed, ips, server } from '../shop.ts';
@@ -30,6 +31,26 @@ describe('engine: keys used before', () => {
 
     expect(report.outcome).toBe('converged');
     expect(played.emulator.world.projects[0]?.isos).toHaveLength(1);
+  });
+
+  test('by a state that was lost at whatever moment of a creation that takes nine minutes: bought once', async () => {
+    const spec = 'isos: {rescue: {url: "https://mirror.example.com/a.iso"}}\n';
+    for (let moment = 1, alive = false; !alive; moment++) {
+      const death = mortal();
+      const played = rig({ store: death.store(state()), emulator: { readings: { isoAt: 'taskDone' } } });
+      played.emulator.mutate({ do: 'add_ip' });
+      played.emulator.setFaults([faultRule({ path: 'add_iso', nth: 1 }, { do: 'task', ms: 540_000 })]);
+      death.dieAt(moment, 'after');
+      alive = await played.apply(spec).then(
+        () => true,
+        () => false,
+      );
+      played.restart(state());
+
+      const report = await played.apply(spec);
+      expect(report.outcome, `moment ${moment}`).toBe('converged');
+      expect(executed(played, 'iso'), `moment ${moment}`).toBe(1);
+    }
   });
 
   test('by a state that was lost, and dead since: the next incarnation is made', async () => {
