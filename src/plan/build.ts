@@ -19,8 +19,8 @@ import { isSelected, select } from './selection.ts';
 import { isLeftAlone, nameOf, nobody } from './strangers.ts';
 import { costOf, effortOf, summarise } from './totals.ts';
 import {
-  absentPerhapsCounted,
   capUnchecked,
+  countedAlone,
   inFlightWarning,
   leftOut,
   movedWarnings,
@@ -123,7 +123,7 @@ function warningsBeside(
     ...pricesOfNothing(world),
     ...leftOut(missing),
     ...unknownToUs(world, strangers),
-    ...absentPerhapsCounted(strangers),
+    ...countedAlone(strangers, world),
     ...boughtForNobody(world, operations),
     ...freeBeside(world, operations, openIntents, strangers.vouched),
   ];

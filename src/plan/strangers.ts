@@ -27,8 +27,6 @@ export interface Found extends Strangers {
   readonly held?: readonly Ip[];
   readonly vouched?: Vouched | undefined;
   readonly declaredAbsent?: readonly DeclaredAbsent[];
-  /** Servers that only a network's count shows, while a server without an address is declared absent. */
-  readonly uncounted?: Unlisted | undefined;
 }
 
 /** A creation that the operator has declared absent with `resolve --absent`. */

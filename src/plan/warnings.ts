@@ -5,7 +5,7 @@ import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import { unknownPurchases } from './money.ts';
 import { movedFromNothing } from './moved-from.ts';
-import { described, type Found, ignoring, isNone, perhapsAbsent, type Unlisted } from './strangers.ts';
+import { described, type Found, ignoring, isNone, perhapsAbsent } from './strangers.ts';
 
 export function inFlightWarning(intent: Intent): Warning[] {
   if (intent.phase === 'blocked') return [];
@@ -59,8 +59,7 @@ function olderThan({ key, parent }: Subject, world: World): string {
 
 /** What nobody knows of stays billed unseen, and may be this file's. */
 export function unknownToUs(world: World, strangers: Found): Warning[] {
-  if (world.settings.unmanaged === 'ignore') return [];
-  if (isNone(strangers)) return strangers.unlisted === undefined ? [] : [countedAlone(strangers.unlisted)];
+  if (isNone(strangers) || world.settings.unmanaged === 'ignore') return [];
   const what = described(strangers);
   const ways = `vdcsync adopt KEY ID what is this file's, or ${ignoring(strangers)}`;
   const message = {
@@ -72,19 +71,22 @@ export function unknownToUs(world: World, strangers: Found): Warning[] {
   return [{ code: 'unmanaged_resources', key: null, message: text }];
 }
 
-/** A server without an address, which was declared absent, may show in a network's count alone. */
-export function absentPerhapsCounted({ uncounted, declaredAbsent = [] }: Found): Warning[] {
-  if (uncounted === undefined) return [];
-  const keys = declaredAbsent.flatMap(({ key, kind }) => (kind === 'server' ? [key] : []));
-  const count = uncounted.servers === 1 ? '1 server' : `${uncounted.servers} servers`;
-  const message = `network "${uncounted.network}" counts ${count} that no other read shows. It may be ${keys.join(' or ')}, which was declared absent (\`resolve --absent\`): look in the client area`;
+/** Servers that only a network's count shows may be what a lost state created, or what was declared absent. */
+export function countedAlone(
+  { unlisted, since, declaredAbsent = [] }: Found,
+  { settings }: World,
+): Warning[] {
+  if (unlisted === undefined || settings.unmanaged === 'ignore') return [];
+  const absent = declaredAbsent.flatMap(({ key, kind }) => (kind === 'server' ? [key] : []));
+  const count = unlisted.servers === 1 ? '1 server' : `${unlisted.servers} servers`;
+  const may = [
+    ...(absent.length === 0
+      ? []
+      : [`${absent.join(' or ')}, which was declared absent (\`resolve --absent\`)`]),
+    ...(since === 'new' ? ['what an earlier state of this file created'] : []),
+  ];
+  const message = `network "${unlisted.network}" counts ${count} that no other read shows, billed. It may be ${may.join(', or ')}: look in the client area, then vdcsync adopt KEY ID, or vdcsync ignore ID`;
   return [{ code: 'unlisted_servers', key: null, message }];
-}
-
-function countedAlone({ network, servers }: Unlisted): Warning {
-  const what = `${servers === 1 ? 'server' : 'servers'} that no address shows`;
-  const message = `the local state is new, and network ${network} counts ${servers} ${what}: an earlier state of this file may have created it, and it is billed; vdcsync adopt KEY ID what is this file's, or vdcsync ignore ID (the client area tells the id)`;
-  return { code: 'unlisted_servers', key: null, message };
 }
 
 /** The rest is not forgotten: the next plan without a selection shows it. */

@@ -136,7 +136,7 @@ function checkNothingLeft(stage: Stage, project: Project, known: readonly Thing[
       // No read shows it before the task that made its server ends. @assumption A59
       if ('serverId' in one && isBeingMade(project, one.serverId)) continue;
       // What a lost state no longer knows is told where it is billed.
-      const counted = sort === 'server' && /network \S+ counts \d+ servers? that/.test(warnings);
+      const counted = sort === 'server' && /network .* counts \d+ servers? that/.test(warnings);
       if (told || counted || (forgotten && (stage.vouched || sort === 'network' || sort === 'iso'))) continue;
       const birth = stage.ledger.birthOf(sort, String(id));
       const isKnown = known.some((each) => each.kind === sort && each.id === String(id));
@@ -225,7 +225,8 @@ function checkWanted(
     case 'drive': {
       const iso = (value as { readonly iso: string | null }).iso;
       const bound = bindings.find((each) => each.key === iso)?.id ?? iso;
-      if (stage.story.profile === true && failuresAreTold(stage.story) && server?.isoInDrive !== bound) missing();
+      if (stage.story.profile === true && failuresAreTold(stage.story) && server?.isoInDrive !== bound)
+        missing();
       return;
     }
     case 'server_image':

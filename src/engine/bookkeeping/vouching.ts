@@ -42,9 +42,8 @@ export async function strangersOf(run: Run): Promise<Found> {
   const known = {
     since,
     vouched,
-    unlisted: since === 'new' ? await unlistedBeside(run, vouched) : undefined,
+    unlisted: since === 'new' || mayBeCounted(run, absent) ? await unlistedBeside(run, vouched) : undefined,
     declaredAbsent: absent,
-    uncounted: mayBeCounted(run, absent) ? await unlistedBeside(run, vouched) : undefined,
     held: await heldAddresses(run, vouched ?? nobody),
   } as const;
   const changed = (key: ResourceKey) => identityChanged(run, key);
