@@ -92,6 +92,8 @@ export interface KeyQuestion {
   readonly undecided: number;
   /** The key refused the original bytes too, as another request than the one that it holds. */
   readonly conflict?: true;
+  /** The code of the 409 that lasted past the deadline, by which the run ends once the key is fenced. */
+  readonly lasting?: string;
 }
 
 /** The durable record of a write, made before its first byte is sent. */

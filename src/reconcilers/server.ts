@@ -6,7 +6,7 @@ import type { ReadPort } from '../core/ports.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { diffExistence, fieldsLacking, integerIdIn, member, recordedIds, unchanged } from './existence.ts';
-import { addressSequence, takesFree, releasedFirst, sentAddress } from './server/address.ts';
+import { addressSequence, releasedFirst, sentAddress, takesFree } from './server/address.ts';
 import { isEdited, knownOf, priceApplied, resolveBody, sizes } from './server/body.ts';
 import {
   addressLeft,

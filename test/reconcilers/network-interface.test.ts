@@ -44,7 +44,7 @@ describe('reconcilers/network_interface', () => {
     const report = await apply(file('default', ', public_ipv4: {new: true}'));
 
     const key = 'servers.web.network_interfaces.default';
-    expect(report.blocked.find((each) => each.key === key)?.code).toBe('http_409');
+    expect(report.blocked.find((each) => each.key === key)?.code).toBe('network_already_attached');
     expect((await store.openIntents()).map((each) => each.key)).not.toContain(key);
   });
 

@@ -219,11 +219,11 @@ async function createAgain(run: Run, intent: Intent): Promise<Progress> {
   if (questionOf(intent).stage !== 'fenced')
     return goOn(run, intent, { phase: 'waiting', dueAt: run.deps.clock.now(), clear: ['question'] });
   if (isServerError(why)) return closeAndRetry(run, intent, { ...unseen, code: 'server_error', detail });
-  if (why !== 'conflict' || run.deps.clock.now() - intent.createdAt <= run.kindOf(intent.kind).deadlineMs)
-    return close(run, intent, 'absent', detail, { retryAfterMs: 0 });
-  // It was refused until its deadline, so a later run begins the next attempt.
+  const { lasting } = questionOf(intent);
+  if (lasting === undefined) return close(run, intent, 'absent', detail, { retryAfterMs: 0 });
+  // A later run begins the next attempt.
   await close(run, intent, 'absent', detail);
-  return { now: 'blocked', code: 'http_409', reason: detail };
+  return { now: 'blocked', code: lasting, reason: detail };
 }
 
 /** Waits for the task of an accepted write, then reads its effect. */

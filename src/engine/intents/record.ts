@@ -145,7 +145,7 @@ async function stillRefused(
     await close(run, intent, 'refused', reason);
     return { now: 'blocked', code, reason };
   }
-  const question = questionOf(intent);
+  const question = { ...questionOf(intent), lasting: code };
   return goOn(run, intent, { phase: 'unknown', ambiguous: true, why: 'conflict', question });
 }
 
