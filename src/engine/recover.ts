@@ -11,6 +11,7 @@ import { noteFound } from './found.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { calibrated } from './intents/calibrate.ts';
 import { close } from './intents/endings.ts';
+import { type Send, tryNextIncarnation } from './intents/next-incarnation.ts';
 import { holds, probeAnswer, told } from './intents/outcome.ts';
 import { asksKey } from './intents/question.ts';
 import { inTurn, lookHoldsMs, sendHoldsMs, sinceLook } from './intents/turn.ts';
@@ -105,7 +106,7 @@ async function lookUpOne(
   const preimage = await preimageOf(run, operation, world);
   const intent = await beginIntent(run, operation, request, { world, preimage, question });
   const held = await inTurn(run, intent, () => heldUnder(run, intent));
-  if (held === 'open') return undefined;
+  if (held === 'open') return (await isReplaced(run, key)) ? 'next' : undefined;
   if (held === 'unused') await close(run, intent, 'absent', 'no earlier state used its key');
   else if (held === 'refused')
     await close(run, intent, 'refused', 'an earlier state was refused under its key');
@@ -185,18 +186,8 @@ async function isLive(run: Run, intent: Intent, id: string): Promise<boolean> {
 
 /** Probes the key, and has the original bytes replayed where it is held. */
 export async function heldUnder(run: Run, intent: Intent): Promise<Held> {
-  const { writes, store, clock } = run.deps;
-  const { idempotencyKey: key } = intent;
-  const send = async (request: WriteRequest): Promise<WriteResult> => {
-    run.stop.throwIfAborted();
-    await writes.room(run.stop);
-    const holds = sinceLook(run);
-    const token = await run.fence();
-    const mayGo = () => holds(sendHoldsMs) && store.isOwned?.() !== false;
-    return holds(lookHoldsMs)
-      ? writes.send(request, key, token, mayGo)
-      : { type: 'unsent', reason: 'too slow' };
-  };
+  const { writes, clock } = run.deps;
+  const send = (request: WriteRequest) => sendNow(run, request, intent.idempotencyKey);
   const token = await run.fence();
   const behaviour = await calibrated(run, intent, (request, spare) => writes.send(request, spare, token));
   if ('type' in behaviour) {
@@ -222,12 +213,39 @@ export async function heldUnder(run: Run, intent: Intent): Promise<Held> {
   const result = await send(intent.request);
   if (result.type === 'unsent') return 'unknown';
   if (result.type !== 'answer' || (result.status >= 300 && !result.replayed)) {
-    const again = { phase: 'unknown', why: 'lost', lost: 1, dueAt: clock.now() } as const;
-    await run.update(intent, again);
+    const isConflict = result.type === 'answer' && probeAnswer(result, behaviour.reuse) === 'taken';
+    const why = isConflict
+      ? ({ why: 'conflict', question: { ...question, conflict: true } } as const)
+      : ({ why: 'lost', lost: 1 } as const);
+    await run.update(intent, { phase: 'unknown', ...why, dueAt: clock.now() });
     return 'open';
   }
   await run.update(intent, { ambiguous: false });
   return result.status < 300 ? { answer: result } : 'refused';
+}
+
+async function sendNow(run: Run, request: WriteRequest, key: string): Promise<WriteResult> {
+  const { writes, store } = run.deps;
+  run.stop.throwIfAborted();
+  await writes.room(run.stop);
+  const holds = sinceLook(run);
+  const token = await run.fence();
+  const mayGo = () => holds(sendHoldsMs) && store.isOwned?.() !== false;
+  return holds(lookHoldsMs)
+    ? writes.send(request, key, token, mayGo)
+    : { type: 'unsent', reason: 'too slow' };
+}
+
+/** The key refused the probe and the original as another request, and the key of the next incarnation is used. */
+async function isReplaced(run: Run, key: ResourceKey): Promise<boolean> {
+  const intent = run.intents.get(key);
+  if (intent?.question?.conflict !== true) return false;
+  const send: Send = (request, spare) => sendNow(run, request, spare);
+  const next = await inTurn(run, intent, async () => {
+    const behaviour = await calibrated(run, intent, send);
+    return 'type' in behaviour ? intent : tryNextIncarnation(run, intent, behaviour, send);
+  });
+  return 'now' in next && next.now === 'closed';
 }
 
 /** A refusal that speaks for more than its own request: nothing more of that class is asked in this run. */

@@ -39,6 +39,22 @@ describe('engine: a state that is lost, in a project that shows nothing', () => 
     expect(report.outcome).toBe('converged');
   });
 
+  test.each([
+    1, 2,
+  ])('finds a server with an address that was replaced %i times, before it takes the server as unmanaged', async (times) => {
+    const played = rig();
+    const spec = (cores: number) => server('web', cores, ', public_ipv4: {new: true}');
+    for (let cores = 1; cores <= times + 1; cores++)
+      expect((await played.apply(spec(cores))).outcome).toBe('converged');
+    played.restart(fresh());
+
+    const report = await played.apply(spec(times + 1));
+
+    expect(report.blocked).toEqual([]);
+    expect(report.outcome).toBe('converged');
+    expect(executed(played, 'server')).toBe(times + 1);
+  });
+
   test('finds the server that was replaced without an edit of its entry', async () => {
     const played = rig();
     await played.apply(server('web'));
