@@ -5,7 +5,8 @@ import { createClient, parseBaseUrl } from '../api/client.ts';
 import { type ApiLogger, silent } from '../api/logging.ts';
 import type { TokenLevel } from '../api/token-level.ts';
 import { type Clock, scaledClock } from '../core/clock.ts';
-import type { TokenPlace } from '../core/desired.ts';
+import type { Desired, TokenPlace } from '../core/desired.ts';
+import { Mask } from '../core/environment-mask.ts';
 import { ConfigError, StateError } from '../core/errors.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
@@ -60,6 +61,8 @@ export interface SessionOptions {
   readonly onEvent?: (event: ProgressEvent) => void;
   /** Where log lines go; standard error where left out. */
   readonly writeLog?: (line: string) => void;
+  /** The spec whose values of the environment the log masks. */
+  readonly masked?: Pick<Desired, 'masked'> | undefined;
   /** Takes the place of the log that the environment asks for. */
   readonly logger?: ApiLogger;
   /** Where the spec says that its token is. */
@@ -285,5 +288,7 @@ async function loggerOf(io: Io, options: SessionOptions): Promise<ApiLogger> {
   const { level, format } = logSettings(io);
   if (level === 'silent') return silent;
   const { createLogger } = await import('../platform/logger.ts');
-  return createLogger({ level, format, write: tellerOf(io, options) });
+  const masks = new Mask(options.masked ?? {});
+  const mask = (text: string, isSentence: boolean) => (isSentence ? masks.text(text) : masks.longOnly(text));
+  return createLogger({ level, format, mask, write: tellerOf(io, options) });
 }

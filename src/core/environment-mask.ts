@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Desired, MaskedText } from './desired.ts';
+import { digestOf } from './json.ts';
 import { maskerOf } from './masking.ts';
 import type { Operation, Plan, Warning } from './plan.ts';
 
@@ -15,6 +16,8 @@ export class Mask {
   /** In JSON, in a URL, in Base64. */
   readonly #otherForms: (text: string) => string;
   readonly #words: readonly (readonly [RegExp, string])[];
+  /** Values too short for a sentence, where quotes show that the sentence means a value. */
+  readonly #quoted: readonly (readonly [RegExp, string])[];
   readonly #tokens: readonly (readonly [RegExp, string])[];
 
   constructor({ masked = [] }: Pick<Desired, 'masked'>) {
@@ -24,6 +27,9 @@ export class Mask {
     this.#otherForms = maskerOf(masked.map(({ value }) => value));
     const short = variants.filter(({ value }) => value.length < longLength);
     this.#words = short.filter(({ value }) => value.length >= shortestWord).map(wordOf);
+    this.#quoted = short
+      .filter(({ value }) => value !== '' && value.length < shortestWord)
+      .map(({ value, shown }) => [new RegExp(`(?<=(["'\`]))${escaped(value)}(?=\\1)`, 'gu'), shown]);
     // What is derived from a value may hold a part of it, such as one port of a list.
     this.#tokens = variants
       .flatMap(({ value, shown }) => value.split(/[\s,;]+/).map((part) => ({ value: part, shown })))
@@ -38,7 +44,7 @@ export class Mask {
 
   /** A sentence. */
   text(text: string): string {
-    return this.#words.reduce(
+    return [...this.#words, ...this.#quoted].reduce(
       (masked, [word, shown]) => masked.replace(word, () => shown),
       this.longOnly(text),
     );
@@ -61,6 +67,16 @@ export class Mask {
   /** Every text inside a value. */
   deep<Value>(value: Value): Value {
     return mapTexts(value, (text) => this.field(text)) as Value;
+  }
+
+  /** Every text inside an entry of the file, but for names, ids and addresses, which never come from the environment. */
+  entry<Value>(value: Value): Value {
+    return mapTexts(value, (text, name) => (identity.test(name) ? text : this.field(text))) as Value;
+  }
+
+  /** Every sentence inside a value. */
+  sentences<Value>(value: Value): Value {
+    return mapTexts(value, (text) => this.text(text)) as Value;
   }
 
   operation({ changes, reason, traffic, loses, ...operation }: Operation): Operation {
@@ -110,6 +126,16 @@ export class Mask {
   }
 }
 
+/** The digest of a spec for output: it has no salt, so it would confirm a guess of a value from the environment. */
+export function publicDigest({ digest, masked }: Pick<Desired, 'digest' | 'masked'>): string | undefined {
+  return masked === undefined ? digest : undefined;
+}
+
+/** Fields of the file that take nothing from the environment. */
+const identity = /(^|_)ids?$|^(name|address|network|ip|server_type|image|cidr)$/;
+/** What a digest looks like, and a sealed one. */
+const plainDigest = /^sha256:[0-9a-f]{64}$/;
+const sealedDigest = /^sealed:[0-9a-f]{64}$/;
 /** What a sealed text looks like. */
 const sealed = /^(.*) \[sealed:([0-9a-f]{64})\]$/s;
 /** Fields that hold ids and addresses of the API, whatever they look like. */
@@ -124,6 +150,7 @@ export class Seal {
   readonly #desired: Pick<Desired, 'masked' | 'resources'>;
   readonly #salt: string;
   #known: ReadonlyMap<string, string> | undefined;
+  #entryDigests: ReadonlyMap<string, string> | undefined;
 
   /** @param salt of this state, so that equal values look different in different states */
   constructor(desired: Pick<Desired, 'masked' | 'resources'>, salt: string) {
@@ -136,6 +163,8 @@ export class Seal {
     if (this.#mask.isEmpty) return value;
     return mapTexts(value, (text, name) => {
       if (identifying.test(name) || sealed.test(text)) return text;
+      // An unsalted digest of an entry would confirm a guess of its value.
+      if (plainDigest.test(text)) return this.closedDigest(text);
       const shown = this.#mask.field(text);
       return shown === text ? text : `${shown} [sealed:${this.#digest(text)}]`;
     }) as Value;
@@ -143,10 +172,32 @@ export class Seal {
 
   open<Value>(value: Value): Value {
     return mapTexts(value, (text) => {
+      if (sealedDigest.test(text)) return this.#entries().get(text) ?? text;
       const [, shown, digest] = sealed.exec(text) ?? [];
       if (shown === undefined || digest === undefined) return text;
       return this.#texts().get(digest) ?? this.#filledIn(shown, digest) ?? text;
     }) as Value;
+  }
+
+  /** A digest with the salt of the state. */
+  closedDigest(digest: string): string {
+    return this.#mask.isEmpty ? digest : `sealed:${this.#digest(digest)}`;
+  }
+
+  /** Whether a recorded digest is this one. */
+  isDigest(recorded: string, digest: string): boolean {
+    return recorded === digest || recorded === `sealed:${this.#digest(digest)}`;
+  }
+
+  /** The digests of the entries of the spec, by their sealed form. */
+  #entries(): ReadonlyMap<string, string> {
+    this.#entryDigests ??= new Map(
+      [...this.#desired.resources.map(({ value }) => value ?? null), null].map((value) => {
+        const digest = digestOf(value);
+        return [`sealed:${this.#digest(digest)}`, digest];
+      }),
+    );
+    return this.#entryDigests;
   }
 
   /** For what is only shown: no digest. */
@@ -184,8 +235,11 @@ export class Seal {
 }
 
 function wordOf({ value, shown }: MaskedText): readonly [RegExp, string] {
-  const escaped = value.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
-  return [new RegExp(`(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])`, 'gu'), shown];
+  return [new RegExp(`(?<![\\p{L}\\p{N}_])${escaped(value)}(?![\\p{L}\\p{N}_])`, 'gu'), shown];
+}
+
+function escaped(value: string): string {
+  return value.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 }
 
 function mapTexts(value: unknown, change: (text: string, name: string) => string, name = ''): unknown {

@@ -59,7 +59,7 @@ export function createEngine(deps: EngineDeps): Engine {
 async function maskedDeps(deps: EngineDeps, desired: Desired): Promise<EngineDeps> {
   const mask = new Mask(desired);
   const { onEvent } = deps;
-  const store = await sealedStore(deps.store, desired);
+  const store = await sealedStore(deps.store, desired, (request) => deps.writes.digest(request));
   if (onEvent === undefined || mask.isEmpty) return { ...deps, store };
   return { ...deps, store, onEvent: (event) => onEvent(maskedEvent(event, mask)) };
 }

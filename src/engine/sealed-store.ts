@@ -1,5 +1,6 @@
 import type { Desired } from '../core/desired.ts';
 import { Seal } from '../core/environment-mask.ts';
+import type { WriteRequest } from '../core/ports.ts';
 import type { Binding, Intent, IntentPatch, StateChange, StateStore } from '../core/state.ts';
 
 /**
@@ -7,13 +8,19 @@ import type { Binding, Intent, IntentPatch, StateChange, StateStore } from '../c
  * when they are read, as long as the spec gives the same ones. A sealed text that cannot be opened differs from every
  * other: its field is planned as changed, and a request that holds it is not sent again.
  */
-export async function sealedStore(store: StateStore, desired: Desired): Promise<StateStore> {
+export async function sealedStore(
+  store: StateStore,
+  desired: Desired,
+  digestOf: (request: WriteRequest) => string,
+): Promise<StateStore> {
   const { lineage } = await store.info();
   const seal = new Seal(desired, lineage);
   const opened = (intent: Intent): Intent => ({
     ...intent,
     changes: seal.open(intent.changes),
     request: seal.open(intent.request),
+    basis: seal.open(intent.basis),
+    ...openedSent(intent, seal, digestOf),
     preimage: seal.open(intent.preimage),
     ...(intent.entry === undefined ? {} : { entry: seal.open(intent.entry) }),
   });
@@ -37,6 +44,8 @@ export async function sealedStore(store: StateStore, desired: Desired): Promise<
         changes: seal.close(intent.changes),
         request: { ...intent.request, ...closedBody(intent, seal) },
         preimage: seal.close(intent.preimage),
+        basis: seal.closedDigest(intent.basis),
+        ...(intent.sentAs === undefined ? {} : { sentAs: seal.closedDigest(intent.sentAs) }),
         ...(intent.entry === undefined ? {} : { entry: seal.close(intent.entry) }),
         ...closedPatch(intent.blocked === undefined ? {} : { blocked: intent.blocked }),
       }),
@@ -61,4 +70,15 @@ export async function sealedStore(store: StateStore, desired: Desired): Promise<
 
 function closedBody({ request }: Intent, seal: Seal): Pick<Intent['request'], 'body'> {
   return request.body === undefined ? {} : { body: seal.close(request.body) };
+}
+
+/** The digest of the request, if the request is still the one that was sent. */
+function openedSent(
+  { request, sentAs }: Intent,
+  seal: Seal,
+  digestOf: (request: WriteRequest) => string,
+): Pick<Intent, 'sentAs'> {
+  if (sentAs === undefined) return {};
+  const now = digestOf(seal.open(request));
+  return { sentAs: seal.isDigest(sentAs, now) ? now : sentAs };
 }

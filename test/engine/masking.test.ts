@@ -1,8 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test looks like one
 import { describe, expect, test } from 'vitest';
 import { PlanStaleError } from '../../src/core/errors.ts';
+import { digestOf } from '../../src/core/json.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { TransportError } from '../../src/core/transport.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
 import { loadSpec } from '../../src/spec/load.ts';
 import { type Rig, type RigOptions, rig } from '../support/rig.ts';
 
@@ -141,5 +143,27 @@ describe('engine: values that came from the environment', () => {
     expect(new Set(sent.map(({ body }) => body)).size).toBe(1);
     expect(one.emulator.world.projects[0]?.isos).toHaveLength(1);
     expect((await planOf(one)).operations).toEqual([]);
+  });
+
+  test('a state holds no digest that confirms a guess without its salt, and recognises its own', async () => {
+    const one = await applied();
+    const [iso] = load().resources.filter(({ kind }) => kind === 'iso');
+    expect(await contents(one)).not.toContain(digestOf(iso?.value ?? null));
+    expect(await contents(one)).not.toContain('sha256:');
+  });
+
+  test('a refusal that the state records holds until the value changes', async () => {
+    const one = rig();
+    const refusal = { do: 'answer', status: 422, code: 'invalid_request', stored: true } as const;
+    one.emulator.setFaults([faultRule({ path: 'add_iso' }, refusal)]);
+    const apply = (desired = load()) =>
+      one.clock.run(one.engine.apply(desired, { approve: async () => true }));
+    const codes = async (desired = load()) =>
+      (await planOf(one, desired)).blocked.filter(({ key }) => key === 'isos.rescue').map(({ code }) => code);
+    await apply();
+    one.restart();
+
+    expect(await codes()).toEqual(['invalid_request']);
+    expect(await codes(load(spec, { ...environment, SECRET: 'canary-other' }))).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { Mask } from '../../core/environment-mask.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { escapeUnseenInLines } from '../../core/escape.ts';
 import { readWorldFile } from '../../emulator/persistence.ts';
@@ -35,16 +36,18 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
     mode: 'read',
     projectId: desired?.projectId ?? anyProject(flags, io),
     token: desired?.token,
+    masked: desired,
     writeLog: (line) => void io.stderr.write(live ? `\r\x1b[K${line}` : line),
   });
   try {
     if (desired !== undefined) refuseOtherProject(desired, await session.reads.project());
     const inventory = await readInventory(session.reads, live ? counter(io) : once(io));
     const spec = specOf(inventory, createNames(await session.store.bindings()));
+    const mask = new Mask(desired ?? {});
     const text =
       flags.format === 'json'
-        ? `${escapeUnseenInLines(JSON.stringify(exportedValue(spec), null, 2))}\n`
-        : exportedYaml(spec);
+        ? `${escapeUnseenInLines(JSON.stringify(exportedValue(spec, mask), null, 2))}\n`
+        : exportedYaml(spec, mask);
     if (out === undefined) io.stdout.write(text);
     else writeOut(out, text, io);
     if (out !== undefined) {

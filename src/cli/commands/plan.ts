@@ -23,7 +23,7 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
   const desired = capped(await readSpec(flags, io), flags.maxDeletions);
   const { projectId, token } = desired;
   await refuseSecondState(projectId, flags, io);
-  const session = await openSession(flags, io, { mode: 'read', projectId, token });
+  const session = await openSession(flags, io, { mode: 'read', projectId, token, masked: desired });
   const done = new AbortController();
   try {
     // Nothing is written, so there is nothing to settle before the end.

@@ -22,6 +22,7 @@ import { openSession } from '../compose.ts';
 import { isShared, openFleet } from '../daemon/fleet.ts';
 import { type DaemonSettings, type RunFlags, readDaemonSettings } from '../daemon/settings.ts';
 import { sourceOf } from '../daemon/source.ts';
+import { SpecMasks } from '../daemon/spec-masks.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { carrying } from '../render/carrying.ts';
 import { type CommonFlags, logSettings, stateLocation, tokenSource } from '../settings/config.ts';
@@ -34,7 +35,8 @@ import { version } from '../version.ts';
 export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   const settings = readDaemonSettings(flags, io);
   const { listen, token, webhookSecret } = settings;
-  const log = daemonLogger(io);
+  const masks = new SpecMasks();
+  const log = daemonLogger(io, masks);
   /** Projects whose own states are known to be theirs. */
   const settled = new Set<number>();
   const deps: DaemonDeps = {
@@ -58,6 +60,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   const intake = new Intake({
     ...{ environment: io.env, trust: settings.trust, clock: systemClock },
     checkToken: (place) => checkToken(place, settings, flags, io),
+    onRead: (name, desired) => masks.learn(name, desired),
   });
   const daemon = new Daemon({
     ...{ deps, mode: settings.mode, intervalMs: settings.intervalMs, projects: settings.projects },
@@ -222,8 +225,14 @@ async function openProject(
 }
 
 /** JSON where a machine reads, text where a person does, unless `LOG_FORMAT` says otherwise. */
-function daemonLogger(io: Io): DaemonLogger & { fatal(fields: object, message: string): void } {
+function daemonLogger(
+  io: Io,
+  masks: SpecMasks,
+): DaemonLogger & { fatal(fields: object, message: string): void } {
   const { level, format } = logSettings(io);
   const chosen = io.env.LOG_FORMAT ? format : io.stderr.isTTY ? 'text' : 'json';
-  return createLogger({ level, format: chosen, write: (line) => void io.stderr.write(line) });
+  return createLogger({
+    ...{ level, format: chosen, write: (line) => void io.stderr.write(line) },
+    mask: (text, isSentence) => masks.apply(text, isSentence),
+  });
 }

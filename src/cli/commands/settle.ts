@@ -66,7 +66,12 @@ async function settleHere(order: Order, flags: CommonFlags, io: Io): Promise<{ r
   const begins = order.order === 'adopt' || order.order === 'ignore';
   // A bare word is sooner a slip than a file that is to be made.
   if (!begins || /^[\w-]+$/.test(flags.state ?? '')) await refuseNoState(flags, io);
-  const { engine, close } = await openSession(flags, io, { mode: 'write', projectId, token });
+  const { engine, close } = await openSession(flags, io, {
+    mode: 'write',
+    projectId,
+    token,
+    masked: desired,
+  });
   try {
     return { done: await carryOut(order, engine, desired) };
   } finally {

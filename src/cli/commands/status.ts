@@ -122,7 +122,12 @@ async function lookLive(
   if (flags.emulator !== true && !io.env.VDC_BASE_URL) return 'VDC_BASE_URL is not set';
   const projectId = desired?.projectId ?? recorded;
   if (projectId === null) return 'no project is known: there is neither a spec nor a state';
-  const session = await openSession(flags, io, { mode: 'read', projectId, token: desired?.token });
+  const session = await openSession(flags, io, {
+    mode: 'read',
+    projectId,
+    token: desired?.token,
+    masked: desired,
+  });
   try {
     const at = session.clock.now();
     const project = await soon(session.reads.project());

@@ -1,4 +1,5 @@
 import { Document, isMap, isScalar, isSeq, type Node, visit, type YAMLMap } from 'yaml';
+import { Mask } from '../../core/environment-mask.ts';
 import { escapeUnseenInLines, hasUnseen } from '../../core/escape.ts';
 import { printable } from '../terminal.ts';
 import type { ExportedEntry, ExportedSpec } from './spec.ts';
@@ -6,8 +7,8 @@ import type { ExportedEntry, ExportedSpec } from './spec.ts';
 const maps = ['networks', 'ips', 'isos', 'servers'] as const;
 
 /** The spec as YAML for people: short maps in one line, notes above the entries they are about. */
-export function exportedYaml(spec: ExportedSpec): string {
-  const document = new Document(exportedValue(spec));
+export function exportedYaml(spec: ExportedSpec, mask = new Mask({})): string {
+  const document = new Document(exportedValue(spec, mask));
   // Only in double quotes a character can stand as its escape sequence.
   visit(document, {
     Scalar: (_, node) => {
@@ -32,15 +33,15 @@ export function exportedYaml(spec: ExportedSpec): string {
   return escapeUnseenInLines(document.toString({ lineWidth: 120, flowCollectionPadding: true }) + end);
 }
 
-/** The spec as plain data, for JSON. */
-export function exportedValue(spec: ExportedSpec): Record<string, unknown> {
+/** The spec as plain data, for JSON. What came from the environment stands as its variable again. */
+export function exportedValue(spec: ExportedSpec, mask = new Mask({})): Record<string, unknown> {
   const entries = (list: readonly ExportedEntry[]) =>
-    Object.fromEntries(list.map(({ name, fields }) => [name, fields]));
+    Object.fromEntries(list.map(({ name, fields }) => [name, mask.entry(literal(fields))]));
   return {
     version: 1,
     project: { id: spec.projectId },
     ...Object.fromEntries(
-      maps.flatMap((name) => (spec[name].length === 0 ? [] : [[name, literal(entries(spec[name]))]])),
+      maps.flatMap((name) => (spec[name].length === 0 ? [] : [[name, entries(spec[name])]])),
     ),
   };
 }

@@ -89,7 +89,10 @@ accepted. What many entries have in common is written out in each, or the file i
 \`-f -\` reads it from standard input. \`\${env:NAME}\` in a text stands for an environment variable, \`$\${env:\` for these characters
 themselves. Names, ids and references take nothing from the environment, because they are shown everywhere. Every other value from a
 variable is masked: plans, logs, pages and the state show \`\${env:NAME}\` in its place, and the state a salted digest, by which the same
-value is recognised. The digest hides a password, and no value that can be guessed, such as a port.`;
+value is recognised. The digest hides a password, and no value that can be guessed, such as a port. The digest of a plan covers the
+values too and has no salt, because the command that reads \`plan.json\` may have no state: whoever has the file and a plan can check a
+guess. A value of one or two characters is masked in a sentence only where the sentence quotes it. \`vdcsync export\` knows the
+variables only with \`-f\`.`;
 
 function rows(fields: Readonly<Record<string, Schema>>, prefix: string): string[][] {
   return Object.entries(fields).flatMap(([name, schema]) => {

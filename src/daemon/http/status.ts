@@ -1,3 +1,4 @@
+import { publicDigest } from '../../core/environment-mask.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Intent } from '../../core/state.ts';
 import { type BilledAddress, type Unattached, unattached } from '../../engine/bookkeeping/billed-address.ts';
@@ -78,7 +79,7 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
     waiting_for: facts.waitingFor ?? null,
     spec: {
       files: offer?.files ?? [],
-      digest: offer?.desired.digest ?? null,
+      digest: (offer && publicDigest(offer.desired)) ?? null,
       commit: commitJson(offer?.commit),
       broken: facts.problem.map(diagnosticJson),
       suspend: offer?.desired.settings.suspend ?? null,

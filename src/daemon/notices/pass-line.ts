@@ -13,7 +13,7 @@ export function logPass(
   log: DaemonLogger,
   { triggers, outcome, commit, startedAt, endedAt, operations, settled }: PassRecord,
   plan: Plan | undefined,
-  digest: string,
+  digest: string | undefined,
 ): void {
   const idle = settled === 0 && triggers.every((each) => each === 'timer' || each === 'refresh');
   // What the last plan said is nothing that this pass has seen.

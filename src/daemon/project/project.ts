@@ -1,4 +1,5 @@
 import type { TokenPlace } from '../../core/desired.ts';
+import { publicDigest } from '../../core/environment-mask.ts';
 import { type Diagnostic, StateHeldError } from '../../core/errors.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { createStopwatch, type Stopwatch } from '../../engine/intents/stopwatch.ts';
@@ -316,7 +317,7 @@ export class Project {
     const { deps, onPass, onChange } = this.#options;
     const pass: PassRecord = { ...ended, number: this.#ledger.passes + 1 };
     this.#ledger.close(pass, desired.digest, holds.list());
-    logPass(deps.log, pass, this.#ledger.plan, desired.digest);
+    logPass(deps.log, pass, this.#ledger.plan, publicDigest(desired));
     onPass(pass);
     onChange();
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../core/clock.ts';
-import type { Position, TokenPlace } from '../../core/desired.ts';
+import type { Desired, Position, TokenPlace } from '../../core/desired.ts';
 import { ConfigError, type Diagnostic } from '../../core/errors.ts';
 import { allowedEnvironment, type Environment, type SpecTrust } from '../../spec/environment.ts';
 import type { Source } from '../../spec/load.ts';
@@ -26,6 +26,8 @@ export interface IntakeOptions {
   readonly trust: SpecTrust;
   /** @throws ConfigError where there is no token that can be used */
   readonly checkToken: (place: TokenPlace | undefined) => void;
+  /** Told of every spec before it is used, by its name. */
+  readonly onRead?: (name: string, desired: Desired) => void;
   /** Real time. */
   readonly clock: Clock;
   readonly deadlines?: Deadlines;
@@ -83,6 +85,7 @@ export class Intake {
         return { name, problem: [{ position: first, message }] };
       }
       const { desired } = answer;
+      this.#options.onRead?.(name, desired);
       const { projectId, token } = desired;
       const problem = this.#tokenProblem(token, token?.position ?? first);
       if (problem !== undefined) return { name, problem: [problem], projectId, mayPass: true };
