@@ -74,7 +74,7 @@ export class Daemon {
   nudge(trigger: Trigger): void {
     this.hint(trigger);
     if (this.fleet === undefined) for (const project of this.#projects.values()) project.nudge(trigger);
-    else this.fleet.ask([...this.#projects.keys()], trigger);
+    else this.fleet.askForAll(trigger);
   }
 
   /** The source may have moved. */
@@ -145,9 +145,9 @@ export class Daemon {
       else if (spec.projectId === undefined || spec.projectId === holder.id) holder.reject(spec.problem);
       else this.#letGo(holder, spec.problem);
     }
-    if (this.fleet?.leads()) this.fleet.ask(news, trigger);
     this.#letVanishedGo(new Set(held.values()));
     this.#tellOrphans(orphans);
+    this.fleet?.specsRead(news, trigger);
   }
 
   /** Gives whether it is news. */
@@ -225,6 +225,7 @@ export class Daemon {
   async #share(fleet: Fleet, stop: AbortSignal): Promise<void> {
     const work = {
       projects: () => this.projects(),
+      project: (id: number) => this.#projects.get(id),
       readSpecs: () => this.specs.readNow('fleet', stop),
     };
     await fleet.run(work, stop).catch((error: unknown) => this.#fail(error));

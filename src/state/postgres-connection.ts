@@ -10,12 +10,14 @@ import type { Row } from './queries.ts';
 /**
  * One connection to PostgreSQL, on which everything happens one after the other.
  *
- * The owner's lock belongs to the server's end of this connection, and every write goes
- * through it: who has lost the lock has lost the way to write as well. So it is never
- * made anew; whoever wants to go on opens the state again.
+ * An owner's lock belongs to the server's end of this connection, and every write of its state
+ * goes through it: who has lost the lock has lost the way to write as well. So it is never
+ * made anew; whoever wants to go on opens the state again. Several states may be owned on one connection.
  */
 export class PostgresConnection {
   readonly label: string;
+  /** The server's process on the other end: another one would not have our locks. */
+  backendPid = 0;
   private readonly client: pg.Client;
   private tail: Promise<unknown> = Promise.resolve();
   /** Why nothing goes through any more. */
@@ -105,6 +107,12 @@ export class PostgresConnection {
     }
   }
 
+  /** Takes what others call out on a channel, until the connection ends. Only while nobody else has the connection. */
+  async listen(channel: string, onCall: (text: string) => void): Promise<void> {
+    this.client.on('notification', ({ payload = '' }) => onCall(payload));
+    await this.script(`LISTEN ${channel}`);
+  }
+
   /** Aborts with a `StateError` when the connection ends by anything but `close`. */
   get lost(): AbortSignal {
     return this.loss.signal;
@@ -139,19 +147,14 @@ export class PostgresConnection {
     await ended;
   }
 
-  /** The server's process on the other end: another one would not have our lock. */
-  async backendPid(): Promise<number> {
-    const [row] = await this.query('SELECT pg_backend_pid() AS pid');
-    return Number(row?.pid);
-  }
-
   private async configure(mode: 'read' | 'write'): Promise<void> {
     const [server] = await this.query(
-      "SELECT current_setting('server_version_num')::integer AS version, current_setting('server_encoding') AS encoding",
+      "SELECT current_setting('server_version_num')::integer AS version, current_setting('server_encoding') AS encoding, pg_backend_pid() AS pid",
     );
     if (Number(server?.version) < 120_000 || server?.encoding !== 'UTF8') {
       throw new Error(`it needs PostgreSQL 12 or later and a database in UTF8, not ${server?.encoding}`);
     }
+    this.backendPid = Number(server.pid);
     const wanted = { ...settings, default_transaction_read_only: mode === 'read' ? 'on' : 'off' };
     // Joined with what this server knows: some settings came later than PostgreSQL 12.
     await this.query(

@@ -105,6 +105,15 @@ export const postgresMigrations: readonly PostgresMigration[] = [
       ALTER TABLE vdcsync.owners ADD COLUMN backend integer, ADD COLUMN replica text COLLATE "C";
     `,
   },
+  {
+    // Which replicas are one fleet, and since when: the first of them leads.
+    version: 3,
+    sql: `
+      ALTER TABLE vdcsync.replicas
+        ADD COLUMN fleet text COLLATE "C" NOT NULL DEFAULT '',
+        ADD COLUMN since timestamp with time zone NOT NULL DEFAULT clock_timestamp();
+    `,
+  },
 ];
 
 /** The schema version that this version of the program writes. */

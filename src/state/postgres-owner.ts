@@ -1,10 +1,17 @@
 import { hostname } from 'node:os';
 import { pid } from 'node:process';
-import { StateError, StateHeldError } from '../core/errors.ts';
+import { StateHeldError } from '../core/errors.ts';
 import { type Holder, heldBy, type OwnerLockOptions } from './owner-lock.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { lockClass } from './postgres-migrations.ts';
 import { deadAfterSeconds, type Replica } from './postgres-replica.ts';
+
+interface AcquireOptions extends OwnerLockOptions {
+  readonly replica?: Replica;
+  /** Has the connection for one piece of work. */
+  readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly label: string;
+}
 
 /**
  * Makes this connection the one owner of a state, until `releaseOwnership` or its end.
@@ -20,20 +27,24 @@ import { deadAfterSeconds, type Replica } from './postgres-replica.ts';
 export async function acquireOwnership(
   connection: PostgresConnection,
   stateId: number,
-  { now, waitMs = 0, clock, onWait, replica }: OwnerLockOptions & { readonly replica?: Replica },
+  { now, waitMs = 0, clock, onWait, replica, alone, label }: AcquireOptions,
 ): Promise<void> {
+  const trying = async () => {
+    if (await tryLock(connection, stateId, now, replica)) return 'owned';
+    const ended = await endHungOwner(connection, stateId);
+    if (ended && (await tryLock(connection, stateId, now, replica))) return 'owned';
+    return { holder: await readHolder(connection, stateId) };
+  };
   const giveUpAt = clock === undefined ? 0 : clock.monotonic() + waitMs;
   for (let tries = 0; ; tries += 1) {
-    if (await tryLock(connection, stateId, now, replica)) break;
-    if ((await endHungOwner(connection, stateId)) && (await tryLock(connection, stateId, now, replica)))
-      break;
-    const holder = await readHolder(connection, stateId);
+    const tried = await alone(trying);
+    if (tried === 'owned') return;
+    const { holder } = tried;
     const leftMs = clock === undefined ? 0 : giveUpAt - clock.monotonic();
-    if (clock === undefined || leftMs <= 0) throw new StateHeldError(heldBy(connection.label, holder));
+    if (clock === undefined || leftMs <= 0) throw new StateHeldError(heldBy(label, holder));
     if (tries === 0) onWait?.(holder);
     await clock.sleep(Math.min(pollMs, leftMs));
   }
-  await checkHeld(connection, stateId);
 }
 
 /** Lock and owner in one statement: a process that is stopped in between would hold a lock that nobody may end. */
@@ -82,21 +93,6 @@ export async function releaseOwnership(connection: PostgresConnection, stateId: 
 
 /** Between two tries. */
 const pollMs = 250;
-
-/** Behind some poolers, and on some servers that only speak the protocol, the lock is an empty gesture. */
-async function checkHeld(connection: PostgresConnection, stateId: number): Promise<void> {
-  const held = await connection.query(
-    `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = $1::bigint::oid AND objid = $2::bigint::oid
-     AND pid = pg_backend_pid() AND granted`,
-    lockClass,
-    stateId,
-  );
-  if (held.length === 1) return;
-  throw new StateError(
-    `The server of ${connection.label} does not keep locks for a session, so it cannot guard a state. ` +
-      'Connect to PostgreSQL itself, or to a pooler in session mode.',
-  );
-}
 
 async function readHolder(connection: PostgresConnection, stateId: number): Promise<Holder | undefined> {
   const [row] = await connection.query(

@@ -1,6 +1,8 @@
 import { PostgresConnection } from './postgres-connection.ts';
 import { migratePostgres } from './postgres-migrations.ts';
+import type { PostgresSessions } from './postgres-sessions.ts';
 import type { PostgresLocation } from './postgres-url.ts';
+import type { Row } from './queries.ts';
 
 /** A process of a fleet, as the owner of states. */
 export interface Replica {
@@ -11,6 +13,8 @@ export interface Replica {
    * it: a process that stood still is fenced before it has heard of anything.
    */
   isAlive(): boolean;
+  /** Connections to the database that it has for all its states. Left out: each state has one of its own. */
+  readonly sessions?: PostgresSessions;
 }
 
 /**
@@ -24,51 +28,103 @@ export const deadAfterSeconds = 12;
 const answerMs = 3_000;
 /** Rows of replicas that ended so long ago serve nobody. */
 const forgetAfter = '7 days';
+/** All fleets of a database call on one channel; each call names its fleet. */
+const channel = 'vdcsync';
+
+/** A process of a fleet, as the others see it. */
+export interface Member {
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+}
 
 /**
- * Records the heartbeats of one process, on a connection of its own: behind other
- * statements they would come late where the database is busy.
+ * One process among those of its fleet: records its heartbeats, hears who else is alive, and calls the others.
+ * On a connection of its own: behind other statements heartbeats would come late where the database is busy.
  */
-export class PostgresHeartbeat {
+export class PostgresReplica {
   private readonly location: PostgresLocation;
-  private readonly replica: { readonly id: string; readonly host: string; readonly pid: number };
+  private readonly self: Member;
+  private readonly onCall: (text: string | undefined) => void;
   private connection: PostgresConnection | undefined;
+  private connecting: Promise<PostgresConnection> | undefined;
 
-  constructor(location: PostgresLocation, replica: PostgresHeartbeat['replica']) {
+  /** `onCall` takes what others call out, and `undefined` where calls may have been missed. */
+  constructor(
+    location: PostgresLocation,
+    self: Member,
+    onCall: (text: string | undefined) => void = () => {},
+  ) {
     this.location = location;
-    this.replica = replica;
+    this.self = self;
+    this.onCall = onCall;
   }
 
-  /** @throws StateError where the heartbeat was not recorded. The next call connects anew. */
-  async beat(): Promise<void> {
-    const { id, host, pid } = this.replica;
-    await this.run(
-      `INSERT INTO vdcsync.replicas (id, host, pid, seen_at) VALUES ($1, $2, $3, clock_timestamp())
-       ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`,
-      [id, host, pid],
+  /**
+   * Records a heartbeat, and gives all replicas of the fleet that are alive: the one that has been there longest first.
+   *
+   * @throws StateError where the heartbeat was not recorded. The next call connects anew.
+   */
+  async beat(): Promise<readonly Member[]> {
+    const { id, host, pid } = this.self;
+    const rows = await this.run(
+      `WITH own AS (
+         INSERT INTO vdcsync.replicas (id, host, pid, fleet, seen_at) VALUES ($1, $2, $3, $4, clock_timestamp())
+         ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
+         RETURNING id, host, pid, since)
+       SELECT id, host, pid, since FROM own
+       UNION ALL
+       SELECT id, host, pid, since FROM vdcsync.replicas
+       WHERE fleet = $4 AND id <> $1 AND seen_at >= clock_timestamp() - make_interval(secs => $5::double precision)
+       ORDER BY since, id`,
+      ...[id, host, pid, this.location.state, deadAfterSeconds],
     );
+    return rows.map((row) => ({ id: String(row.id), host: String(row.host), pid: Number(row.pid) }));
   }
 
-  /** One statement on the connection of the heartbeats. */
-  async run(sql: string, values: readonly unknown[]): Promise<{ rows: Record<string, unknown>[] }> {
-    const connection = await this.connected();
-    return { rows: [...(await connection.exclusive(() => connection.query(sql, ...(values as string[]))))] };
+  /** Calls all replicas of the fleet, this one too. A call may be lost. */
+  async call(text: string): Promise<void> {
+    await this.run('SELECT pg_notify($1, $2)', channel, this.prefix + text);
   }
 
-  /** Says that it ends: nobody has to wait for its heartbeat to be missed. */
-  async close(): Promise<void> {
-    await this.run('DELETE FROM vdcsync.replicas WHERE id = $1', [this.replica.id]).catch(() => undefined);
+  /** Says that it ends, and calls the others: nobody has to wait for its heartbeat to be missed. */
+  async close(farewell = ''): Promise<void> {
+    await this.run('DELETE FROM vdcsync.replicas WHERE id = $1', this.self.id)
+      .then(() => this.call(farewell))
+      .catch(() => undefined);
     await this.connection?.close();
+  }
+
+  private async run(sql: string, ...values: readonly (string | number)[]): Promise<readonly Row[]> {
+    const connection = await this.connected();
+    return connection.exclusive(() => connection.query(sql, ...values));
+  }
+
+  /** Tells the calls of fleets apart. */
+  private get prefix(): string {
+    return `${JSON.stringify(this.location.state)} `;
   }
 
   private async connected(): Promise<PostgresConnection> {
     if (this.connection?.isOpen() === true) return this.connection;
+    this.connecting ??= this.connect().finally(() => {
+      this.connecting = undefined;
+    });
+    return this.connecting;
+  }
+
+  private async connect(): Promise<PostgresConnection> {
     const fresh = await PostgresConnection.open(this.location, 'write', answerMs);
+    const isFirst = this.connection === undefined;
     this.connection = fresh;
     await migratePostgres(fresh);
+    await fresh.listen(channel, (text) => {
+      if (text.startsWith(this.prefix)) this.onCall(text.slice(this.prefix.length));
+    });
     await fresh.query(
       `DELETE FROM vdcsync.replicas WHERE seen_at < clock_timestamp() - interval '${forgetAfter}'`,
     );
+    if (!isFirst) this.onCall(undefined);
     return fresh;
   }
 }

@@ -44,8 +44,8 @@ export interface PostgresStoreDeps {
   readonly writer?: PostgresWriter;
   /** Of an owner that promises a heartbeat: whether the last one is young enough. */
   readonly isAlive?: () => boolean;
-  /** Runs before the connection is closed, where there still is one. */
-  readonly onClose?: () => Promise<void>;
+  /** Gives up what this state has of the connection, where there still is one. Never rejects. */
+  readonly close: () => Promise<void>;
 }
 
 /**
@@ -228,14 +228,7 @@ export class PostgresStore implements StateStore {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    const { connection, onClose } = this.deps;
-    try {
-      if (onClose !== undefined) await connection.exclusive(onClose);
-    } catch {
-      // The server frees the lock when the connection ends, which it does now at the latest.
-    } finally {
-      await connection.close();
-    }
+    await this.deps.close();
   }
 
   private async head(): Promise<StateInfo> {

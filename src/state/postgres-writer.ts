@@ -10,19 +10,17 @@ import { postgresVersion } from './postgres-migrations.ts';
 export class PostgresWriter {
   private readonly connection: PostgresConnection;
   private readonly stateId: number;
-  private readonly backendPid: number;
   private serial: number;
 
   /** Only for the owner of the lock, which it was before it looked at the serial. */
   static async open(connection: PostgresConnection, stateId: number): Promise<PostgresWriter> {
     const [row] = await connection.query('SELECT serial FROM vdcsync.states WHERE id = $1', stateId);
-    return new PostgresWriter(connection, stateId, await connection.backendPid(), Number(row?.serial));
+    return new PostgresWriter(connection, stateId, Number(row?.serial));
   }
 
-  private constructor(connection: PostgresConnection, stateId: number, backendPid: number, serial: number) {
+  private constructor(connection: PostgresConnection, stateId: number, serial: number) {
     this.connection = connection;
     this.stateId = stateId;
-    this.backendPid = backendPid;
     this.serial = serial;
   }
 
@@ -48,7 +46,7 @@ export class PostgresWriter {
        RETURNING serial`,
       this.stateId,
       this.serial,
-      this.backendPid,
+      this.connection.backendPid,
       postgresVersion,
     );
     if (moved.length === 1) return;

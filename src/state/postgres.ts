@@ -1,12 +1,14 @@
+import { StateHeldError } from '../core/errors.ts';
 import type { StateStore } from '../core/state.ts';
 import { memoryState } from './memory.ts';
-import type { OwnerLockOptions } from './owner-lock.ts';
+import { heldBy, type OwnerLockOptions } from './owner-lock.ts';
 import { PostgresConnection } from './postgres-connection.ts';
-import { migratePostgres, schemaVersion } from './postgres-migrations.ts';
+import { schemaVersion } from './postgres-migrations.ts';
 import { acquireOwnership, releaseOwnership } from './postgres-owner.ts';
 import type { Replica } from './postgres-replica.ts';
+import { PostgresSessions } from './postgres-sessions.ts';
 import { PostgresStore } from './postgres-store.ts';
-import { parsePostgresUrl } from './postgres-url.ts';
+import { type PostgresLocation, parsePostgresUrl } from './postgres-url.ts';
 import { PostgresWriter } from './postgres-writer.ts';
 
 export interface OpenPostgresOptions extends OwnerLockOptions {
@@ -44,47 +46,76 @@ export interface OpenPostgresOptions extends OwnerLockOptions {
  */
 export async function openPostgresState(url: string, options: OpenPostgresOptions): Promise<StateStore> {
   const location = parsePostgresUrl(url, options.name);
-  const connection = await PostgresConnection.open(location, options.mode);
+  return options.mode === 'read' ? openForReading(location, options) : openForWriting(location, options);
+}
+
+async function openForReading(
+  location: PostgresLocation,
+  { now, lineage }: OpenPostgresOptions,
+): Promise<StateStore> {
+  const connection = await PostgresConnection.open(location, 'read');
+  const close = () => connection.close();
   try {
-    return await connection.failingAs('be opened', () =>
-      options.mode === 'read'
-        ? openForReading(connection, location.state, options)
-        : openForWriting(connection, location.state, options),
+    const stateId = await connection.failingAs('be opened', async () =>
+      (await schemaVersion(connection)) === 'missing'
+        ? undefined
+        : await findState(connection, location.state),
     );
+    if (stateId !== undefined) return new PostgresStore({ connection, stateId, close });
+    await close();
+    return memoryState({ createdAt: now, lineage, mode: 'read' });
   } catch (error) {
-    await connection.close();
+    await close();
     throw error;
   }
 }
 
-async function openForReading(
-  connection: PostgresConnection,
-  name: string,
-  { now, lineage }: OpenPostgresOptions,
-): Promise<StateStore> {
-  const stateId =
-    (await schemaVersion(connection)) === 'missing' ? undefined : await findState(connection, name);
-  if (stateId !== undefined) return new PostgresStore({ connection, stateId });
-  await connection.close();
-  return memoryState({ createdAt: now, lineage, mode: 'read' });
+async function openForWriting(location: PostgresLocation, options: OpenPostgresOptions): Promise<StateStore> {
+  const sessions = options.replica?.sessions ?? new PostgresSessions(location);
+  const end = async () => (options.replica?.sessions === undefined ? sessions.close() : undefined);
+  let connection: PostgresConnection | undefined;
+  try {
+    connection = await sessions.take();
+    return await own(connection, sessions, location, options, end);
+  } catch (error) {
+    if (connection !== undefined) sessions.giveBack(connection);
+    await end();
+    throw error;
+  }
 }
 
-async function openForWriting(
+/** Nothing here has the connection for long: other states may be owned on it. */
+async function own(
   connection: PostgresConnection,
-  name: string,
+  sessions: PostgresSessions,
+  location: PostgresLocation,
   options: OpenPostgresOptions,
+  end: () => Promise<void>,
 ): Promise<StateStore> {
-  await migratePostgres(connection);
-  const stateId = await findOrCreateState(connection, name, options);
-  await acquireOwnership(connection, stateId, options);
-  const writer = await PostgresWriter.open(connection, stateId);
-  return new PostgresStore({
-    connection,
-    stateId,
-    writer,
-    ...(options.replica === undefined ? {} : { isAlive: () => options.replica?.isAlive() !== false }),
-    onClose: () => releaseOwnership(connection, stateId),
-  });
+  const alone = <T>(work: () => Promise<T>) =>
+    connection.exclusive(() => connection.failingAs('be opened', work));
+  const stateId = await alone(() => findOrCreateState(connection, location.state, options));
+  if (!sessions.own(stateId)) throw new StateHeldError(heldBy(location.label, undefined));
+  try {
+    await acquireOwnership(connection, stateId, { ...options, alone, label: location.label });
+    const writer = await alone(() => PostgresWriter.open(connection, stateId));
+    return new PostgresStore({
+      ...{ connection, stateId, writer },
+      ...(options.replica === undefined ? {} : { isAlive: () => options.replica?.isAlive() !== false }),
+      close: async () => {
+        await connection
+          .exclusive(() => releaseOwnership(connection, stateId))
+          // The lock is gone with the connection, or goes with it now.
+          .catch(() => connection.close());
+        sessions.disown(stateId);
+        sessions.giveBack(connection);
+        await end();
+      },
+    });
+  } catch (error) {
+    sessions.disown(stateId);
+    throw error;
+  }
 }
 
 async function findState(connection: PostgresConnection, name: string): Promise<number | undefined> {

@@ -1,6 +1,9 @@
 import { expect } from 'vitest';
 import type { StateStore } from '../../src/core/state.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
+import type { Replica } from '../../src/state/postgres-replica.ts';
+import { PostgresSessions } from '../../src/state/postgres-sessions.ts';
+import { parsePostgresUrl } from '../../src/state/postgres-url.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { stateConformance } from './state.ts';
 import { type StateHarness, seen } from './state-checks.ts';
@@ -10,7 +13,7 @@ import { backend, later, sampleBinding, sampleIntent, web } from './state-sample
 const server = postgresServer();
 
 stateConformance('postgres', postgresHarness('one'));
-stateConformance('postgres, beside states of other projects', neighbouredHarness());
+stateConformance('postgres, beside states of other projects on the same connection', neighbouredHarness());
 stateEquivalence('postgres', postgresHarness('any'), 40);
 
 /**
@@ -18,10 +21,22 @@ stateEquivalence('postgres', postgresHarness('any'), 40);
  * same keys, ids, budgets and notes. They have to be afterwards what they were before.
  */
 function neighbouredHarness(): Required<StateHarness> {
-  const harness = postgresHarness('between');
+  let shared: Replica | undefined;
+  const replica = () => {
+    shared ??= {
+      id: 'own',
+      isAlive: () => true,
+      sessions: new PostgresSessions(parsePostgresUrl(server.url()), 1),
+    };
+    return shared;
+  };
+  const harness = postgresHarness('between', replica);
   let neighbours: { readonly store: StateStore; readonly before: unknown }[] = [];
   const settle = async (name: string, projectId: number) => {
-    const store = await openPostgresState(server.url(), { mode: 'write', now: 1, lineage: name, name });
+    const store = await openPostgresState(server.url(), {
+      ...{ mode: 'write', now: 1, lineage: name, name },
+      replica: replica(),
+    });
     await store.claimProject(projectId);
     await store.change([{ type: 'release', key: web, gone: true, reason: 'an earlier one' }], 4);
     await store.change([{ type: 'bind', binding: sampleBinding(web, { id: name }) }], 5);
@@ -60,6 +75,8 @@ function neighbouredHarness(): Required<StateHarness> {
         await store.putNote('name', 'written');
         await store.close();
       }
+      await shared?.sessions?.close();
+      shared = undefined;
     },
   };
 }
@@ -75,12 +92,13 @@ async function everything(store: StateStore): Promise<unknown> {
 }
 
 /** Every state has a name of its own in one database. */
-function postgresHarness(prefix: string): Required<StateHarness> {
+function postgresHarness(prefix: string, replica?: () => Replica): Required<StateHarness> {
   const stores: StateStore[] = [];
   const names = new Map<StateStore, string>();
   let count = 0;
   const open = async (name: string, mode: 'write' | 'read') => {
-    const store = await openPostgresState(server.url(), { mode, now: 1, lineage: 'born', name });
+    const own = replica === undefined ? {} : { replica: replica() };
+    const store = await openPostgresState(server.url(), { mode, now: 1, lineage: 'born', name, ...own });
     stores.push(store);
     names.set(store, name);
     return store;

@@ -74,7 +74,7 @@ describe('daemon: turns at a shared project', () => {
     a.holds.set('spending', refused);
     a.holds.review('Suspended');
     passed(a.ledger, blocked, 'sha256:1');
-    await handOn(a.turn, store, a.parts, 4711);
+    await handOn(a.turn, store, a.parts, { project: 4711, dueAt: 9 });
     await takeUp(b.turn, store, b.parts, spec('10.0.0.0/24'));
     expect(b.backOff.withholds({ key } as Operation, 1)).toBe(true);
     expect([...b.holds]).toEqual([['spending', refused]]);
@@ -91,7 +91,7 @@ describe('daemon: turns at a shared project', () => {
     const [a, b] = [replica('a'), replica('b')];
     learnsOfFailure(a);
     passed(a.ledger, { ...blocked, blocked: [] }, 'sha256:1');
-    await handOn(a.turn, store, a.parts, 4711);
+    await handOn(a.turn, store, a.parts, { project: 4711, dueAt: 9 });
     await takeUp(b.turn, store, b.parts, spec('10.0.1.0/24'));
     expect(b.backOff.withholds({ key } as Operation, 1)).toBe(false);
     const operations = [{ key, verb: 'create', changes: [{ path: 'cidr', from: null, to: '10.0.1.0/24' }] }];

@@ -7,9 +7,10 @@ import type { StateStore } from '../../src/core/state.ts';
 import { openState, shownLocation } from '../../src/state/open.ts';
 import type { Holder } from '../../src/state/owner-lock.ts';
 import { type OpenPostgresOptions, openPostgresState } from '../../src/state/postgres.ts';
-import { PostgresHeartbeat } from '../../src/state/postgres-replica.ts';
+import { PostgresReplica } from '../../src/state/postgres-replica.ts';
+import { PostgresSessions } from '../../src/state/postgres-sessions.ts';
 import { surveyPostgres } from '../../src/state/postgres-survey.ts';
-import { parsePostgresUrl } from '../../src/state/postgres-url.ts';
+import { type PostgresLocation, parsePostgresUrl } from '../../src/state/postgres-url.ts';
 import { expectReplayed, seen } from '../conformance/state-checks.ts';
 import { sampleBinding, sampleIntent, web } from '../conformance/state-samples.ts';
 import { postgresServer } from '../support/postgres.ts';
@@ -105,15 +106,16 @@ describe('state/postgres: names', () => {
     const survey = async () =>
       (await surveyPostgres(server.url(), 'daemon'))
         .filter(({ projectId }) => projectId === 71 || projectId === 72)
-        .map(({ projectId, owner, note }) => [projectId, owner?.pid, note]);
+        .map(({ projectId, owner, isTaken, note }) => [projectId, owner?.pid, isTaken, note]);
     expect(await survey()).toEqual([
-      [71, process.pid, { of: 'shop' }],
-      [72, process.pid, undefined],
+      [71, process.pid, true, { of: 'shop' }],
+      [72, process.pid, true, undefined],
     ]);
     await shop.close();
+    expect((await survey())[0]).toEqual([71, undefined, false, { of: 'shop' }]);
     // As kill -9 leaves it: what the owner wrote down is still there, the lock is not.
     await sql("INSERT INTO vdcsync.owners SELECT id, 1, 'gone', 1 FROM vdcsync.states WHERE project_id = 71");
-    expect((await survey())[0]).toEqual([71, undefined, { of: 'shop' }]);
+    expect((await survey())[0]).toEqual([71, undefined, true, { of: 'shop' }]);
   });
 
   test("the URL names the state, else the option does, else it is 'default'", async () => {
@@ -203,9 +205,39 @@ describe('state/postgres: owners that promise a heartbeat', () => {
     expect(store.isOwned?.()).toBe(false);
   });
 
+  test('own their states on a few connections that stay, each state once, and lose what a lost one held', async () => {
+    const sessions = new PostgresSessions(parsePostgresUrl(server.url()), 2);
+    const replica = { ...(await replicaSeen('many', 0)), sessions };
+    const urls = [newUrl(), newUrl(), newUrl(), newUrl()];
+    const openAll = () => Promise.all(urls.map((url) => open(url, { ...write, replica })));
+    const count = async () =>
+      (
+        await sql("SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = 'vdcsync'")
+      )[0];
+    await cutConnections();
+    const stores = await openAll();
+    expect(await count()).toEqual({ count: 2 });
+    await expect(open(urls[0] as string, { ...write, replica })).rejects.toThrow(StateHeldError);
+    await expect(open(urls[0] as string)).rejects.toThrow(StateHeldError);
+    await stores[0]?.close();
+    await (await open(urls[0] as string)).close();
+    await stores[1]?.putNote('n', 1);
+
+    await cutConnections();
+
+    await expect(stores[1]?.putNote('n', 2)).rejects.toThrow(StateError);
+    expect(stores.slice(1).map((store) => store.lost?.aborted)).toEqual([true, true, true]);
+    for (const store of stores) await store.close();
+    const again = await openAll();
+    expect(await again[1]?.note('n')).toBe(1);
+    expect(await count()).toEqual({ count: 2 });
+    for (const store of again) await store.close();
+    await sessions.close();
+  });
+
   test('a heartbeat is recorded again after its connection was cut', async () => {
     const location = parsePostgresUrl(server.url());
-    const heart = new PostgresHeartbeat(location, { id: 'heart', host: 'here', pid: 7 });
+    const heart = new PostgresReplica(location, { id: 'heart', host: 'here', pid: 7 });
     await heart.beat();
     await replicaSeen('heart', 60);
     await cutConnections();
@@ -217,6 +249,30 @@ describe('state/postgres: owners that promise a heartbeat', () => {
     expect(seen).toEqual([{ young: true }]);
     await heart.close();
     expect(await sql("SELECT 1 FROM vdcsync.replicas WHERE id = 'heart'")).toEqual([]);
+  });
+
+  test('know which replicas of their fleet are alive, hear their calls, and hear when calls may have been missed', async () => {
+    const [one, other] = ['eu', 'us'].map((state) => parsePostgresUrl(`${server.url()}?state=${state}`));
+    const heard: (string | undefined)[][] = [[], [], []];
+    const replicas = [one, one, other].map((location, index) => {
+      const self = { id: `r${index}`, host: 'here', pid: index };
+      return new PostgresReplica(location as PostgresLocation, self, (text) => heard[index]?.push(text));
+    });
+    const [a, b, c] = replicas as [PostgresReplica, PostgresReplica, PostgresReplica];
+    const idsOf = async (replica: PostgresReplica) => (await replica.beat()).map(({ id }) => id);
+    expect(await idsOf(a)).toEqual(['r0']);
+    expect(await idsOf(b)).toEqual(['r0', 'r1']);
+    expect(await idsOf(c)).toEqual(['r2']);
+    await b.call('look "here"');
+    await a.beat();
+    expect(heard).toEqual([['look "here"'], ['look "here"'], []]);
+    await replicaSeen('r1', 13);
+    expect(await idsOf(a)).toEqual(['r0']);
+    await cutConnections();
+    await Promise.all([a.beat(), a.call('again')]).catch(() => undefined);
+    await a.beat();
+    expect(heard[0]).toContain(undefined);
+    await Promise.all(replicas.map((each) => each.close('gone')));
   });
 });
 

@@ -43,7 +43,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     clock: systemClock,
     random: systemRandom,
     log,
-    open: (project) => openProject(flags, io, settings, project, { replica: shared?.heart, settled }),
+    open: (project) => openProject(flags, io, settings, project, { replica: shared?.replica, settled }),
     carrying: (projectId, named) => carrying(flagsOf(projectId, named, flags, io, settings), io.env),
   };
   const metrics = new Metrics(version);
@@ -120,11 +120,12 @@ function checkToken(
 function shareSource(
   source: ReturnType<typeof sourceOf>,
   intake: Intake,
-  { fleet, queue }: Awaited<ReturnType<typeof openFleet>>,
+  { fleet, calls, heart }: Awaited<ReturnType<typeof openFleet>>,
   { log }: DaemonDeps,
 ): Pick<DaemonOptions, 'source' | 'fleet'> {
   const { board } = fleet;
-  return { fleet, source: fleetSource({ source, board, queue, intake, clock: systemClock, log }) };
+  const mayLead = () => heart.replicas[0] === heart.id;
+  return { fleet, source: fleetSource({ source, board, calls, mayLead, intake, clock: systemClock, log }) };
 }
 
 async function serve(

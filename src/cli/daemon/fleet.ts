@@ -2,14 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Assignment } from '../../daemon/fleet/assignment.ts';
 import { Board } from '../../daemon/fleet/board.ts';
+import { Calls, farewell } from '../../daemon/fleet/calls.ts';
 import { Fleet } from '../../daemon/fleet/fleet.ts';
 import { Heart } from '../../daemon/fleet/heart.ts';
-import type { PassQueue } from '../../daemon/fleet/pass-queue.ts';
 import type { Notifier } from '../../daemon/notices/notifier.ts';
 import type { DaemonLogger } from '../../daemon/ports.ts';
 import { memoryNote, readMemory } from '../../daemon/project/memory.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { systemRandom } from '../../platform/system-random.ts';
+import type { Replica } from '../../state/postgres-replica.ts';
 import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
 import { openStore } from '../compose.ts';
 import { stateLocation } from '../settings/config.ts';
@@ -34,45 +35,53 @@ export async function openFleet(
   io: Io,
   log: DaemonLogger,
   told: Notifier,
-): Promise<{ readonly fleet: Fleet; readonly queue: PassQueue; readonly heart: Heart }> {
+): Promise<{
+  readonly fleet: Fleet;
+  readonly calls: Calls;
+  readonly heart: Heart;
+  readonly replica: Replica;
+}> {
   const location = stateLocation(flags, io);
   const own = { ...flags, state: ownState(location, 'fleet') };
-  // Says in words what is wrong with the server, before the queue does in its own.
-  await (await openStore(own, io, 'read')).close();
   const place = { id: randomUUID(), host: hostname(), pid: process.pid };
-  const { PostgresHeartbeat } = await import('../../state/postgres-replica.ts');
-  const recorded = new PostgresHeartbeat(parsePostgresUrl(location), place);
+  const { PostgresReplica } = await import('../../state/postgres-replica.ts');
+  const calls: Calls = new Calls({ send: (text) => among.call(text), log });
+  const among = new PostgresReplica(parsePostgresUrl(location), place, (text) => calls.hear(text));
   const heart = new Heart({
     ...{ id: place.id, clock: systemClock, log },
-    beat: () => recorded.beat(),
-    close: () => recorded.close(),
+    beat: async () => (await among.beat()).map(({ id }) => id),
+    close: async () => {
+      await sessions.close();
+      await among.close(farewell);
+    },
   });
   await heart.start();
-  const open = (mode: 'read' | 'write') => openStore(own, io, mode, { replica: heart });
+  const { PostgresSessions } = await import('../../state/postgres-sessions.ts');
+  const sessions = new PostgresSessions(parsePostgresUrl(location));
+  const replica: Replica = { id: heart.id, isAlive: () => heart.isAlive(), sessions };
+  const open = (mode: 'read' | 'write') => openStore(own, io, mode, { replica });
   const board = new Board({ open, assignments: () => assignmentsOf(location), clock: systemClock });
-  // Loaded only here: nobody else needs it.
-  const { openBossQueue } = await import('../../daemon/fleet/boss-queue.ts');
-  const { connectionString, state: name } = parsePostgresUrl(location);
-  const heartbeats = { executeSql: (sql: string, values: unknown[] = []) => recorded.run(sql, values) };
-  const queue = await openBossQueue({ connectionString, name, heartbeats, clock: systemClock, log });
   const fleet = new Fleet({
-    ...{ board, queue, heart, told, log, clock: systemClock, random: systemRandom, atOnce: parallel },
+    ...{ board, calls, heart, told, log, clock: systemClock, random: systemRandom, atOnce: parallel },
+    left: (projects) => assignmentsOf(location, projects),
     replica: replicaName(place.host, place.pid),
     intervalMs: intervalMs / timeScale,
   });
-  return { fleet, queue, heart };
+  return { fleet, calls, heart, replica };
 }
 
-async function assignmentsOf(location: string): Promise<readonly Assignment[]> {
+async function assignmentsOf(location: string, projects?: readonly number[]): Promise<readonly Assignment[]> {
   const { surveyPostgres } = await import('../../state/postgres-survey.ts');
   const fleet = stateNameOf(location);
-  const states = await surveyPostgres(location, memoryNote);
+  const names = projects?.map((project) => ownName(fleet, project));
+  const states = await surveyPostgres(location, memoryNote, names);
   return states
     .filter(({ name, projectId }) => name === ownName(fleet, projectId))
-    .map(({ projectId: project, owner, note }) => ({
+    .map(({ projectId: project, owner, isTaken, note }) => ({
       project,
       worker: owner && replicaName(owner.host, owner.pid),
       since: owner?.since,
+      isTaken,
       memory: readMemory(note),
     }));
 }

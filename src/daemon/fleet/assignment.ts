@@ -7,6 +7,8 @@ export interface Assignment {
   readonly worker: string | undefined;
   /** Since when, wall ms. */
   readonly since: number | undefined;
+  /** Whether somebody took its state and has not given it back: works on it, or was cut off. */
+  readonly isTaken: boolean;
   readonly memory: PassMemory | undefined;
 }
 

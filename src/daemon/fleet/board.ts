@@ -73,17 +73,19 @@ export class Board {
     await owned?.close();
   }
 
-  /** Puts a snapshot in force. Only for the one that leads. */
-  async publish(snapshot: Snapshot): Promise<void> {
+  /** Puts a snapshot in force, and gives whether it is another one. Only for the one that leads. */
+  async publish(snapshot: Snapshot): Promise<boolean> {
     const owned = this.#leading();
     const mark = digestOf(snapshot);
-    if ((await owned.note(markNote)) !== mark) {
+    const isNews = (await owned.note(markNote)) !== mark;
+    if (isNews) {
       // In this order: whoever sees the mark finds a snapshot that is no older.
       await owned.putNote(snapshotNote, snapshot as unknown as Json);
       await owned.putNote(markNote, mark);
     }
     this.#mark = mark;
     this.#published = snapshot;
+    return isNews;
   }
 
   /** What is in force, whoever led when it was published. Only for the one that leads; nobody else changes it meanwhile. */

@@ -1,14 +1,17 @@
 import type { Clock } from '../../core/clock.ts';
 import { StateError } from '../../core/errors.ts';
+import { createWake } from '../pace/wake.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
 import { holdersAfter } from '../sources/claims.ts';
 import type { Intake } from '../sources/intake.ts';
 import { SourceError, type SpecSource } from '../sources/source.ts';
 import type { Board } from './board.ts';
-import type { PassQueue } from './pass-queue.ts';
+import { type Calls, triggerOf } from './calls.ts';
 
-/** Between two looks at the board. Real ms. */
-const lookMs = 2_000;
+/** Between two looks at a board that could not be read. Real ms. */
+const againMs = 2_000;
+/** Between two looks at the board where nobody has called: a call may be lost. Real ms. */
+const lookMs = 30_000;
 /** Between two tries to lead, and between two looks whether this replica leads still. Real ms. */
 const leadMs = 5_000;
 /** Between two looks for the first specs. Real ms. */
@@ -18,7 +21,9 @@ export interface FleetSourceOptions {
   /** What the one that leads reads. */
   readonly source: SpecSource;
   readonly board: Board;
-  readonly queue: Pick<PassQueue, 'takeHints'>;
+  readonly calls: Calls;
+  /** Whether this replica is the one to lead, if nobody does. */
+  readonly mayLead: () => boolean;
   readonly intake: Intake;
   /** Real time. */
   readonly clock: Clock;
@@ -27,7 +32,7 @@ export interface FleetSourceOptions {
 
 /** The specs of a fleet: from the source for the replica that leads, from the board for the others. */
 export function fleetSource(options: FleetSourceOptions): SpecSource {
-  const { source, board, queue, intake, clock, log } = options;
+  const { source, board, calls, mayLead, intake, clock, log } = options;
   const { name } = source;
   /** The last reading failed at the board: nothing but another one tells that it can be read again. */
   let unread = false;
@@ -57,7 +62,7 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
     const snapshot = await source.read(signal, before?.commit);
     const holders = holdersAfter(await intake.take(snapshot), before?.holders ?? {});
     const shared = { ...snapshot, holders };
-    await board.publish(shared);
+    if (await board.publish(shared)) calls.send({ of: 'specs' });
     return shared;
   }
 
@@ -66,8 +71,12 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
   }
 
   async function follow(hint: (trigger: Trigger) => void, signal: AbortSignal): Promise<void> {
+    const wake = createWake();
+    const end = calls.listen(({ of }) => of === 'specs' && wake.nudge('fleet'));
+    signal.addEventListener('abort', end, { once: true });
     for (;;) {
-      await clock.sleep(lookMs, signal);
+      await wake.sleep(clock, unread ? againMs : lookMs, signal);
+      wake.take();
       // A board that cannot be reached is what the next reading says.
       if (unread || (await board.hasMoved().catch(() => true))) hint('fleet');
     }
@@ -75,15 +84,18 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
 
   async function leadWhenFree(hint: (trigger: Trigger) => void, signal: AbortSignal): Promise<void> {
     for (;;) {
-      const leads = await board.lead().then(
-        () => true,
-        (error: unknown) => {
-          log.debug({ error }, 'this replica does not lead');
-          return false;
-        },
-      );
-      if (leads) await leadOn(hint, signal);
+      if (mayLead() && (await triesToLead())) await leadOn(hint, signal);
       await clock.sleep(leadMs, signal);
+    }
+  }
+
+  async function triesToLead(): Promise<boolean> {
+    try {
+      await board.lead();
+      return true;
+    } catch (error) {
+      log.debug({ error }, 'this replica does not lead');
+      return false;
     }
   }
 
@@ -93,7 +105,7 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
     const over = new AbortController();
     const end = () => over.abort(new Error('this replica leads no more'));
     signal.addEventListener('abort', end, { once: true });
-    const endHints = await queue.takeHints(hint);
+    const endHints = calls.listen((call) => call.of === 'source' && hint(triggerOf(call)));
     const watching = source.watch(hint, over.signal).catch((error: unknown) => {
       if (!over.signal.aborted) throw error;
     });
@@ -105,7 +117,8 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
     } finally {
       end();
       signal.removeEventListener('abort', end);
-      await Promise.all([watching, endHints()]);
+      endHints();
+      await watching;
     }
   }
 

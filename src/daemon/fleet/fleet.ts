@@ -3,27 +3,30 @@ import { StateHeldError } from '../../core/errors.ts';
 import type { Random } from '../../core/random.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
 import type { Turn } from '../project/turn.ts';
+import type { Assignment } from './assignment.ts';
 import type { Board } from './board.ts';
+import { type Calls, triggerOf } from './calls.ts';
 import type { Heart } from './heart.ts';
-import type { PassQueue, Wanted } from './pass-queue.ts';
+import { Schedule, type Wanted } from './schedule.ts';
+import { shareOut } from './share-out.ts';
 
-/** What is in hand may take so long after it was told to stop; then the queue gives it to others. Real ms. */
+/** What is in hand may take so long after it was told to stop; then its states are left to others. Real ms. */
 const graceMs = 7_000;
-/** A project whose state is somebody else's at the moment is tried again after so long, anywhere. Real ms. */
+/** A project whose state is somebody else's at the moment is tried again after so long. Real ms. */
 const heldMs = 5_000;
 /** What was told to end, and has not ended after so long, hangs. Real ms. */
 const hangsMs = 60_000;
-/** The longest time between two reminders. Real ms. */
-const remindMs = 60_000;
 
 /** This process as one of several that share projects, state and work. */
 export interface FleetOptions {
   /** This process's name among the others. */
   readonly replica: string;
   readonly board: Board;
-  readonly queue: PassQueue;
+  readonly calls: Calls;
   readonly heart: Heart;
   readonly told: Turn['told'];
+  /** How the last turns left these projects. */
+  readonly left: (projects: readonly number[]) => Promise<readonly Assignment[]>;
   /** At most so many projects at a time. */
   readonly atOnce: number;
   /** A project that nobody asks for is looked at after so long, in ms of real time. */
@@ -36,25 +39,24 @@ export interface FleetOptions {
 /** What the fleet needs of a project that it works on. */
 interface Workable {
   readonly id: number;
+  /** Of the spec in force. */
+  readonly digest: string | undefined;
   nudge(trigger: Trigger): void;
+  isWaiting(): boolean;
   turn(turn: Turn, stop: AbortSignal): Promise<number>;
 }
 
 export interface FleetWork {
   readonly projects: () => readonly Workable[];
+  readonly project: (id: number) => Workable | undefined;
   /** Reads the specs in force; gives whether it could. */
   readonly readSpecs: () => Promise<boolean>;
 }
 
 /**
- * Shares passes out. A project's next pass waits in the queue; whichever replica has a place
- * free takes it, with the specs in force and with what earlier passes left in the state.
- *
- * ```
- * waiting ──free place, anywhere──▶ worked on ──done──▶ waiting, until its rest is over
- *    ▲                                  └─rejected, killed──▶ waiting, for seconds
- *    └─ change of its spec, webhook, SIGHUP: at once
- * ```
+ * This replica's share of a fleet's projects. Who works on which project follows from the list of replicas that are
+ * alive ({@link shareOut}), when each is due is kept in memory ({@link Schedule}), and what a
+ * turn found out stands in the project's state, for whoever has its next turn.
  */
 export class Fleet {
   readonly replica: string;
@@ -62,29 +64,59 @@ export class Fleet {
   readonly #options: FleetOptions;
   /** Projects whose work was told to end, and since when. */
   readonly #ending = new Map<number, number>();
+  #work: FleetWork = { projects: () => [], project: () => undefined, readSpecs: async () => false };
+  readonly #schedule: Schedule;
+  #stop: AbortSignal = new AbortController().signal;
+  /** What the shares were computed of. */
+  #sharedOf = '';
+  #sharing: Promise<void> = Promise.resolve();
 
   constructor(options: FleetOptions) {
-    this.replica = options.replica;
-    this.board = options.board;
+    const { replica, board, heart } = options;
+    this.replica = replica;
+    this.board = board;
     this.#options = options;
+    this.#schedule = new Schedule({
+      ...options,
+      mayBegin: () => heart.isAlive(),
+      isWaiting: (id) => this.#work.project(id)?.isWaiting() === true,
+      onAsked: (id, trigger) => this.#work.project(id)?.nudge(trigger),
+      turn: (id, trigger, over) => this.#turn(id, trigger, over),
+    });
   }
 
   leads(): boolean {
     return this.board.leads();
   }
 
-  /** Somebody should look: at these projects, or at the source. Never rejects; a lost word costs an interval. */
-  ask(projects: readonly number[], trigger: Trigger): void {
-    this.#trying(this.#options.queue.ask(projects, { trigger, afterMs: 0 }));
+  /** The specs in force were read, and those of these projects are news. */
+  specsRead(news: readonly number[], trigger: Trigger): void {
+    this.#shareSoon();
+    this.#schedule.wake(news, { trigger, afterMs: 0 });
+  }
+
+  /** Somebody should look at all projects. Never rejects; a lost word costs an interval. */
+  askForAll(trigger: Trigger): void {
+    this.#options.calls.send({ of: 'projects', trigger });
   }
 
   hint(trigger: Trigger): void {
-    this.#trying(this.#options.queue.hint(trigger));
+    this.#options.calls.send({ of: 'source', trigger });
   }
 
-  /** How long the last pass that was taken had been due, in ms. */
+  /** How long the project that waits longest for a place has been due, in ms. */
   lagMs(): number {
-    return this.#options.queue.lagMs();
+    return this.#schedule.lagMs();
+  }
+
+  /** How many projects are due and wait for a place. */
+  waiting(): number {
+    return this.#schedule.waiting();
+  }
+
+  /** How many projects are this replica's share. */
+  share(): number {
+    return this.#schedule.projects().length;
   }
 
   /** Why this replica cannot be counted on. */
@@ -98,32 +130,84 @@ export class Fleet {
   }
 
   /** Works until `stop` aborts and what is in hand has ended, or its grace is over. */
-  async run({ projects, readSpecs }: FleetWork, stop: AbortSignal): Promise<void> {
-    const { queue, atOnce, heart } = this.#options;
-    const find = (id: number) => projects().find((each) => each.id === id);
-    await queue.work({
-      atOnce,
-      mayTake: () => heart.isAlive(),
-      onAsked: (id, trigger) => find(id)?.nudge(trigger),
-      pass: async (id, trigger, lost) => {
-        if (await this.board.hasMoved()) {
-          if (!(await readSpecs())) throw new Error('the specs in force cannot be read');
-        }
-        const project = find(id);
-        return project && this.#work(project, trigger, [stop, lost, heart.life]);
-      },
+  async run(work: FleetWork, stop: AbortSignal): Promise<void> {
+    const { heart, calls, clock } = this.#options;
+    this.#work = work;
+    this.#stop = stop;
+    const endCalls = calls.listen((call) => {
+      if (call.of === 'replicas') heart.beatSoon();
+      if (call.of !== 'projects') return;
+      this.#schedule.wake(call.projects ?? this.#schedule.projects(), {
+        trigger: triggerOf(call),
+        afterMs: 0,
+      });
     });
-    await Promise.all([this.#remind(projects, stop), heart.run(stop)]).catch((error: unknown) => {
-      if (!stop.aborted) throw error;
-    });
-    await queue.close(graceMs);
+    calls.send({ of: 'replicas' });
+    const working = this.#schedule.run(stop);
+    await heart
+      .run(stop, () => this.#shareSoon())
+      .catch((error: unknown) => {
+        if (!stop.aborted) throw error;
+      });
+    const late = new AbortController();
+    const grace = clock.sleep(graceMs, late.signal).catch(() => undefined);
+    await Promise.race([working, grace]);
+    late.abort();
+    endCalls();
     await this.board.close();
     await heart.close();
   }
 
-  async #work(project: Workable, trigger: Trigger, ends: readonly AbortSignal[]): Promise<Wanted> {
-    const { replica, told, log } = this.#options;
-    const end = this.#endOf(project, ends);
+  /** One after the other, and never in the way of a heartbeat. */
+  #shareSoon(): void {
+    const { log } = this.#options;
+    this.#sharing = this.#sharing
+      .then(() => this.#share())
+      .catch((error: unknown) => {
+        this.#sharedOf = '';
+        log.warn({ error }, 'the projects could not be shared out');
+      });
+  }
+
+  /** Takes and gives up projects, as the lists of projects and of replicas say now. */
+  async #share(): Promise<void> {
+    const { heart, left } = this.#options;
+    const projects = this.#work.projects().map(({ id }) => id);
+    const of = JSON.stringify([heart.replicas, projects]);
+    if (of === this.#sharedOf || this.#stop.aborted) return;
+    const shares = shareOut(projects, heart.replicas);
+    for (const id of this.#schedule.projects()) if (shares.get(id) !== heart.id) this.#schedule.drop(id);
+    const gained = projects.filter((id) => shares.get(id) === heart.id && !this.#schedule.has(id));
+    if (gained.length > 0) {
+      const before = new Map((await left(gained)).map((each) => [each.project, each]));
+      for (const id of gained) this.#schedule.add(id, this.#firstTurn(id, before.get(id)));
+    }
+    this.#sharedOf = of;
+  }
+
+  /**
+   * When a project is due that this replica has just got. One that was at rest, by the spec in force, goes on resting;
+   * where its rest is over by now, as after a restart of all, it is spread over the interval, so that many never come up at
+   * once. All others are due now.
+   */
+  #firstTurn(id: number, before: Assignment | undefined): Wanted {
+    const { clock, random, intervalMs } = this.#options;
+    const memory = before?.memory;
+    const isAtRest =
+      before?.isTaken !== true && memory?.ledger.settledDigest === (this.#work.project(id)?.digest ?? '');
+    if (memory === undefined || !isAtRest) return { trigger: 'start', afterMs: 0 };
+    const leftMs = memory.dueAt - clock.now();
+    const afterMs = leftMs > 0 ? Math.min(leftMs, intervalMs) : random.next() * intervalMs;
+    return { trigger: 'timer', afterMs };
+  }
+
+  async #turn(id: number, trigger: Trigger, over: AbortSignal): Promise<Wanted> {
+    const { heart, replica, told, log, calls } = this.#options;
+    if ((await this.board.hasMoved()) && !(await this.#work.readSpecs()))
+      throw new Error('the specs in force cannot be read');
+    const project = this.#work.project(id);
+    if (project === undefined) throw new Error('the project is not known');
+    const end = this.#endOf(project, [this.#stop, over, heart.life]);
     try {
       const restMs = await project.turn({ trigger, replica, told }, end.signal);
       return end.signal.aborted ? { trigger, afterMs: 0 } : { trigger: 'timer', afterMs: restMs };
@@ -134,6 +218,8 @@ export class Fleet {
       return { trigger, afterMs: heldMs };
     } finally {
       end.dispose();
+      // The replica that has the project from now on need not try again and again.
+      if (over.aborted) calls.send({ of: 'projects', trigger, projects: [id] });
     }
   }
 
@@ -155,26 +241,5 @@ export class Fleet {
       this.#ending.delete(id);
     };
     return { signal: over.signal, dispose };
-  }
-
-  /**
-   * A job that was lost comes back: whoever leads sees to it that every project waits for its
-   * turn. Spread over the interval, so that many never come up together.
-   */
-  async #remind(projects: FleetWork['projects'], stop: AbortSignal): Promise<void> {
-    const { queue, clock, random, intervalMs } = this.#options;
-    for (;;) {
-      if (this.leads()) {
-        const wanted = projects().map(({ id }) => {
-          return { project: id, afterMs: intervalMs * (0.5 + random.next() / 2) };
-        });
-        this.#trying(queue.remind(wanted));
-      }
-      await clock.sleep(Math.min(intervalMs, remindMs), stop);
-    }
-  }
-
-  #trying(asking: Promise<void>): void {
-    asking.catch((error: unknown) => this.#options.log.warn({ error }, 'the queue could not be asked'));
   }
 }

@@ -12,8 +12,12 @@ const leaseMs = 8_000;
 export interface HeartOptions {
   /** Random text, new for each process. */
   readonly id: string;
-  /** Records one heartbeat in the shared database; rejects where it was not recorded. */
-  readonly beat: () => Promise<void>;
+  /**
+   * Records one heartbeat in the shared database, and gives the ids of all replicas that are alive, the longest there
+   * first; rejects where it was not recorded.
+   */
+  readonly beat: () => Promise<readonly string[]>;
+  /** Says that this process ends. */
   readonly close: () => Promise<void>;
   /** Real time. */
   readonly clock: Clock;
@@ -32,6 +36,8 @@ export interface HeartOptions {
 export class Heart {
   readonly id: string;
   readonly #options: HeartOptions;
+  #replicas: readonly string[] = [];
+  #soon = new AbortController();
   #confirmed: { readonly monotonic: number; readonly wall: number } | undefined;
   #life = new AbortController();
 
@@ -53,22 +59,37 @@ export class Heart {
     return this.#life.signal;
   }
 
+  /** All replicas that were alive at the last confirmed heartbeat, this one too: the longest there first. */
+  get replicas(): readonly string[] {
+    return this.#replicas;
+  }
+
+  /** Another replica came or went: the next heartbeat is due now. */
+  beatSoon(): void {
+    this.#soon.abort();
+  }
+
   /** The first heartbeat, before anything is owned. Rejects where it is not confirmed. */
   async start(): Promise<void> {
     await this.#beat();
   }
 
-  /** Runs until the signal aborts. */
-  async run(stop: AbortSignal): Promise<void> {
+  /** Runs until the signal aborts; `onBeat` is called after each heartbeat that was confirmed. */
+  async run(stop: AbortSignal, onBeat: () => void = () => {}): Promise<void> {
     const { clock, log } = this.#options;
     let failing = false;
+    const wake = () => this.#soon.abort();
+    stop.addEventListener('abort', wake, { once: true });
     for (;;) {
-      await clock.sleep(beatMs, stop);
+      await clock.sleep(beatMs, this.#soon.signal).catch(() => undefined);
+      stop.throwIfAborted();
+      this.#soon = new AbortController();
       if (!this.isAlive()) this.#end();
       try {
         await this.#beat();
         if (failing) log.info({}, 'the heartbeat is confirmed again');
         failing = false;
+        onBeat();
       } catch (error) {
         if (!failing) log.warn({ error }, 'the heartbeat could not be recorded');
         failing = true;
@@ -84,7 +105,7 @@ export class Heart {
   async #beat(): Promise<void> {
     const { clock, beat } = this.#options;
     const begun = { monotonic: clock.monotonic(), wall: clock.now() };
-    await beat();
+    this.#replicas = await beat();
     this.#confirmed = begun;
     if (this.#life.signal.aborted && this.isAlive()) this.#life = new AbortController();
   }

@@ -21,7 +21,9 @@ const gauges = {
   source_read_timestamp_seconds: ['When the source was last read'],
   commit_info: ['The commit that is in force', 'commit', 'ref'],
   fleet_leader: ['Whether this replica reads the source'],
-  fleet_queue_lag_seconds: ['How long the last pass that this replica took had been due'],
+  fleet_queue_lag_seconds: ['How long the project that waits longest for a place has been due'],
+  fleet_queue_length: ['Projects that are due and wait for a place on this replica'],
+  fleet_share: ['Projects that this replica works on'],
   fleet_up: ['Whether the database that the fleet shares could be asked'],
   condition: ['How the project stands: 1 for what applies', 'project', 'condition'],
   converged: ['Whether the project is as its file says', 'project'],
@@ -161,6 +163,8 @@ export class Metrics {
     const { replica, board } = fleet;
     this.#set('fleet_leader', {}, fleet.leads() ? 1 : 0);
     this.#set('fleet_queue_lag_seconds', {}, fleet.lagMs() / 1000);
+    this.#set('fleet_queue_length', {}, fleet.waiting());
+    this.#set('fleet_share', {}, fleet.share());
     const assignments = await board.assignments().catch(() => undefined);
     const up = assignments === undefined ? 0 : 1;
     this.#set('fleet_up', {}, up);

@@ -46,6 +46,12 @@ export class Activity {
     return [...this.#inFlight.values()];
   }
 
+  /** Whether something is in flight, and all of it waits for the API or for a moment. */
+  isWaiting(): boolean {
+    const steps = [...this.#inFlight.values()].map(({ step }) => step);
+    return steps.length > 0 && steps.every((step) => step === 'task' || step === 'waiting');
+  }
+
   /** Whether all that is in flight has only waited since `time`: cutting the pass short then loses nothing. */
   isQuietSince(time: number): boolean {
     if (this.#movedAt > time) return false;

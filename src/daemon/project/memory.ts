@@ -34,6 +34,8 @@ const ledger = z.object({
 const memory = z.object({
   /** Who made the last pass. */
   replica: z.string(),
+  /** When the next one is due. Wall ms of real time, by the clock of that replica's machine. */
+  dueAt: z.number().default(0),
   ledger,
   backOff: z.array(backOff),
   holds: z.object({ status: z.string().nullable(), held: z.array(hold) }),

@@ -102,13 +102,24 @@ export class Project {
     return plan !== undefined && condition !== 'fenced';
   }
 
+  /** Digest of the spec in force. */
+  get digest(): string | undefined {
+    return this.#offer?.desired.digest;
+  }
+
+  /** Whether the pass in hand does nothing but wait for what the API has accepted. */
+  isWaiting(): boolean {
+    return this.#activity.isWaiting();
+  }
+
   hasBrokenSpec(): boolean {
     return this.#problem.list().length > 0;
   }
 
   /** A good spec; one that says the same as the last changes nothing. Gives whether it is news. */
   offer(offer: Offer, trigger: Trigger): boolean {
-    const same = this.#offer?.desired.digest === offer.desired.digest && !this.#hasOtherToken(offer);
+    const { desired: before } = this.#offer ?? {};
+    const same = before?.digest === offer.desired.digest && !isOtherPlace(before?.token, offer.desired.token);
     this.#offer = offer;
     this.#unwanted = undefined;
     this.#problem.end(offer.commit?.id);
@@ -171,8 +182,7 @@ export class Project {
   }
 
   #hasOtherToken(offer: Offer | undefined): boolean {
-    const { env, file } = offer?.desired.token ?? {};
-    return env !== this.#token?.env || file !== this.#token?.file;
+    return isOtherPlace(this.#token, offer?.desired.token);
   }
 
   /** Runs until `stop` aborts, it was let go, or its token is elsewhere, and the pass in hand has ended. Rejects where the state cannot be used. */
@@ -198,9 +208,10 @@ export class Project {
       while (this.#offer !== undefined && !stop.aborted && this.#wake.pending()) {
         await this.#pass(this.#offer, this.#wake.take(), workspace, stop);
       }
-      await handOn(turn, store, parts, this.id);
-      this.#known = await knownOf(workspace, this.#backOff);
       restMs = this.#restMs(clock.now()) / profile.timeScale;
+      const dueAt = this.#options.deps.clock.now() + (stop.aborted ? 0 : restMs);
+      await handOn(turn, store, parts, { project: this.id, dueAt });
+      this.#known = await knownOf(workspace, this.#backOff);
     });
     await working.catch((error: unknown) => {
       // The queue tells nobody why it tries again. Nothing is wrong with a state that another process owns.
@@ -209,7 +220,8 @@ export class Project {
         this.#options.deps.log.warn({ error }, 'the pass ended early and is made again');
       throw error;
     });
-    return restMs;
+    // What came in since the last pass began is not done.
+    return this.#wake.pending() ? 0 : restMs;
   }
 
   async #inSession(stop: AbortSignal, work: (workspace: Workspace) => Promise<void>): Promise<void> {
@@ -250,7 +262,10 @@ export class Project {
         deps.log.warn({ reason: holder }, 'waiting for the state: another process owns it');
       },
     });
-    return Promise.race([opening, aborted(stop)]);
+    const session = await Promise.race([opening, aborted(stop)]);
+    // What opens too late would own the state for as long as this process lives.
+    if (session === undefined) void opening.then((late) => late.close()).catch(() => undefined);
+    return session;
   }
 
   #openWorkspace(session: ProjectSession): Workspace {
@@ -367,4 +382,8 @@ export class Project {
       ...{ inFlight: this.#activity.list(), holds: this.#workspace?.holds.list() ?? [] },
     };
   }
+}
+
+function isOtherPlace(before: TokenPlace | undefined, now: TokenPlace | undefined): boolean {
+  return before?.env !== now?.env || before?.file !== now?.file;
 }

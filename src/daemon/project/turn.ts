@@ -43,10 +43,11 @@ export async function handOn(
   { replica, told }: Turn,
   store: StateStore,
   { ledger, backOff, holds }: Parts,
-  project: number,
+  { project, dueAt }: { readonly project: number; readonly dueAt: number },
 ): Promise<void> {
   const memory: PassMemory = {
     replica,
+    dueAt,
     ledger: ledger.remember(),
     backOff: backOff.remember(),
     holds: holds.remember(),

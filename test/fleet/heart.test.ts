@@ -35,7 +35,11 @@ class HandClock implements Clock {
   }
 }
 
-function heartOn(clock: HandClock, beat: () => Promise<void> = async () => {}): Heart {
+function heartOn(clock: HandClock, onBeat: () => Promise<void> = async () => {}): Heart {
+  const beat = async () => {
+    await onBeat();
+    return ['r'];
+  };
   return new Heart({ id: 'r', beat, close: async () => {}, clock, log: quiet });
 }
 

@@ -11,6 +11,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { type Call, type Ended, ended, folderWith, inProcess, mainFile } from '../cli/run.ts';
+import { createRepository } from '../daemon/git-server.ts';
+import { type RunningDaemon, speed, startDaemon, until } from '../daemon/support.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { programEnv } from '../support/program-env.ts';
 import {
@@ -25,9 +27,7 @@ import {
   specOf,
   specs,
   withServer,
-} from './fleet-rig.ts';
-import { createRepository } from './git-server.ts';
-import { type RunningDaemon, speed, startDaemon, until } from './support.ts';
+} from './rig.ts';
 
 const server = postgresServer();
 

@@ -8,6 +8,7 @@ import { faultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
 import { folderWith } from '../cli/run.ts';
+import { until } from '../daemon/support.ts';
 import { postgresServer } from '../support/postgres.ts';
 import {
   allConverged,
@@ -20,8 +21,7 @@ import {
   replica,
   specs,
   withServer,
-} from './fleet-rig.ts';
-import { until } from './support.ts';
+} from './rig.ts';
 
 const server = postgresServer();
 

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import pg from 'pg';
 import type { FaultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
+import { type DaemonOptions, emulate, type RunningDaemon, startDaemon, until } from '../daemon/support.ts';
 import type { PostgresServer } from '../support/postgres.ts';
-import { type DaemonOptions, emulate, type RunningDaemon, startDaemon, until } from './support.ts';
 
 export const ids = [4711, 4712, 4713, 4714];
 
@@ -87,11 +87,12 @@ export function allConverged(api: RunningEmulator, daemon: RunningDaemon): Promi
 export const billed = ({ emulator }: RunningEmulator) =>
   emulator.world.projects.map(({ servers, ips }) => [servers.length, ips.length]);
 
-/** Under how many keys each project asked for its server: under a second one it would be a second server. */
+/** Under how many keys each project was sold its server: a second one is a second server. */
 export const creations = ({ emulator }: RunningEmulator) =>
   ids.map((id) => {
-    const sent = emulator.requests.filter(({ project, method, url }) => {
-      return project === id && method === 'POST' && url.endsWith('/servers');
+    // A process that is killed before its first byte leaves a key that is asked by a probe, and then fenced.
+    const sent = emulator.requests.filter(({ project, method, url, status }) => {
+      return project === id && method === 'POST' && url.endsWith('/servers') && status === 202;
     });
     return new Set(sent.map(({ key }) => key)).size;
   });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { StateError } from '../../src/core/errors.ts';
 import { Board } from '../../src/daemon/fleet/board.ts';
+import { Calls } from '../../src/daemon/fleet/calls.ts';
 import { fleetSource } from '../../src/daemon/fleet/fleet-source.ts';
 import { Intake } from '../../src/daemon/sources/intake.ts';
 import { SourceError, type SpecSource } from '../../src/daemon/sources/source.ts';
@@ -26,7 +27,8 @@ test('a replica that loses the lead while it reads the source goes on, and publi
   const shared = fleetSource({
     ...{ source, board, clock: systemClock, log: quiet },
     intake: new Intake({ environment: {}, trust: operatorsSpec, checkToken: () => {}, clock: systemClock }),
-    queue: { takeHints: async () => async () => {} },
+    calls: new Calls({ send: async () => {}, log: quiet }),
+    mayLead: () => true,
   });
 
   await expect(shared.read(new AbortController().signal)).rejects.toThrow(SourceError);
@@ -88,7 +90,8 @@ test('a follower that could not read the board reads it again as soon as it answ
     source: { name: 'none', read: async () => ({ specs: [] }), watch: async () => {} },
     ...{ board, clock: systemClock, log: quiet },
     intake: new Intake({ environment: {}, trust: operatorsSpec, checkToken: () => {}, clock: systemClock }),
-    queue: { takeHints: async () => async () => {} },
+    calls: new Calls({ send: async () => {}, log: quiet }),
+    mayLead: () => true,
   });
   const end = new AbortController();
   await read(end.signal);

@@ -1,0 +1,193 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Random } from '../../core/random.ts';
+import type { DaemonLogger, Trigger } from '../ports.ts';
+
+/** When a project wants its next turn, and why. */
+export interface Wanted {
+  readonly trigger: Trigger;
+  /** In ms of real time, at the latest. */
+  readonly afterMs: number;
+}
+
+export interface ScheduleOptions {
+  /** At most so many projects at a time; those that only wait do not count. */
+  readonly atOnce: number;
+  /** Whether this replica may begin work now. */
+  readonly mayBegin: () => boolean;
+  /** Whether nothing but waiting happens in the turn in hand. */
+  readonly isWaiting: (project: number) => boolean;
+  /** One turn. `over` aborts when the project is worked on elsewhere from now on. A turn that rejects is made again. */
+  readonly turn: (project: number, trigger: Trigger, over: AbortSignal) => Promise<Wanted>;
+  /** Somebody wants a look at a project that is worked on here. */
+  readonly onAsked: (project: number, trigger: Trigger) => void;
+  /** Real time. */
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: DaemonLogger;
+}
+
+/** A turn that rejects is made again after 1, 2, 4 … s, at most 15 min. Real ms. */
+const retry = { firstMs: 1_000, longestMs: 15 * 60_000 } as const;
+/** While projects are due and no place is free, the places are counted again so often. Real ms. */
+const placesMs = 1_000;
+/** Nothing is due for so long at least where no project is there. Real ms. */
+const idleMs = 3_600_000;
+
+const byOperator: ReadonlySet<Trigger> = new Set(['file', 'git', 'webhook', 'signal', 'order', 'token']);
+
+interface Entry {
+  readonly project: number;
+  trigger: Trigger;
+  /** Monotonic real ms; while it is worked on, when the next turn is due, as far as anybody has asked for one. */
+  dueAt: number;
+  /** While it is worked on. */
+  over: AbortController | undefined;
+  /** Turns that rejected, in a row. */
+  failures: number;
+}
+
+/**
+ * When each project of this replica is worked on. It is all in memory: what is lost with a
+ * process is found again in the states ({@link PassMemory}) by whoever gets its projects.
+ *
+ * ```
+ *          wake                 place free             done
+ * waiting ─────▶ due ─────────────────────────▶ turn ──────▶ waiting, until its rest is over
+ *    └───────── time ───▲                        └─rejected──▶ waiting, for seconds
+ * ```
+ * A project waits once, for the soonest moment that anybody named. Edits, webhooks and
+ * commands go before what only time asks for, and what has been due for longer goes first.
+ */
+export class Schedule {
+  readonly #options: ScheduleOptions;
+  readonly #entries = new Map<number, Entry>();
+  /** A project that came back keeps its place here until its last turn has ended. */
+  readonly #turns = new Map<number, Promise<void>>();
+  #awake = new AbortController();
+
+  constructor(options: ScheduleOptions) {
+    this.#options = options;
+  }
+
+  has(project: number): boolean {
+    return this.#entries.has(project);
+  }
+
+  projects(): readonly number[] {
+    return [...this.#entries.keys()];
+  }
+
+  /** A project is this replica's from now on. */
+  add(project: number, wanted: Wanted): void {
+    if (this.has(project)) return;
+    const { trigger } = wanted;
+    this.#entries.set(project, { project, trigger, dueAt: this.#at(wanted), over: undefined, failures: 0 });
+    this.#awake.abort();
+  }
+
+  /** A project is another replica's from now on, or nobody's; its turn has to end within moments. */
+  drop(project: number): void {
+    const entry = this.#entries.get(project);
+    this.#entries.delete(project);
+    entry?.over?.abort(new Error('another replica works on the project from now on'));
+  }
+
+  /** Wants a turn at each of these, as far as they are this replica's. */
+  wake(projects: Iterable<number>, wanted: Wanted): void {
+    const { onAsked } = this.#options;
+    for (const project of projects) {
+      const entry = this.#entries.get(project);
+      if (entry === undefined) continue;
+      this.#want(entry, wanted);
+      if (entry.over !== undefined && wanted.afterMs <= 0) onAsked(project, wanted.trigger);
+    }
+    this.#awake.abort();
+  }
+
+  /** How long the project that is due and waits longest for a place has waited, in ms; 0 where none does. */
+  lagMs(): number {
+    const now = this.#options.clock.monotonic();
+    return Math.max(0, ...this.#due(now).map(({ dueAt }) => now - dueAt));
+  }
+
+  /** Projects that are due and wait for a place. */
+  waiting(): number {
+    return this.#due(this.#options.clock.monotonic()).length;
+  }
+
+  /** Begins turns until the signal aborts. Resolves when the last turn has ended. */
+  async run(stop: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const wake = () => this.#awake.abort();
+    stop.addEventListener('abort', wake, { once: true });
+    while (!stop.aborted) {
+      this.#awake = new AbortController();
+      const restMs = this.#begin();
+      await clock.sleep(restMs, this.#awake.signal).catch(() => undefined);
+    }
+    await Promise.all(this.#turns.values());
+  }
+
+  /** Begins what is due, as long as there are places. Gives when to look again, in ms. */
+  #begin(): number {
+    const { clock, atOnce, mayBegin, isWaiting } = this.#options;
+    const now = clock.monotonic();
+    const due = this.#due(now);
+    const busy = [...this.#turns.keys()].filter((project) => !isWaiting(project)).length;
+    const places = mayBegin() ? Math.max(0, atOnce - busy) : 0;
+    for (const entry of due.slice(0, places)) this.#start(entry);
+    if (due.length > places) return placesMs;
+    let restMs = idleMs;
+    for (const { project, dueAt } of this.#entries.values())
+      if (!this.#turns.has(project)) restMs = Math.min(restMs, Math.max(0, dueAt - now));
+    return restMs;
+  }
+
+  /** What waits for a place, in the order in which it is worked on. */
+  #due(now: number): readonly Entry[] {
+    const rank = ({ trigger }: Entry) => (byOperator.has(trigger) ? 0 : 1);
+    return [...this.#entries.values()]
+      .filter(({ project, dueAt }) => dueAt <= now && !this.#turns.has(project))
+      .sort((a, b) => rank(a) - rank(b) || a.dueAt - b.dueAt);
+  }
+
+  #start(entry: Entry): void {
+    const over = new AbortController();
+    const { trigger } = entry;
+    Object.assign(entry, { over, trigger: 'timer', dueAt: Number.POSITIVE_INFINITY });
+    const turn = this.#turn(entry, trigger, over.signal).finally(() => {
+      entry.over = undefined;
+      this.#turns.delete(entry.project);
+      this.#awake.abort();
+    });
+    this.#turns.set(entry.project, turn);
+  }
+
+  async #turn(entry: Entry, trigger: Trigger, over: AbortSignal): Promise<void> {
+    const { turn, random, log } = this.#options;
+    try {
+      this.#settle(entry, await turn(entry.project, trigger, over));
+      entry.failures = 0;
+    } catch (error) {
+      const span = Math.min(retry.firstMs * 2 ** Math.min(entry.failures, 20), retry.longestMs);
+      entry.failures += 1;
+      this.#settle(entry, { trigger, afterMs: span * (1 + random.next() / 10) });
+      log.debug({ project: entry.project, error, attempt: entry.failures }, 'the turn is made again');
+    }
+  }
+
+  /** What was asked for during a turn was done by it, unless the turn itself says that it was not. */
+  #settle(entry: Entry, { trigger, afterMs }: Wanted): void {
+    if (afterMs > 0) Object.assign(entry, { trigger, dueAt: this.#at({ trigger, afterMs }) });
+    else this.#want(entry, { trigger, afterMs });
+  }
+
+  #want(entry: Entry, wanted: Wanted): void {
+    if (byOperator.has(wanted.trigger) || !byOperator.has(entry.trigger)) entry.trigger = wanted.trigger;
+    entry.dueAt = Math.min(entry.dueAt, this.#at(wanted));
+  }
+
+  #at({ afterMs }: Wanted): number {
+    return this.#options.clock.monotonic() + Math.max(0, afterMs);
+  }
+}

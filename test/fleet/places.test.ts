@@ -1,0 +1,117 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { folderWith } from '../cli/run.ts';
+import { until } from '../daemon/support.ts';
+import { postgresServer } from '../support/postgres.ts';
+import { allConverged, cloud, database, fleetOf, ids, replica, specOf, specs, withServer } from './rig.ts';
+
+const server = postgresServer();
+const args = ['-f', 'specs', '--interval', '10h', '--parallel', '1'];
+
+async function connections(state: string): Promise<number> {
+  const client = new pg.Client(state);
+  await client.connect();
+  const { rows } = await client.query(
+    "SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'vdcsync'",
+  );
+  await client.end();
+  return rows[0].count;
+}
+
+describe('daemon/fleet: places', () => {
+  test('a turn that waits for a task holds neither a place nor a connection of its own', async () => {
+    const api = await cloud([
+      faultRule({ method: 'POST', path: '/servers' }, { do: 'task', outcome: 'stuck' }),
+    ]);
+    const state = await database(server, 'waiting');
+    const folder = folderWith();
+    specs(folder, withServer);
+    const only = await replica(api, state, folder, { args });
+    const waiting = () =>
+      new Set(
+        api.emulator.requests.filter(({ url }) => url.includes('/tasks/')).map(({ project }) => project),
+      );
+    await until(
+      async () => waiting().size,
+      (count) => count === ids.length,
+      'the tasks of all projects are polled, with one place for all',
+      () => JSON.stringify(only.log().slice(-15)),
+    );
+    const { projects } = await fleetOf(only);
+    expect(projects.map(({ worker }) => worker !== null)).toEqual(ids.map(() => true));
+    // Four for states, one for heartbeats, one to read the board, one that /status opens.
+    expect(await connections(state)).toBeLessThanOrEqual(7);
+  }, 60_000);
+
+  test('an edit is carried out at once, on whichever replica, and another replica takes over at once from one that ends', async () => {
+    const api = await cloud();
+    const state = await database(server, 'edited');
+    const [one, two] = [folderWith(), folderWith()];
+    specs(one);
+    specs(two);
+    const leader = await replica(api, state, one, { args });
+    await allConverged(api, leader);
+    const other = await replica(api, state, two, { args });
+    await until(
+      () => fetch(`${other.url}/metrics`).then((answer) => answer.text()),
+      (text) => text.includes('vdcsync_fleet_share 2'),
+      'the projects are shared out',
+    );
+    const names = (await Promise.all([leader, other].map(fleetOf))).map((fleet) => fleet.replica);
+    const editedAt = performance.now();
+    for (const id of ids)
+      writeFileSync(join(one, 'specs', `${id}.yaml`), `${specOf(id)}  extra: { cidr: 10.21.0.0/24 }\n`);
+    await until(
+      async () => api.emulator.world.projects,
+      (projects) => projects.every(({ networks }) => networks.some(({ name }) => name === 'extra')),
+      'the edit is carried out',
+    );
+    expect(performance.now() - editedAt).toBeLessThan(10_000);
+    const { projects } = await until(
+      () => fleetOf(other),
+      (fleet) => fleet.projects.every(({ worker }) => worker === null),
+      'all turns have ended',
+    );
+    expect(new Set(projects.map(({ last_pass }) => last_pass?.replica))).toEqual(new Set(names));
+
+    expect(await leader.end()).toBe(0);
+    const endedAt = performance.now();
+    await until(
+      () => fetch(`${other.url}/metrics`).then((answer) => answer.text()),
+      (text) => text.includes('vdcsync_fleet_share 4'),
+      'the other one has all projects',
+    );
+    expect(performance.now() - endedAt).toBeLessThan(2_500);
+  }, 60_000);
+
+  test('after a restart of all, projects at rest go on resting, and one that was edited meanwhile is worked on', async () => {
+    const api = await cloud();
+    const state = await database(server, 'restarted');
+    const folder = folderWith();
+    specs(folder);
+    const before = await replica(api, state, folder, { args });
+    await allConverged(api, before);
+    await until(
+      () => fleetOf(before),
+      ({ projects }) => projects.every(({ worker }) => worker === null),
+      'all turns have ended',
+    );
+    expect(await before.end()).toBe(0);
+    const asked = api.emulator.requests.length;
+    writeFileSync(join(folder, 'specs', '4712.yaml'), `${specOf(4712)}  extra: { cidr: 10.21.0.0/24 }\n`);
+    await replica(api, state, folder, { args });
+    await until(
+      async () => api.emulator.world.projects[1]?.networks.map(({ name }) => name),
+      (names) => names?.includes('extra') === true,
+      'the edit is carried out',
+    );
+    await pause(2_000);
+    expect(new Set(api.emulator.requests.slice(asked).map(({ project }) => project))).toEqual(
+      new Set([4712]),
+    );
+  }, 60_000);
+});

@@ -1,0 +1,132 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Schedule, type ScheduleOptions, type Wanted } from '../../src/daemon/fleet/schedule.ts';
+import type { Trigger } from '../../src/daemon/ports.ts';
+import { systemClock } from '../../src/platform/system-clock.ts';
+import { systemRandom } from '../../src/platform/system-random.ts';
+
+const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const soon = (trigger: Trigger): Wanted => ({ trigger, afterMs: 0 });
+const later: Wanted = { trigger: 'timer', afterMs: 3_600_000 };
+
+/** Notes what is worked on; a turn lasts until it is let go, where `holds` says so. */
+function scheduleOf(options: Partial<ScheduleOptions> & { readonly holds?: boolean } = {}) {
+  const begun: string[] = [];
+  const ends = new Map<number, (wanted: Wanted) => void>();
+  const stop = new AbortController();
+  const schedule = new Schedule({
+    ...{ clock: systemClock, random: systemRandom, log: quiet, atOnce: 2 },
+    mayBegin: () => true,
+    isWaiting: () => false,
+    onAsked: (project, trigger) => void begun.push(`${project} ${trigger} beside`),
+    turn: (project, trigger, over) => {
+      begun.push(`${project} ${trigger}`);
+      if (options.holds !== true) return Promise.resolve(later);
+      return new Promise((resolve) => {
+        ends.set(project, resolve);
+        over.addEventListener('abort', () => begun.push(`${project} over`));
+      });
+    },
+    ...options,
+  });
+  const running = schedule.run(stop.signal);
+  onTestFinished(async () => {
+    stop.abort();
+    for (const end of ends.values()) end(later);
+    await running;
+  });
+  return { schedule, begun, end: (project: number, wanted = later) => ends.get(project)?.(wanted) };
+}
+
+describe('src/daemon/fleet/schedule', () => {
+  test('a project waits once, for the soonest moment that was named', async () => {
+    const { schedule, begun } = scheduleOf();
+    schedule.add(1, later);
+    schedule.wake([1], soon('webhook'));
+    schedule.wake([1], later);
+    schedule.wake([1, 2], soon('timer'));
+    await pause(50);
+    expect(begun).toEqual(['1 webhook']);
+  });
+
+  test('an edit begins at once, before what was due by time alone, and so does what has been due for longer', async () => {
+    let open = false;
+    const { schedule, begun } = scheduleOf({ atOnce: 1, mayBegin: () => open });
+    for (const project of [1, 2, 3]) {
+      schedule.add(project, { trigger: 'timer', afterMs: 0 });
+      await pause(2);
+    }
+    expect([schedule.waiting(), schedule.lagMs() > 0]).toEqual([3, true]);
+    open = true;
+    schedule.wake([3], soon('git'));
+    await pause(50);
+    expect(begun).toEqual(['3 git', '1 timer', '2 timer']);
+    expect([schedule.waiting(), schedule.lagMs()]).toEqual([0, 0]);
+  });
+
+  test('places are taken as they come free, and a turn that only waits holds none', async () => {
+    const waiting = new Set<number>();
+    const { schedule, begun, end } = scheduleOf({
+      holds: true,
+      isWaiting: (project) => waiting.has(project),
+    });
+    for (const project of [1, 2, 3, 4]) schedule.add(project, soon('start'));
+    await pause(50);
+    expect(begun).toEqual(['1 start', '2 start']);
+    end(1);
+    await pause(50);
+    expect(begun.slice(2)).toEqual(['3 start']);
+    waiting.add(2);
+    await pause(1_200);
+    expect(begun.slice(3)).toEqual(['4 start']);
+  });
+
+  test('who asks during a turn asks this turn, and one that it leaves undone comes again', async () => {
+    const { schedule, begun, end } = scheduleOf({ holds: true });
+    schedule.add(1, soon('start'));
+    await pause(20);
+    schedule.wake([1], soon('webhook'));
+    end(1);
+    await pause(20);
+    expect(begun).toEqual(['1 start', '1 webhook beside']);
+    schedule.wake([1], soon('timer'));
+    await pause(20);
+    schedule.wake([1], soon('git'));
+    end(1, soon('timer'));
+    await pause(20);
+    expect(begun.slice(2)).toEqual(['1 timer', '1 git beside', '1 git']);
+  });
+
+  test('a project that goes and comes back has one turn at a time', async () => {
+    const { schedule, begun, end } = scheduleOf({ holds: true });
+    schedule.add(1, soon('start'));
+    await pause(20);
+    schedule.drop(1);
+    schedule.add(1, soon('start'));
+    await pause(20);
+    expect(begun).toEqual(['1 start', '1 over']);
+    end(1);
+    await pause(20);
+    expect(begun.slice(2)).toEqual(['1 start']);
+    schedule.drop(1);
+    expect(schedule.projects()).toEqual([]);
+  });
+
+  test('a turn that rejects is made again after a second, and others go on meanwhile', async () => {
+    let tries = 0;
+    const begun: number[] = [];
+    const { schedule } = scheduleOf({
+      turn: async (project) => {
+        begun.push(project);
+        if (project === 1 && tries++ === 0) throw new Error('the database was gone');
+        return later;
+      },
+    });
+    schedule.add(1, soon('file'));
+    schedule.add(2, soon('file'));
+    await pause(500);
+    expect(begun).toEqual([1, 2]);
+    await pause(900);
+    expect(begun).toEqual([1, 2, 1]);
+  });
+});

