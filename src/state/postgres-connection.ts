@@ -98,6 +98,17 @@ export class PostgresConnection {
     return result;
   }
 
+  /**
+   * One statement that is durable when it resolves, or did nothing. `doing`: "be written".
+   *
+   * @throws StateError where it was not made durable, or where that is not known.
+   */
+  async durable(doing: string, sql: string, ...values: readonly Value[]): Promise<readonly Row[]> {
+    const rows = await this.failingAs(doing, () => this.query(sql, ...values));
+    await this.heardOut();
+    return rows;
+  }
+
   /** Runs `work`, and says what it failed at in words. */
   async failingAs<T>(doing: string, work: () => Promise<T>): Promise<T> {
     try {

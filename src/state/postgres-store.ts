@@ -23,7 +23,7 @@ import {
   validTime,
 } from './journal.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
-import type { PostgresWriter } from './postgres-writer.ts';
+import { type PostgresWriter, readHead } from './postgres-writer.ts';
 import type { Row } from './queries.ts';
 import {
   checkPatch,
@@ -56,11 +56,17 @@ export interface PostgresStoreDeps {
  */
 export class PostgresStore implements StateStore {
   private readonly deps: PostgresStoreDeps;
+  /**
+   * What the owner has read, as rows. Nobody else changes it: the fence of the next write would
+   * find out. Its own writes drop it, when they are called.
+   */
+  private readonly known = new Map<string, Promise<readonly Row[]>>();
   private readonly askedSince = new Map<string, number>();
   private closed = false;
 
   constructor(deps: PostgresStoreDeps) {
     this.deps = deps;
+    if (deps.writer !== undefined) this.known.set('head', Promise.resolve([deps.writer.head]));
   }
 
   isOwned(): boolean {
@@ -72,24 +78,29 @@ export class PostgresStore implements StateStore {
   }
 
   async info(): Promise<StateInfo> {
-    return this.reading(() => this.head());
+    const [row = {}] = await this.knowing('head', readHead);
+    const { writer, connection } = this.deps;
+    if (writer === undefined) return infoOf(row);
+    // In its turn, after the writes that were called before.
+    return connection.exclusive(async () => ({ ...infoOf(row), serial: writer.lastSerial }));
   }
 
   async claimProject(projectId: number): Promise<void> {
-    const writer = this.writer();
-    await this.deps.connection.exclusive(async () => {
-      const { projectId: recorded } = await this.head();
-      if (recorded === projectId) return;
-      if (recorded !== null) refuseOtherProject(recorded, projectId);
-      await writer.transaction(async () => {
-        await this.run('UPDATE vdcsync.states SET project_id = $2 WHERE id = $1', projectId);
-      });
+    this.writer();
+    const { projectId: recorded } = await this.info();
+    if (recorded === projectId) return;
+    if (recorded !== null) refuseOtherProject(recorded, projectId);
+    this.known.delete('head');
+    await this.writing(async () => {
+      const [row] = await this.run('SELECT project_id FROM vdcsync.states WHERE id = $1');
+      if (row !== undefined && row.project_id !== null) refuseOtherProject(Number(row.project_id), projectId);
+      await this.run('UPDATE vdcsync.states SET project_id = $2 WHERE id = $1', projectId);
     });
   }
 
   async bindings(): Promise<readonly Binding[]> {
     const sql = 'SELECT body FROM vdcsync.bindings WHERE state_id = $1 ORDER BY key';
-    return (await this.reading(() => this.run(sql))).map(bodyOf<Binding>);
+    return (await this.knowing('bindings', sql)).map(bodyOf<Binding>);
   }
 
   async incarnation(key: ResourceKey): Promise<number> {
@@ -160,7 +171,7 @@ export class PostgresStore implements StateStore {
 
   async openIntents(): Promise<readonly Intent[]> {
     const sql = `SELECT body FROM vdcsync.intents WHERE state_id = $1 AND phase <> 'closed' ORDER BY seq`;
-    return (await this.reading(() => this.run(sql))).map(bodyOf<Intent>);
+    return (await this.knowing('open intents', sql)).map(bodyOf<Intent>);
   }
 
   async lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number> {
@@ -186,14 +197,11 @@ export class PostgresStore implements StateStore {
   async recordUse(bucket: string, at: number): Promise<void> {
     this.writer();
     validTime(at, `A request of ${bucket}`);
-    await this.writing(async () => {
-      const since = this.askedSince.get(bucket);
-      if (since !== undefined) {
-        const sql = 'DELETE FROM vdcsync.uses WHERE state_id = $1 AND bucket = $2 AND at < $3';
-        await this.run(sql, bucket, since);
-      }
-      await this.run('INSERT INTO vdcsync.uses (state_id, bucket, at) VALUES ($1, $2, $3)', bucket, at);
-    });
+    await this.changing(
+      `, old AS (DELETE FROM vdcsync.uses USING fence WHERE state_id = $1 AND bucket = $5 AND at < $7)
+       INSERT INTO vdcsync.uses (state_id, bucket, at) SELECT $1, $5, $6 FROM fence`,
+      () => [bucket, at, this.askedSince.get(bucket) ?? Number.NEGATIVE_INFINITY],
+    );
   }
 
   async recentUse(bucket: string, since: number): Promise<readonly number[]> {
@@ -207,34 +215,37 @@ export class PostgresStore implements StateStore {
   }
 
   async note(name: string): Promise<Json | undefined> {
-    const sql = 'SELECT value FROM vdcsync.notes WHERE state_id = $1 AND name = $2';
-    const [row] = await this.reading(() => this.run(sql, name));
-    return noteOf(row);
+    if (this.deps.writer === undefined) {
+      const sql = 'SELECT value FROM vdcsync.notes WHERE state_id = $1 AND name = $2';
+      return noteOf((await this.reading(() => this.run(sql, name)))[0]);
+    }
+    const all = await this.knowing('notes', 'SELECT name, value FROM vdcsync.notes WHERE state_id = $1');
+    return noteOf(all.find((row) => row.name === name));
   }
 
   async putNote(name: string, value: Json): Promise<void> {
     this.writer();
     const text = JSON.stringify(throughJson(value, `The note ${name}`));
-    await this.writing(async () => {
-      await this.run(
-        `INSERT INTO vdcsync.notes (state_id, name, value) VALUES ($1, $2, $3)
-         ON CONFLICT (state_id, name) DO UPDATE SET value = excluded.value`,
-        name,
-        text,
+    const before = this.known.get('notes');
+    const writing = this.changing(
+      `INSERT INTO vdcsync.notes (state_id, name, value) SELECT $1, $5, $6 FROM fence
+       ON CONFLICT (state_id, name) DO UPDATE SET value = excluded.value`,
+      () => [name, text],
+    );
+    if (before !== undefined) {
+      const others = Promise.all([before, writing]).then(([rows]) => rows.filter((row) => row.name !== name));
+      this.remember(
+        'notes',
+        others.then((rows) => [...rows, { name, value: text }]),
       );
-    });
+    }
+    await writing;
   }
 
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
     await this.deps.close();
-  }
-
-  private async head(): Promise<StateInfo> {
-    const sql = 'SELECT lineage, serial, created_at, project_id FROM vdcsync.states WHERE id = $1';
-    const [row = {}] = await this.run(sql);
-    return infoOf(row);
   }
 
   private newest(select: string, filter: { readonly key?: ResourceKey; readonly limit: number }) {
@@ -302,9 +313,34 @@ export class PostgresStore implements StateStore {
     return connection.exclusive(() => connection.failingAs('be read', work));
   }
 
+  /** Reads once, where this is the owner. */
+  private knowing(what: string, sql: string): Promise<readonly Row[]> {
+    if (this.closed) refuseClosedStore();
+    const { writer, connection } = this.deps;
+    const known = this.known.get(what);
+    if (known !== undefined && connection.isOpen()) return known;
+    const reading = this.reading(() => this.run(sql));
+    if (writer !== undefined) this.remember(what, reading);
+    return reading;
+  }
+
+  /** Until the next write of it, and where it could be read. */
+  private remember(what: string, rows: Promise<readonly Row[]>): void {
+    this.known.set(what, rows);
+    rows.catch(() => this.known.get(what) === rows && this.known.delete(what));
+  }
+
+  /** One statement behind the fence, which needs no check. */
+  private changing(sql: string, values: () => readonly (string | number)[]): Promise<void> {
+    const writer = this.writer();
+    return this.deps.connection.exclusive(() => writer.change(sql, ...values()));
+  }
+
   /** Checks and changes in one transaction, behind the fence. */
   private writing(work: () => Promise<void>): Promise<void> {
     const writer = this.writer();
+    this.known.delete('bindings');
+    this.known.delete('open intents');
     return this.deps.connection.exclusive(() => writer.transaction(work));
   }
 

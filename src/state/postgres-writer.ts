@@ -1,6 +1,16 @@
 import { StateError } from '../core/errors.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { postgresVersion } from './postgres-migrations.ts';
+import type { Row } from './queries.ts';
+
+export const readHead = 'SELECT lineage, serial, created_at, project_id FROM vdcsync.states WHERE id = $1';
+
+/** Moves the serial on, where nobody else has, and this connection is the owner's. */
+const fence = `
+  UPDATE vdcsync.states SET serial = serial + 1
+  WHERE id = $1 AND serial = $2 AND pg_backend_pid() = $3
+    AND EXISTS (SELECT 1 FROM vdcsync.schema_version WHERE version = $4)
+  RETURNING serial`;
 
 /**
  * Writes one state. Every transaction first moves `serial` on from the value this process
@@ -10,18 +20,21 @@ import { postgresVersion } from './postgres-migrations.ts';
 export class PostgresWriter {
   private readonly connection: PostgresConnection;
   private readonly stateId: number;
+  /** As the owner found the state. */
+  readonly head: Row;
   private serial: number;
 
   /** Only for the owner of the lock, which it was before it looked at the serial. */
   static async open(connection: PostgresConnection, stateId: number): Promise<PostgresWriter> {
-    const [row] = await connection.query('SELECT serial FROM vdcsync.states WHERE id = $1', stateId);
-    return new PostgresWriter(connection, stateId, Number(row?.serial));
+    const [head = {}] = await connection.query(readHead, stateId);
+    return new PostgresWriter(connection, stateId, head);
   }
 
-  private constructor(connection: PostgresConnection, stateId: number, serial: number) {
+  private constructor(connection: PostgresConnection, stateId: number, head: Row) {
     this.connection = connection;
     this.stateId = stateId;
-    this.serial = serial;
+    this.head = head;
+    this.serial = Number(head.serial);
   }
 
   /**
@@ -38,18 +51,33 @@ export class PostgresWriter {
     this.serial += 1;
   }
 
+  /**
+   * A durable change of one statement: the rest of `WITH fence AS (…)`. It changes something only for rows of `fence`, of which
+   * there is one, and none where another process has written since. `$1` is the state's id, `$5` the first of the values. Only inside `exclusive`.
+   *
+   * @throws StateError as `transaction` does.
+   */
+  async change(sql: string, ...values: readonly (string | number)[]): Promise<void> {
+    const statement = `WITH fence AS (${fence}) ${sql} RETURNING 1`;
+    this.checkMoved(await this.connection.durable('be written', statement, ...this.#known(), ...values));
+    this.serial += 1;
+  }
+
+  /** Counts every change that this owner has made. */
+  get lastSerial(): number {
+    return this.serial;
+  }
+
+  #known(): readonly [number, number, number, number] {
+    return [this.stateId, this.serial, this.connection.backendPid, postgresVersion];
+  }
+
   private async moveSerial(): Promise<void> {
-    const moved = await this.connection.query(
-      `UPDATE vdcsync.states SET serial = serial + 1
-       WHERE id = $1 AND serial = $2 AND pg_backend_pid() = $3
-         AND EXISTS (SELECT 1 FROM vdcsync.schema_version WHERE version = $4)
-       RETURNING serial`,
-      this.stateId,
-      this.serial,
-      this.connection.backendPid,
-      postgresVersion,
-    );
-    if (moved.length === 1) return;
+    this.checkMoved(await this.connection.query(fence, ...this.#known()));
+  }
+
+  private checkMoved(moved: readonly Row[]): void {
+    if (moved.length > 0) return;
     throw new StateError(
       `The state ${this.connection.label} was written by another process since it was opened (its serial is not ${this.serial}), ` +
         'or brought to a later version, or is reached through a pooler that changes connections. ' +

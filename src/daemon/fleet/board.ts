@@ -58,7 +58,8 @@ export class Board {
   /** Whether it leads still: the lock is gone with its connection. */
   async stillLeads(): Promise<boolean> {
     try {
-      await this.#owned?.note(markNote);
+      // Asks the server: notes are known to their owner.
+      await this.#owned?.journal({ limit: 1 });
       if (!this.leads()) await this.yieldLead();
     } catch {
       await this.yieldLead();

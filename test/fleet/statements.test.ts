@@ -1,0 +1,50 @@
+import pg from 'pg';
+import { describe, expect, test } from 'vitest';
+import { folderWith } from '../cli/run.ts';
+import { until } from '../daemon/support.ts';
+import { postgresServer } from '../support/postgres.ts';
+import { allConverged, cloud, database, fleetOf, ids, replica, specs } from './rig.ts';
+
+const server = postgresServer(['shared_preload_libraries=pg_stat_statements']);
+
+describe('daemon/fleet: what a reconcile costs the database', () => {
+  test('a reconcile that changes nothing makes no connection, and about 15 statements', async () => {
+    const api = await cloud();
+    const state = await database(server, 'statements');
+    const folder = folderWith();
+    specs(folder);
+    const only = await replica(api, state, folder, { args: ['-f', 'specs', '--interval', '10h'] });
+    await allConverged(api, only);
+    const client = new pg.Client(state);
+    await client.connect();
+    await client.query('CREATE EXTENSION pg_stat_statements');
+    const count = async (sql: string) => Number((await client.query(sql)).rows[0]?.count);
+    const statements = () =>
+      count(
+        `SELECT sum(calls) AS count FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid
+         WHERE datname = current_database() AND query NOT LIKE '%pg_stat%' AND query NOT LIKE '%replicas%'`,
+      );
+    const sessions = () =>
+      count('SELECT sessions AS count FROM pg_stat_database WHERE datname = current_database()');
+    const passes = async () => {
+      // By the state, and not by /status: that asks the database too.
+      const sql = `SELECT sum((value::jsonb->'ledger'->>'passes')::int) AS count FROM vdcsync.notes /* pg_stat */ WHERE name = 'daemon'`;
+      return count(sql);
+    };
+    const round = async () => {
+      const before = await passes();
+      only.child.kill('SIGHUP');
+      await until(passes, (now) => now >= before + ids.length, 'all are looked at again');
+      // The server counts a moment later.
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
+      return (await passes()) - before;
+    };
+    await round();
+    const before = [await statements(), await sessions()] as const;
+    const made = await round();
+    expect(((await statements()) - before[0]) / made).toBeLessThanOrEqual(17);
+    expect(await sessions()).toBe(before[1]);
+    await client.end();
+    expect((await fleetOf(only)).projects).toHaveLength(ids.length);
+  }, 60_000);
+});
