@@ -114,6 +114,22 @@ export const postgresMigrations: readonly PostgresMigration[] = [
         ADD COLUMN since timestamp with time zone NOT NULL DEFAULT clock_timestamp();
     `,
   },
+  {
+    // The specs that a fleet has published, each with the serial of its last change; one that is gone has no body.
+    version: 4,
+    sql: `
+      CREATE TABLE vdcsync.specs (
+        state_id integer NOT NULL REFERENCES vdcsync.states (id),
+        name text COLLATE "C" NOT NULL,
+        version bigint NOT NULL,
+        project bigint,
+        body text,
+        PRIMARY KEY (state_id, name)
+      );
+      CREATE INDEX specs_in_order ON vdcsync.specs (state_id, version);
+      CREATE INDEX specs_of_project ON vdcsync.specs (state_id, project);
+    `,
+  },
 ];
 
 /** The schema version that this version of the program writes. */

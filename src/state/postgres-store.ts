@@ -303,11 +303,11 @@ export class PostgresStore implements StateStore {
   }
 
   /** One statement about this state: `$1` is its id. */
-  private run(sql: string, ...values: readonly (string | number | null)[]): Promise<readonly Row[]> {
+  run(sql: string, ...values: readonly (string | number | null)[]): Promise<readonly Row[]> {
     return this.deps.connection.query(sql, this.deps.stateId, ...values);
   }
 
-  private reading<T>(work: () => Promise<T>): Promise<T> {
+  reading<T>(work: () => Promise<T>): Promise<T> {
     if (this.closed) refuseClosedStore();
     const { connection } = this.deps;
     return connection.exclusive(() => connection.failingAs('be read', work));
@@ -337,7 +337,7 @@ export class PostgresStore implements StateStore {
   }
 
   /** Checks and changes in one transaction, behind the fence. */
-  private writing(work: () => Promise<void>): Promise<void> {
+  writing(work: () => Promise<void>): Promise<void> {
     const writer = this.writer();
     this.known.delete('bindings');
     this.known.delete('open intents');

@@ -45,14 +45,20 @@ export interface OpenPostgresOptions extends OwnerLockOptions {
  * foreign or of a later release, or has another owner after `waitMs`.
  */
 export async function openPostgresState(url: string, options: OpenPostgresOptions): Promise<StateStore> {
-  const location = parsePostgresUrl(url, options.name);
-  return options.mode === 'read' ? openForReading(location, options) : openForWriting(location, options);
+  const { now, lineage } = options;
+  return (await openPostgresStore(url, options)) ?? memoryState({ createdAt: now, lineage, mode: 'read' });
 }
 
-async function openForReading(
-  location: PostgresLocation,
-  { now, lineage }: OpenPostgresOptions,
-): Promise<StateStore> {
+/** The same; `undefined` where there is nothing to be read. */
+export async function openPostgresStore(
+  url: string,
+  options: OpenPostgresOptions,
+): Promise<PostgresStore | undefined> {
+  const location = parsePostgresUrl(url, options.name);
+  return options.mode === 'read' ? openForReading(location) : openForWriting(location, options);
+}
+
+async function openForReading(location: PostgresLocation): Promise<PostgresStore | undefined> {
   const connection = await PostgresConnection.open(location, 'read');
   const close = () => connection.close();
   try {
@@ -63,14 +69,17 @@ async function openForReading(
     );
     if (stateId !== undefined) return new PostgresStore({ connection, stateId, close });
     await close();
-    return memoryState({ createdAt: now, lineage, mode: 'read' });
+    return undefined;
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-async function openForWriting(location: PostgresLocation, options: OpenPostgresOptions): Promise<StateStore> {
+async function openForWriting(
+  location: PostgresLocation,
+  options: OpenPostgresOptions,
+): Promise<PostgresStore> {
   const sessions = options.replica?.sessions ?? new PostgresSessions(location);
   const end = async () => (options.replica?.sessions === undefined ? sessions.close() : undefined);
   let connection: PostgresConnection | undefined;
@@ -91,7 +100,7 @@ async function own(
   location: PostgresLocation,
   options: OpenPostgresOptions,
   end: () => Promise<void>,
-): Promise<StateStore> {
+): Promise<PostgresStore> {
   const alone = <T>(work: () => Promise<T>) =>
     connection.exclusive(() => connection.failingAs('be opened', work));
   const stateId = await alone(() => findOrCreateState(connection, location.state, options));

@@ -1,19 +1,37 @@
 import { expect, test } from 'vitest';
 import { StateError } from '../../src/core/errors.ts';
-import { Board } from '../../src/daemon/fleet/board.ts';
+import type { Json } from '../../src/core/json.ts';
+import { Board, type Publications, type PublishedSpec } from '../../src/daemon/fleet/board.ts';
 import { Calls } from '../../src/daemon/fleet/calls.ts';
 import { fleetSource } from '../../src/daemon/fleet/fleet-source.ts';
 import { Intake } from '../../src/daemon/sources/intake.ts';
 import { SourceError, type SpecSource } from '../../src/daemon/sources/source.ts';
 import { systemClock } from '../../src/platform/system-clock.ts';
 import { operatorsSpec } from '../../src/spec/environment.ts';
-import { memoryState } from '../../src/state/memory.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
+/** What a fleet has published, in memory. */
+function publications(): Publications {
+  const specs = new Map<string, PublishedSpec & { readonly version: number }>();
+  let last: { readonly version: number; readonly head: Json } | undefined;
+  return {
+    publication: async () => last,
+    published: async (after, upTo) =>
+      [...specs.values()].filter(({ version }) => version > after && version <= upTo),
+    publish: async (news, head) => {
+      const version = (last?.version ?? 0) + 1;
+      for (const each of news) specs.set(each.name, { ...each, version });
+      last = { version, head };
+      return version;
+    },
+    close: async () => {},
+  };
+}
+
 test('a replica that loses the lead while it reads the source goes on, and publishes nothing', async () => {
-  const stores = [memoryState({ createdAt: 0, lineage: 'a' })];
-  const open = async () => stores.pop() ?? memoryState({ createdAt: 0, lineage: 'b', mode: 'read' as const });
+  const shelf = publications();
+  const open = async () => shelf;
   const board = new Board({ open, assignments: async () => [], clock: systemClock });
   await board.lead();
   const source: SpecSource = {
@@ -42,17 +60,18 @@ test('however many look at the board at once, they share one connection, also wh
     open: async () => {
       opened += 1;
       open += 1;
-      const state = memoryState({ createdAt: 0, lineage: 'a' });
-      await state.putNote('mark', 'm');
-      const note = state.note.bind(state);
-      state.note = async (name) => {
-        if (failing) throw new StateError('the connection is gone');
-        return note(name);
+      const shelf = publications();
+      await shelf.publish([], { commit: null });
+      return {
+        ...shelf,
+        publication: async () => {
+          if (failing) throw new StateError('the connection is gone');
+          return shelf.publication();
+        },
+        close: async () => {
+          open -= 1;
+        },
       };
-      state.close = async () => {
-        open -= 1;
-      };
-      return state;
     },
     assignments: async () => [],
     clock: systemClock,
@@ -73,15 +92,13 @@ test('however many look at the board at once, they share one connection, also wh
 
 test('a follower that could not read the board reads it again as soon as it answers, though nothing has moved', async () => {
   let down = false;
-  const state = memoryState({ createdAt: 0, lineage: 'a' });
-  state.close = async () => {};
-  await state.putNote('snapshot', { specs: [] });
-  await state.putNote('mark', 'm');
+  const shelf = publications();
+  await shelf.publish([], { commit: null });
   const board = new Board({
     open: async (mode) => {
       if (mode === 'write') throw new StateError('another replica leads');
       if (down) throw new StateError('the server is away');
-      return state;
+      return shelf;
     },
     assignments: async () => [],
     clock: systemClock,

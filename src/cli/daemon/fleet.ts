@@ -12,7 +12,6 @@ import { systemClock } from '../../platform/system-clock.ts';
 import { systemRandom } from '../../platform/system-random.ts';
 import type { Replica } from '../../state/postgres-replica.ts';
 import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
-import { openStore } from '../compose.ts';
 import { stateLocation } from '../settings/config.ts';
 import { ownName, ownState } from '../settings/own-state.ts';
 import { stateNameOf } from '../settings/state-url.ts';
@@ -42,7 +41,7 @@ export async function openFleet(
   readonly replica: Replica;
 }> {
   const location = stateLocation(flags, io);
-  const own = { ...flags, state: ownState(location, 'fleet') };
+  const own = ownState(location, 'fleet');
   const place = { id: randomUUID(), host: hostname(), pid: process.pid };
   const { PostgresReplica } = await import('../../state/postgres-replica.ts');
   const calls: Calls = new Calls({ send: (text) => among.call(text), log });
@@ -59,7 +58,9 @@ export async function openFleet(
   const { PostgresSessions } = await import('../../state/postgres-sessions.ts');
   const sessions = new PostgresSessions(parsePostgresUrl(location));
   const replica: Replica = { id: heart.id, isAlive: () => heart.isAlive(), sessions };
-  const open = (mode: 'read' | 'write') => openStore(own, io, mode, { replica });
+  const { openPublications } = await import('../../state/postgres-publications.ts');
+  const open = (mode: 'read' | 'write') =>
+    openPublications(own, { mode, now: systemClock.now(), lineage: randomUUID(), replica });
   const board = new Board({ open, assignments: () => assignmentsOf(location), clock: systemClock });
   const fleet = new Fleet({
     ...{ board, calls, heart, told, log, clock: systemClock, random: systemRandom, atOnce: parallel },

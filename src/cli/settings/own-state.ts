@@ -40,7 +40,7 @@ export async function refuseSecondState(projectId: number, flags: CommonFlags, i
   const found = await projectOf({ ...flags, state: own }, io);
   if (found !== null && found !== projectId) return;
   // A file that has not been written to yet is that of its folder; in a database nothing stands there before.
-  if (found === null && isUrl(own) && !(await isPublished(projectId, location, io))) return;
+  if (found === null && isUrl(own) && !(await isPublished(projectId, location))) return;
   const [given, there] = [location, own].map((each) =>
     shownLocation(isUrl(each) ? each : relative(io.cwd, each)),
   );
@@ -64,13 +64,14 @@ export async function refuseNoState(flags: CommonFlags, io: Io): Promise<void> {
 }
 
 /** Whether the fleet that this URL makes has the project, worked on or not. */
-async function isPublished(projectId: number, location: string, io: Io): Promise<boolean> {
-  const { holdersOn } = await import('../../daemon/fleet/board.ts');
-  const board = await openStore({ state: ownState(location, 'fleet') }, io, 'read');
+async function isPublished(projectId: number, location: string): Promise<boolean> {
+  const { openPublications } = await import('../../state/postgres-publications.ts');
+  const options = { mode: 'read', now: 0, lineage: '' } as const;
+  const board = await openPublications(ownState(location, 'fleet'), options);
   try {
-    return String(projectId) in (await holdersOn(board));
+    return (await board?.publishedFor(projectId)) !== undefined;
   } finally {
-    await board.close();
+    await board?.close();
   }
 }
 

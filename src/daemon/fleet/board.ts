@@ -1,45 +1,69 @@
 import type { Clock } from '../../core/clock.ts';
 import { StateError } from '../../core/errors.ts';
-import { digestOf, type Json } from '../../core/json.ts';
-import type { StateStore } from '../../core/state.ts';
-import type { Holders, Snapshot } from '../sources/source.ts';
+import type { Json } from '../../core/json.ts';
+import type { Commit, Snapshot, SpecText } from '../sources/source.ts';
 import type { Assignment } from './assignment.ts';
 
+/** One spec as it was published. */
+export interface PublishedSpec {
+  readonly name: string;
+  /** Whose it is. */
+  readonly project: number | null;
+  /** A `SpecText` as JSON; `null`: it is gone. */
+  readonly body: string | null;
+}
+
+/** Where a fleet's specs are published. Whoever owns it publishes, and anybody reads. */
+export interface Publications {
+  isOwned?(): boolean;
+  /** Asks for the last version; `undefined` where nothing was published yet. */
+  publication(): Promise<{ readonly version: number; readonly head: Json } | undefined>;
+  published(after: number, upTo: number): Promise<readonly PublishedSpec[]>;
+  publish(specs: readonly PublishedSpec[], head: Json): Promise<number>;
+  close(): Promise<void>;
+}
+
 export interface BoardDeps {
-  /** Opens the fleet's own state; rejects where another replica owns it, or it cannot be reached. */
-  readonly open: (mode: 'write' | 'read') => Promise<StateStore>;
+  /** Rejects where another replica owns it, or it cannot be reached; to read, `undefined` where nobody has owned it yet. */
+  readonly open: (mode: 'write' | 'read') => Promise<Publications | undefined>;
   readonly assignments: () => Promise<readonly Assignment[]>;
   /** Real time. */
   readonly clock: Clock;
 }
 
-const [snapshotNote, markNote] = ['snapshot', 'mark'];
 /** However many pages are open, assignments are asked for no more often. Real ms. */
 const assignmentsMs = 1_000;
 
-/** Which projects a fleet has, by what it published in its own state. */
-export async function holdersOn(store: StateStore): Promise<Holders> {
-  const snapshot = (await store.note(snapshotNote)) as unknown as Snapshot | undefined;
-  return snapshot?.holders ?? {};
+/** What belongs to no single spec. */
+interface Head {
+  readonly commit: Commit | null;
+}
+
+/** A published spec, read once: it is the same value for as long as it does not change. */
+interface Known extends PublishedSpec {
+  readonly spec: SpecText;
 }
 
 /**
  * What the replicas of a fleet show each other: the specs in force, and who works where.
  *
  * One replica at a time *leads*: it owns the fleet's state, reads the source, and publishes
- * what it finds; the others take the specs from here. So all work by the same specs, however
+ * what has changed; the others take the changes from here. So all work by the same specs, however
  * late a file arrives on one of their machines.
  */
 export class Board {
   readonly #deps: BoardDeps;
-  #owned: StateStore | undefined;
-  #reader: StateStore | undefined;
-  /** Readings go one after the other: each would open a connection of its own, or lose the one it reads on. */
-  #readings: Promise<unknown> = Promise.resolve();
-  /** Of the one that leads: what is in force. */
-  #published: Snapshot | undefined;
-  /** Of the snapshot that this replica works by. */
-  #mark: string | undefined;
+  #owned: Publications | undefined;
+  #reader: Publications | undefined;
+  /**
+   * One after the other: each reading would open a connection of its own, or lose the one it reads on, and an older
+   * version could be taken in after a newer one.
+   */
+  #turns: Promise<unknown> = Promise.resolve();
+  /** What this replica works by. */
+  readonly #specs = new Map<string, Known>();
+  #version = 0;
+  #commit: Commit | undefined;
   #assignments: { readonly at: number; readonly assignments: Promise<readonly Assignment[]> } | undefined;
 
   constructor(deps: BoardDeps) {
@@ -58,8 +82,7 @@ export class Board {
   /** Whether it leads still: the lock is gone with its connection. */
   async stillLeads(): Promise<boolean> {
     try {
-      // Asks the server: notes are known to their owner.
-      await this.#owned?.journal({ limit: 1 });
+      await this.#owned?.publication();
       if (!this.leads()) await this.yieldLead();
     } catch {
       await this.yieldLead();
@@ -70,45 +93,48 @@ export class Board {
   async yieldLead(): Promise<void> {
     const owned = this.#owned;
     this.#owned = undefined;
-    this.#published = undefined;
     await owned?.close();
   }
 
-  /** Puts a snapshot in force, and gives whether it is another one. Only for the one that leads. */
-  async publish(snapshot: Snapshot): Promise<boolean> {
+  /** Puts a snapshot in force, and gives whether it is another one. Only for the one that leads, after `published`. */
+  async publish({ specs, commit, holders = {} }: Snapshot): Promise<boolean> {
     const owned = this.#leading();
-    const mark = digestOf(snapshot);
-    const isNews = (await owned.note(markNote)) !== mark;
-    if (isNews) {
-      // In this order: whoever sees the mark finds a snapshot that is no older.
-      await owned.putNote(snapshotNote, snapshot as unknown as Json);
-      await owned.putNote(markNote, mark);
-    }
-    this.#mark = mark;
-    this.#published = snapshot;
-    return isNews;
+    const projects = new Map(Object.entries(holders).map(([project, name]) => [name, Number(project)]));
+    const now = new Map(
+      specs.map((spec): [string, PublishedSpec] => {
+        const { name } = spec;
+        return [name, { name, project: projects.get(name) ?? null, body: JSON.stringify(spec) }];
+      }),
+    );
+    const changed = [...now.values()].filter(({ name, project, body }) => {
+      const before = this.#specs.get(name);
+      return before?.project !== project || before.body !== body;
+    });
+    const gone = [...this.#specs.keys()].filter((name) => !now.has(name));
+    if (this.#version > 0 && changed.length + gone.length === 0 && commit?.id === this.#commit?.id)
+      return false;
+    const news = [...changed, ...gone.map((name) => ({ name, project: null, body: null }))];
+    const head: Head = { commit: commit ?? null };
+    await this.#inTurn(async () => {
+      this.#take(await owned.publish(news, head as unknown as Json), head, news);
+    });
+    return true;
   }
 
   /** What is in force, whoever led when it was published. Only for the one that leads; nobody else changes it meanwhile. */
   async published(): Promise<Snapshot | undefined> {
     const owned = this.#leading();
-    this.#published ??= (await owned.note(snapshotNote)) as unknown as Snapshot | undefined;
-    return this.#published;
+    return this.#inTurn(() => this.#catchUp(owned));
   }
 
   /** The snapshot in force, which this replica works by from now on; `undefined` where nobody has published one yet. */
   async snapshot(): Promise<Snapshot | undefined> {
-    return this.#reading(async (store) => {
-      const mark = await store.note(markNote);
-      const snapshot = await store.note(snapshotNote);
-      this.#mark = typeof mark === 'string' ? mark : undefined;
-      return snapshot as unknown as Snapshot | undefined;
-    });
+    return this.#reading((store) => this.#catchUp(store));
   }
 
   /** Whether something else is in force than what this replica works by. */
   async hasMoved(): Promise<boolean> {
-    return this.#reading(async (store) => (await store.note(markNote)) !== this.#mark);
+    return this.#reading(async (store) => (await store?.publication())?.version !== this.#version);
   }
 
   /** Who works on which project, as it was a moment ago at most. */
@@ -122,40 +148,64 @@ export class Board {
 
   async close(): Promise<void> {
     await this.yieldLead();
-    await this.#readings;
+    await this.#turns;
     await this.#reader?.close();
     this.#reader = undefined;
   }
 
-  #leading(): StateStore {
+  #leading(): Publications {
     if (this.#owned === undefined || !this.leads())
       throw new StateError('This replica leads no more, and so publishes no specs.');
     return this.#owned;
   }
 
-  #reading<T>(read: (store: StateStore) => Promise<T>): Promise<T> {
-    const reading = this.#readings.then(() => this.#readNow(read));
-    this.#readings = reading.catch(() => undefined);
-    return reading;
+  /** Takes in what was published since the last time, and nothing else. */
+  async #catchUp(store: Publications | undefined): Promise<Snapshot | undefined> {
+    const publication = await store?.publication();
+    if (store === undefined || publication === undefined) return undefined;
+    const { version, head } = publication;
+    if (version !== this.#version)
+      this.#take(version, head as unknown as Head, await store.published(this.#version, version));
+    return {
+      specs: [...this.#specs.values()].map(({ spec }) => spec),
+      ...(this.#commit === undefined ? {} : { commit: this.#commit }),
+      holders: Object.fromEntries(
+        [...this.#specs.values()].flatMap(({ name, project }) => (project === null ? [] : [[project, name]])),
+      ),
+    };
+  }
+
+  #take(version: number, { commit }: Head, news: readonly PublishedSpec[]): void {
+    for (const each of news) {
+      const { name, body } = each;
+      const before = this.#specs.get(name);
+      if (body === null) this.#specs.delete(name);
+      else this.#specs.set(name, { ...each, spec: before?.body === body ? before.spec : JSON.parse(body) });
+    }
+    this.#version = version;
+    this.#commit = commit ?? undefined;
+  }
+
+  #reading<T>(read: (store: Publications | undefined) => Promise<T>): Promise<T> {
+    return this.#inTurn(() => this.#readNow(read));
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turns.then(work);
+    this.#turns = done.catch(() => undefined);
+    return done;
   }
 
   /** On a connection that is made anew after an error. */
-  async #readNow<T>(read: (store: StateStore) => Promise<T>): Promise<T> {
+  async #readNow<T>(read: (store: Publications | undefined) => Promise<T>): Promise<T> {
     this.#reader ??= await this.#deps.open('read');
     const reader = this.#reader;
     try {
-      // What did not exist when it was opened is not found by opening it once.
-      const result = await read(reader);
-      if (this.#mark === undefined) await this.#drop(reader);
-      return result;
+      return await read(reader);
     } catch (error) {
-      await this.#drop(reader);
+      if (this.#reader === reader) this.#reader = undefined;
+      await reader?.close();
       throw error;
     }
-  }
-
-  async #drop(reader: StateStore): Promise<void> {
-    if (this.#reader === reader) this.#reader = undefined;
-    await reader.close();
   }
 }

@@ -51,6 +51,8 @@ export class Intake {
   readonly #options: IntakeOptions;
   readonly #environment: Environment;
   readonly #thread: SpecThread;
+  /** A spec that is the same value as before has the same text. */
+  readonly #marks = new WeakMap<SpecText, string>();
   #known: ReadonlyMap<string, SpecAnswer> = new Map();
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -102,7 +104,8 @@ export class Intake {
     const answers = new Map<SpecText, SpecAnswer>();
     for (const spec of bySize) {
       const { sources } = spec;
-      const mark = markOf(sources);
+      const mark = this.#marks.get(spec) ?? markOf(sources);
+      this.#marks.set(spec, mark);
       const before = this.#known.get(mark) ?? known.get(mark);
       if (before === undefined && clock.monotonic() >= endsAt) continue;
       const request = { sources, environment: this.#environment, trust };

@@ -1,0 +1,101 @@
+import type { Json } from '../core/json.ts';
+import type { OpenPostgresOptions } from './postgres.ts';
+import { openPostgresStore } from './postgres.ts';
+import type { PostgresStore } from './postgres-store.ts';
+import type { Row } from './queries.ts';
+
+/** One spec as a fleet has published it. */
+export interface PublishedSpec {
+  readonly name: string;
+  /** Whose it is. */
+  readonly project: number | null;
+  /** `null`: it is gone. */
+  readonly body: string | null;
+}
+
+const columns = 'name, project, body';
+
+/**
+ * Opens the state of a fleet, to publish or to read; `undefined` where there is nothing to be read yet.
+ *
+ * @throws StateError as `openPostgresState` does.
+ */
+export async function openPublications(
+  url: string,
+  options: OpenPostgresOptions,
+): Promise<PostgresPublications | undefined> {
+  const store = await openPostgresStore(url, options);
+  return store && new PostgresPublications(store);
+}
+
+/** The specs that a fleet has published: one row each, with the serial of the state at its last change. */
+export class PostgresPublications {
+  readonly #store: PostgresStore;
+
+  constructor(store: PostgresStore) {
+    this.#store = store;
+  }
+
+  isOwned(): boolean {
+    return this.#store.isOwned();
+  }
+
+  /** The version of the last publication, and what belonged to all of it; `undefined` where there was none. */
+  async publication(): Promise<{ readonly version: number; readonly head: Json } | undefined> {
+    const [row] = await this.#read(
+      `SELECT value FROM vdcsync.notes WHERE state_id = $1 AND name = 'publication'`,
+    );
+    return row && JSON.parse(String(row.value));
+  }
+
+  /** What changed after one version, and up to another. */
+  async published(after: number, upTo: number): Promise<readonly PublishedSpec[]> {
+    const sql = `SELECT ${columns} FROM vdcsync.specs WHERE state_id = $1 AND version > $2 AND version <= $3`;
+    return (await this.#read(sql, after, upTo)).map(publishedSpec);
+  }
+
+  /** The spec of one project. */
+  async publishedFor(project: number): Promise<PublishedSpec | undefined> {
+    const sql = `SELECT ${columns} FROM vdcsync.specs WHERE state_id = $1 AND project = $2 AND body IS NOT NULL`;
+    return (await this.#read(sql, project)).map(publishedSpec)[0];
+  }
+
+  /** Publishes these beside those that were published before, all at once; gives the version. Only for the owner. */
+  async publish(specs: readonly PublishedSpec[], head: Json): Promise<number> {
+    let version = 0;
+    await this.#store.writing(async () => {
+      await this.#store.run(
+        `INSERT INTO vdcsync.specs (state_id, name, version, project, body)
+         SELECT id, spec ->> 'name', serial, (spec ->> 'project')::bigint, spec ->> 'body'
+         FROM vdcsync.states, json_array_elements($2::json) AS spec WHERE id = $1
+         ON CONFLICT (state_id, name) DO UPDATE SET version = excluded.version, project = excluded.project, body = excluded.body`,
+        JSON.stringify(specs),
+      );
+      const [row] = await this.#store.run(
+        `INSERT INTO vdcsync.notes (state_id, name, value)
+         SELECT id, 'publication', json_build_object('version', serial, 'head', $2::json)::text FROM vdcsync.states WHERE id = $1
+         ON CONFLICT (state_id, name) DO UPDATE SET value = excluded.value
+         RETURNING value::json ->> 'version' AS version`,
+        JSON.stringify(head),
+      );
+      version = Number(row?.version);
+    });
+    return version;
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
+  }
+
+  #read(sql: string, ...values: readonly number[]): Promise<readonly Row[]> {
+    return this.#store.reading(() => this.#store.run(sql, ...values));
+  }
+}
+
+function publishedSpec({ name, project, body }: Row): PublishedSpec {
+  return {
+    name: String(name),
+    project: project === null ? null : Number(project),
+    body: body === null ? null : String(body),
+  };
+}
