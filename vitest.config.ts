@@ -23,7 +23,9 @@ const unit = globSync('test/{api,core,emulator,engine,plan,queue,reconcilers,spe
 export default defineConfig({
   test: {
     setupFiles: ['test/setup.ts'],
-    testTimeout: 30_000,
+    // For tests that hang: none is as slow on a machine that does much else.
+    testTimeout: 90_000,
+    hookTimeout: 90_000,
     // Most of the time goes by in waiting for processes, sockets and clocks.
     maxWorkers: '200%',
     sequence: { sequencer: LongFirst },

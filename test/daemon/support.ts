@@ -148,6 +148,9 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
   };
 }
 
+/** No machine is so busy that what is to come takes longer. Real ms. */
+const longestMs = 45_000;
+
 /** Asks again and again until it is as wanted; says what it was instead. */
 export async function until<Value>(
   ask: () => Promise<Value>,
@@ -156,13 +159,13 @@ export async function until<Value>(
   more: () => string = () => '',
 ): Promise<Value> {
   let last: Value | undefined;
-  for (let tries = 0; tries < 400; tries += 1) {
+  for (const endsAt = performance.now() + longestMs; performance.now() < endsAt; ) {
     last = await ask();
     if (isWanted(last)) return last;
     await pause(50);
   }
   throw new Error(
-    `not so within 20 s: ${what}; it is ${JSON.stringify(last)?.slice(0, 3_000)}\n${more().slice(-3_000)}`,
+    `not so within ${longestMs / 1_000} s: ${what}; it is ${JSON.stringify(last)?.slice(0, 3_000)}\n${more().slice(-3_000)}`,
   );
 }
 

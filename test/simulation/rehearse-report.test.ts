@@ -6,7 +6,7 @@ describe('cli/rehearse/trials', () => {
   test.each(Object.entries(files))(
     '%s: only failed tasks and server errors without evidence ask an operator',
     {
-      timeout: 120_000,
+      timeout: 300_000,
     },
     async (file, text) => {
       const ends = await trialsOf(file, text, 20);

@@ -29,7 +29,8 @@ const pinned = [
 describe('simulation', () => {
   test('random stories break no rule', { timeout: 180_000 }, async () => {
     const failures: Failure[] = [];
-    await playAll(seedJobs(100_000, 300), (done) => {
+    // A first look: `npm run simulate` plays as many as wanted, and CI thousands of them.
+    await playAll(seedJobs(100_000, 100), (done) => {
       failures.push(...done.failures);
       return 'go on';
     });

@@ -2,10 +2,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files of tests that take longest, mostly by waiting. One that began last would keep the others' processors idle. */
 const long = [
-  'daemon/fleet',
+  'fleet/fleet',
   'simulation/simulation',
   'daemon/soak',
-  'daemon/fleet-faults',
+  'fleet/faults',
   'daemon/life',
   'cli/docs',
   'kill/kill',
@@ -28,7 +28,7 @@ const long = [
 export class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
-      const at = long.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+      const at = long.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
       return at === -1 ? long.length : at;
     };
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
