@@ -8,7 +8,7 @@ import { type Clock, scaledClock } from '../core/clock.ts';
 import type { Desired, TokenPlace } from '../core/desired.ts';
 import { Mask } from '../core/environment-mask.ts';
 import { ConfigError, StateError } from '../core/errors.ts';
-import type { ReadPort } from '../core/ports.ts';
+import type { ReadPort, WritePort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { StateStore } from '../core/state.ts';
@@ -38,6 +38,7 @@ export interface Session {
   readonly engine: Engine;
   readonly store: StateStore;
   readonly reads: ReadPort;
+  readonly writes: WritePort;
   readonly clock: Clock;
   /** How many times faster than real time `clock` runs. */
   readonly timeScale: number;
@@ -167,6 +168,7 @@ async function assemble(
     engine,
     store,
     reads: client.reads('refresh'),
+    writes: client.writes,
     probe: client.probe,
     tokenLevel: client.tokenLevel,
     clock,

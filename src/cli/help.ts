@@ -40,7 +40,10 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['vdcsync resolve servers.web-1 --absent', 'it was not created: the next apply does'],
   ],
   status: [['vdcsync status --format json', 'what is managed, blocked, billed and idle']],
-  doctor: [['vdcsync doctor', 'before the first apply, and when something is odd']],
+  doctor: [
+    ['vdcsync doctor', 'before the first apply, and when something is odd'],
+    ['vdcsync doctor --probe-writes', 'whether a lost answer settles itself; takes up to 20 writes'],
+  ],
   history: [['vdcsync history --key servers.web-1', 'every write that was sent for one resource']],
   rehearse: [['vdcsync rehearse --svg run.svg', 'a crash at every step, and no duplicate']],
   emulator: [

@@ -245,6 +245,10 @@ function addReports({ command, io, end }: Making): void {
 
   withApi(command('doctor', 'check all that an apply relies on, by safe reads alone'))
     .addOption(textOrJson())
+    .option(
+      '--probe-writes',
+      'also send requests that the API must refuse, and report how it treats idempotency keys',
+    )
     .action(async (flags: DoctorFlags) => {
       const { doctor } = await import('./commands/doctor.ts');
       end(await doctor(flags, io));

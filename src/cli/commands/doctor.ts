@@ -1,6 +1,7 @@
 import { ConfigError, StateError } from '../../core/errors.ts';
 import { openSession, type Session } from '../compose.ts';
 import { type Diagnosis, type Finding, finding } from '../doctor/findings.ts';
+import { probeKeys } from '../doctor/keys.ts';
 import { checkProfile, checkSpec, checkState, type StateFacts } from '../doctor/local.ts';
 import { probeOperations } from '../doctor/probes.ts';
 import { checkBudgets, checkClock, checkFence, checkLevel, checkReach } from '../doctor/remote.ts';
@@ -11,9 +12,11 @@ import { type Io, paintFor, printable, type Style } from '../terminal.ts';
 
 export interface DoctorFlags extends CommonFlags {
   readonly format?: 'text' | 'json';
+  /** Also sends requests that the API must refuse. */
+  readonly probeWrites?: boolean;
 }
 
-/** Looks at everything that an apply relies on, by safe reads alone. */
+/** Looks at everything that an apply relies on, by safe reads, and by refused writes if the operator asks for them. */
 export async function doctor(flags: DoctorFlags, io: Io): Promise<ExitCode> {
   const { findings: spec, desired } = await checkSpec(flags, io);
   const { findings: state, facts } = await checkState(flags, io);
@@ -40,7 +43,7 @@ export async function doctor(flags: DoctorFlags, io: Io): Promise<ExitCode> {
 }
 
 async function checkRemote(
-  flags: CommonFlags,
+  flags: DoctorFlags,
   io: Io,
   wanted: number | undefined,
   facts: StateFacts,
@@ -64,12 +67,16 @@ async function checkRemote(
     const { findings, project } = await checkReach(session);
     if (project === undefined) return { project: null, findings };
     const { id, name, status } = project;
+    const fence = checkFence(project, wanted, facts.projectId);
     const all = [
       ...findings,
-      ...checkFence(project, wanted, facts.projectId),
+      ...fence,
       await checkLevel(session),
       await checkClock(session),
       ...(await probeOperations(session)),
+      ...(flags.probeWrites === true
+        ? await probeKeys(session, fence.length === 0 ? wanted : undefined)
+        : []),
       await checkBudgets(session),
     ];
     return { project: { id, name, status }, findings: all };

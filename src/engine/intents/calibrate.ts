@@ -10,6 +10,8 @@ export interface KeyBehaviour {
   readonly storesRefusals: boolean;
   /** How the API refuses a key that another request has used; unknown if the API checks bodies before keys. */
   readonly reuse?: ReuseRefusal;
+  /** The first answer that is not as with an API that stores refusals. */
+  readonly deviation?: 'unnamed' | 'not_replayed' | 'not_refused' | 'replaced';
 }
 
 /** The note of the state that holds the behaviour of each operation. */
@@ -29,10 +31,9 @@ export async function calibrated(run: Run, intent: Intent, send: Send): Promise<
   const known = (await store.note(noteName)) as Readonly<Record<string, KeyBehaviour>> | undefined;
   if (known?.[name] !== undefined) return known[name];
   const ask = async () => {
-    const spare = Array.from({ length: 32 }, () => Math.floor(random.next() * 16).toString(16)).join('');
-    const key = `vdcsync-spare-${spare}`;
+    const key = spareKey(random.next);
     await store.putNote('key_calibration', { key, name });
-    return observed((probe) => send({ ...intent.request, probe }, key));
+    return observeKeys((probe) => send({ ...intent.request, probe }, key));
   };
   const once = await ask();
   // One deviation may be a passing fault. Two deviations show how this API behaves.
@@ -42,20 +43,33 @@ export async function calibrated(run: Run, intent: Intent, send: Send): Promise<
   return behaviour;
 }
 
-async function observed(ask: (probe: 1 | 2) => Promise<WriteResult>): Promise<KeyBehaviour | WriteResult> {
-  const unusable: KeyBehaviour = { storesRefusals: false };
+/** A key that no creation uses. */
+export function spareKey(next: () => number): string {
+  return `vdcsync-spare-${Array.from({ length: 32 }, () => Math.floor(next() * 16).toString(16)).join('')}`;
+}
+
+/**
+ * Shows by four refused requests under one spare key how the API treats the keys of an operation. An inconclusive answer is
+ * returned as it is.
+ */
+export async function observeKeys(
+  ask: (probe: 1 | 2) => Promise<WriteResult>,
+): Promise<KeyBehaviour | WriteResult> {
+  const deviates = (deviation: KeyBehaviour['deviation'] & string): KeyBehaviour => ({
+    ...{ storesRefusals: false, deviation },
+  });
   const first = await ask(1);
   if (!isTelling(first)) return first;
-  if (!namesProbe(first) || first.replayed) return unusable;
+  if (!namesProbe(first) || first.replayed) return deviates('unnamed');
   const second = await ask(1);
   if (!isTelling(second)) return second;
-  if (!second.replayed) return unusable;
+  if (!second.replayed) return deviates('not_replayed');
   const other = await ask(2);
   if (!isTelling(other)) return other;
-  if (other.replayed || other.status < 300) return unusable;
+  if (other.replayed || other.status < 300) return deviates('not_refused');
   const third = await ask(1);
   if (!isTelling(third)) return third;
-  if (!third.replayed) return unusable;
+  if (!third.replayed) return deviates('replaced');
   return { storesRefusals: true, ...(namesProbe(other) ? {} : { reuse: reuseRefusal(other) }) };
 }
 

@@ -1,0 +1,79 @@
+import type { Evidence } from '../../core/kind.ts';
+import type { Intent, StateChange } from '../../core/state.ts';
+import type { Run } from '../run.ts';
+import { leftByFailed } from './bound-by.ts';
+import { calibrated } from './calibrate.ts';
+import { unbrokenRow } from './earlier-attempts.ts';
+import { block, close, closeAndRetry, type Progress } from './endings.ts';
+import { isReplay } from './ignored-answer.ts';
+import { inTurn } from './turn.ts';
+
+/** Writes in a row with a replayed answer and no visible effect: replays buy nothing. */
+const mostReplayed = 10;
+/** Of a creation, where nothing shows that the API marks only replays as replayed. */
+const mostUnsureReplays = 3;
+
+/** The write was accepted and succeeded, but no read shows its effect: an old answer was replayed, or the API is in breach. */
+export async function notThere(
+  run: Run,
+  intent: Intent,
+  { gone, strays, left }: Extract<Evidence, { verdict: 'not_done' }>,
+): Promise<Progress> {
+  if (isReplay(intent)) {
+    if (intent.verb === 'create' && intent.taskId === undefined && intent.why === 'no_task')
+      return block(run, intent, 'not_there', replayedUntold);
+    const before = await unbrokenRow(run, intent, (each) => each.outcome === 'absent' && isReplay(each));
+    const count = before.length + 1;
+    const isSuspect =
+      intent.verb === 'create' && count >= mostUnsureReplays && !(await marksReplaysAlone(run, intent));
+    if (isSuspect || count >= mostReplayed)
+      return block(run, intent, 'not_there', replayedOnly(intent, before));
+    return createNext(
+      run,
+      intent,
+      'its key was used before this state knew it, and what it did then is gone',
+    );
+  }
+  const reason = 'the API accepted it and told of no failure, but its reads do not show the effect';
+  // A deletion or an update may be repeated.
+  if (intent.verb !== 'create' || run.kindOf(intent.kind).freshKeys)
+    return closeAndRetry(run, intent, { outcome: 'absent', most: 3, code: 'not_there', detail: reason });
+  const earlier = await unbrokenRow(run, intent, (each) => each.outcome === 'absent');
+  // The reads of an API that loses two in a row may be wrong.
+  if (gone !== true || strays === true || earlier.length > 0) return block(run, intent, 'not_there', reason);
+  const bound = await leftByFailed(run, intent, left);
+  return createNext(run, intent, `${intent.resourceId} was created, and is gone`, bound);
+}
+
+/** What was created is gone, so the next one has a key of its own. */
+function createNext(
+  run: Run,
+  intent: Intent,
+  detail: string,
+  left: readonly StateChange[] = [],
+): Promise<Progress> {
+  const changes = [...left, { type: 'next_incarnation', key: intent.key } as const];
+  return close(run, intent, 'absent', detail, { changes, retryAfterMs: 0 });
+}
+
+const replayedUntold =
+  'an old answer says that it is being made, without a task to ask: no read shows it, and it may be gone, or come yet';
+
+/** Whether the API marks a replayed answer as replayed, and a fresh one not: an answer marked by mistake is a purchase. */
+async function marksReplaysAlone(run: Run, intent: Intent): Promise<boolean> {
+  const { writes } = run.deps;
+  if (run.heldBy(intent.request, 'none') !== undefined) return false;
+  const behaviour = await inTurn(run, intent, async () => {
+    await writes.room(run.stop);
+    const token = await run.fence();
+    return calibrated(run, intent, (request, key) => writes.send(request, key, token));
+  });
+  return !('type' in behaviour) && behaviour.storesRefusals;
+}
+
+function replayedOnly(intent: Intent, before: readonly Intent[]): string {
+  if (intent.verb === 'delete')
+    return `its deletion was answered as done ${before.length + 1} times, each by an old answer, and reads show it`;
+  const ids = [intent, ...before].flatMap(({ resourceId }) => resourceId ?? []);
+  return `${ids.join(', ')} were answered as made, one after the other, and no read shows them: they may be there, billed`;
+}

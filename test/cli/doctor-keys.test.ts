@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
+import type { Readings } from '../../src/emulator/readings.ts';
+import { contentsOf, folderWith, inProcess, oneNetwork } from './run.ts';
+
+interface Told {
+  readonly healthy: boolean;
+  readonly findings: readonly { readonly id: string; readonly level: string; readonly message: string }[];
+}
+
+/** What `doctor --probe-writes` says of the keys of an API that treats them so. */
+async function probed(
+  readings: Partial<Readings>,
+  {
+    token = 'readWrite',
+    file = oneNetwork,
+    prepare = () => undefined,
+    flags = ['--probe-writes'],
+  }: {
+    readonly token?: 'readWrite' | 'read';
+    readonly file?: string;
+    readonly prepare?: (emulator: RunningEmulator['emulator']) => void;
+    readonly flags?: readonly string[];
+  } = {},
+) {
+  const running = await startEmulator({ readings });
+  try {
+    prepare(running.emulator);
+    const cwd = folderWith({ 'vdcsync.yaml': file });
+    const before = contentsOf(cwd);
+    const env = { VDC_BASE_URL: running.baseUrl, VDC_TOKEN: running.projects[0]?.tokens[token] ?? '' };
+    const { stdout } = await inProcess(['doctor', '--format', 'json', ...flags], { cwd, env });
+    expect(contentsOf(cwd)).toEqual(before);
+    expect(running.emulator.world.executions).toEqual([]);
+    const { findings, healthy } = JSON.parse(stdout) as Told;
+    const keys = findings.filter(({ id }) => /^(keys:|idempotency_keys)/.test(id));
+    const writes = running.emulator.requests.filter(({ method }) => method !== 'GET');
+    return { keys, writes, healthy };
+  } finally {
+    await running.close();
+  }
+}
+
+const operations = ['create_network', 'allocate_ip', 'add_iso', 'create_server'];
+
+describe('src/cli/doctor/keys.ts', () => {
+  test.each([
+    [{}, 'ok', 'a reused key is refused by 422 idempotency_key_reused'],
+    [{ reusedKeyStatus: 409, reusedKeyCode: 'conflicting_request' }, 'ok', 'by 409 conflicting_request'],
+    [{ bodyCheck: 'beforeKey' }, 'ok', 'bodies are checked before keys'],
+    [{ bodyCheck: 'beforeKeyUnstored' }, 'warning', 'refusals of a body are not stored'],
+  ] as const)('tells the reading %j by refused requests alone', async (readings, level, message) => {
+    const { keys, healthy } = await probed(readings);
+
+    expect(keys.map(({ id }) => id)).toEqual(operations.map((name) => `keys:${name}`));
+    expect(new Set(keys.map((each) => each.level))).toEqual(new Set([level]));
+    for (const each of keys) expect(each.message).toContain(message);
+    expect(healthy).toBe(true);
+  });
+
+  test('asks about network interfaces on a server that reads show', async () => {
+    const prepare = (emulator: RunningEmulator['emulator']) =>
+      void emulator.mutate({ do: 'add_server', name: 'one', public: true });
+    const { keys } = await probed({}, { prepare });
+
+    expect(keys.map(({ id }) => id)).toContain('keys:add_network_interface');
+  });
+
+  test('an API that does otherwise than every modelled reading is a warning', async () => {
+    const prepare = (emulator: RunningEmulator['emulator']) =>
+      emulator.setFaults([
+        faultRule({ path: 'create_network' }, { do: 'answer', status: 422, code: 'invalid_request' }),
+      ]);
+    const { keys } = await probed({}, { prepare });
+
+    expect(keys[0]).toMatchObject({ id: 'keys:create_network', level: 'warning' });
+    expect(keys[0]?.message).toContain('no modelled reading');
+  });
+
+  test('a token that may only read tells nothing, and is not asked further', async () => {
+    const { keys, writes } = await probed({}, { token: 'read' });
+
+    expect(keys).toMatchObject([{ id: 'keys:create_network', level: 'unknown' }]);
+    expect(writes).toHaveLength(1);
+  });
+
+  test.each([
+    ['without the flag', { flags: [] }],
+    ['for another project', { file: oneNetwork.replace('4711', '4712') }],
+  ])('sends no write %s', async (_name, options) => {
+    const { writes } = await probed({}, options);
+
+    expect(writes).toEqual([]);
+  });
+});
