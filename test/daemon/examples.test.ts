@@ -1,11 +1,11 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseEnv } from 'node:util';
+import { parseEnv, promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { folderWith, inProcess, oneNetwork } from '../cli/run.ts';
@@ -115,7 +115,16 @@ describe('examples: where the daemon runs', () => {
 
   test('systemd: its call and its time to end', async () => {
     const unit = text('systemd/vdcsync.service');
-    const call = /^ExecStart=\/usr\/bin\/env vdcsync (.*)$/m.exec(unit)?.[1]?.split(' ') ?? [];
+    const start = /^ExecStart=\/usr\/bin\/env node (.*) \/usr\/local\/bin\/vdcsync (.*)$/m.exec(unit);
+    const [, flags = '', called = ''] = start ?? [];
+    const script = "process.kill(process.pid, 'SIGUSR1'); setTimeout(() => console.log('goes on'), 300)";
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [
+      ...flags.split(' ').filter((flag) => flag !== ''),
+      '-e',
+      script,
+    ]);
+    expect([stdout, stderr]).toEqual(['goes on\n', '']);
+    const call = called.split(' ');
     await checkArguments(call.filter((each) => !each.includes('STATE_DIRECTORY') && each !== '--state'));
     checkVariables(unit);
     expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])).toBeGreaterThan(10);

@@ -307,6 +307,30 @@ describe('daemon: specs from Git', () => {
     );
   });
 
+  test('a pack of zeros, which is small on the wire and large on the disk, is left out of a fetch', async () => {
+    const { bare, push } = await createRepository();
+    await program('git', ['config', 'uploadpack.allowFilter', 'true'], bare);
+    const zeros = 50_000_000;
+    await push({ 'infra/vdcsync.yaml': oneNetwork, 'zeros.bin': '\0'.repeat(zeros) });
+    const { url } = await serveGit(bare);
+    const folder = join(folderWith(), 'git');
+    const specs = source(url, { folder });
+
+    expect((await specs.read(signal)).specs).toMatchObject([{ sources: [{ text: oneNetwork }] }]);
+
+    const check = ['cat-file', '--batch-all-objects', '--batch-check=%(objectsize)'];
+    const unpacked = async (repository: string) => {
+      const sizes = (await program('git', [`--git-dir=${repository}`, ...check], repository))
+        .trim()
+        .split('\n')
+        .map(Number);
+      return sizes.reduce((sum, size) => sum + size, 0);
+    };
+    expect(sizeOf(bare)).toBeLessThan(1_000_000);
+    expect(await unpacked(bare)).toBeGreaterThan(zeros);
+    expect(await unpacked(join(folder, 'repository'))).toBeLessThan(10_000);
+  });
+
   test('one fetch is bounded, and a commit that does not fit leaves nothing behind and the last one in force', async () => {
     const { url, push, git } = await createRepository();
     const folder = join(folderWith(), 'git');
