@@ -265,6 +265,12 @@ export interface StateStore {
   /** The last `limit` lines, oldest first. */
   journal(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly JournalEntry[]>;
 
+  /**
+   * Forgets what ended before a moment and nothing needs any more; see `state/prune.ts`. What is open stays, and the journal that is
+   * left gives the same bindings, incarnations and open intents when it is replayed. Gives how many lines of the journal are gone.
+   */
+  prune(before: number): Promise<number>;
+
   /** Requests counted against a budget, by the hash of their token. */
   recordUse(bucket: string, at: number): Promise<void>;
   /** Wall times in ms, oldest first; entries before `since` may be forgotten. */

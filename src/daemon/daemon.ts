@@ -26,6 +26,8 @@ export interface DaemonOptions {
   readonly trusted: boolean;
   readonly mode: Mode;
   readonly intervalMs: number;
+  /** What ended longer ago is forgotten. */
+  readonly keepMs: number;
   /** Given, projects are shared with others; left out, this process works on all of them. */
   readonly fleet?: Fleet;
   readonly onNotice: (notice: Notice) => void;
@@ -197,9 +199,9 @@ export class Daemon {
   }
 
   #open(id: number): Project {
-    const { deps, mode, intervalMs, onChange, onEvent, onPass } = this.#options;
+    const { deps, mode, intervalMs, keepMs, onChange, onEvent, onPass } = this.#options;
     const project = new Project({
-      ...{ id, mode, intervalMs, onChange, deps: { ...deps, log: logOf(id, deps.log) } },
+      ...{ id, mode, intervalMs, keepMs, onChange, deps: { ...deps, log: logOf(id, deps.log) } },
       onNotice: (notice) => this.#tell(notice),
       onEvent: (event) => onEvent(id, event),
       onPass: (pass) => onPass(id, pass),

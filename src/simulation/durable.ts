@@ -159,6 +159,7 @@ export function watchedStore(
       call('lastAttempt', () => store.lastAttempt(key, verb, incarnation)),
     intents: (filter) => call('intents', () => store.intents(filter)),
     journal: (filter) => call('journal', () => store.journal(filter)),
+    prune: (before) => call('prune', () => store.prune(before)),
     recordUse: (bucket, at) => call('recordUse', () => store.recordUse(bucket, at)),
     recentUse: (bucket, since) => call('recentUse', () => store.recentUse(bucket, since)),
     note: (name) => call('note', () => store.note(name)),

@@ -22,6 +22,7 @@ import {
   updatedEntry,
   validTime,
 } from './journal.ts';
+import { pastLine, pruning } from './prune.ts';
 import {
   checkPatch,
   refuseClosedStore,
@@ -164,6 +165,31 @@ class MemoryState implements StateStore {
     this.checkOpen();
     const ofKey = this.lines.filter(({ key }) => filter.key === undefined || key === filter.key);
     return ofKey.slice(Math.max(0, ofKey.length - filter.limit));
+  }
+
+  async prune(before: number): Promise<number> {
+    this.checkWritable();
+    validTime(before, 'The moment to prune before');
+    const intents = [...this.byId.values()].map((each) => ({ ...each, outcome: each.outcome ?? null }));
+    const {
+      intents: gone,
+      lines,
+      detached,
+    } = pruning(
+      intents,
+      this.lines.map((line, at) => pastLine(at, line)),
+      before,
+    );
+    if (gone.length + lines.length === 0) return 0;
+    for (const id of gone) this.byId.delete(id);
+    for (const at of detached) {
+      const { intentId: _, ...line } = this.lines[at] as JournalEntry;
+      this.lines[at] = line;
+    }
+    const dropped = new Set(lines);
+    this.lines.splice(0, this.lines.length, ...this.lines.filter((_, at) => !dropped.has(at)));
+    this.serial += 1;
+    return lines.length;
   }
 
   async recordUse(bucket: string, at: number): Promise<void> {

@@ -14,7 +14,7 @@ export interface Migration {
 /**
  * Values that are looked up stand in columns generated from the JSON beside them, so that
  * the two cannot disagree. Times are REAL: a scaled clock gives fractions of milliseconds.
- * Journal and intents are kept for good: they are what `history` shows and what tells how
+ * Journal and intents are kept for long after they have ended: they are what `history` shows and what tells how
  * often something was bought.
  */
 export const migrations: readonly Migration[] = [

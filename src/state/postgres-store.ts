@@ -24,6 +24,7 @@ import {
 } from './journal.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { type PostgresWriter, readHead } from './postgres-writer.ts';
+import { type PastIntent, pastLine, pruning } from './prune.ts';
 import type { Row } from './queries.ts';
 import {
   checkPatch,
@@ -191,6 +192,38 @@ export class PostgresStore implements StateStore {
   }): Promise<readonly JournalEntry[]> {
     const rows = await this.newest('SELECT at, key, event, intent_id, data FROM vdcsync.journal', filter);
     return rows.toReversed().map(journalEntryOf);
+  }
+
+  async prune(before: number): Promise<number> {
+    this.writer();
+    validTime(before, 'The moment to prune before');
+    const { intents, lines, detached } = await this.reading(async () => {
+      const past = await this.run(
+        'SELECT id, key, verb, incarnation, attempt, phase, outcome FROM vdcsync.intents WHERE state_id = $1 ORDER BY seq',
+      );
+      const all = await this.run(
+        `SELECT seq, at, key, event, intent_id, CASE WHEN event IN ('released', 'note') THEN data ELSE '{}' END AS data
+         FROM vdcsync.journal WHERE state_id = $1 ORDER BY seq`,
+      );
+      return pruning(
+        past as unknown as readonly PastIntent[],
+        all.map((row) => pastLine(Number(row.seq), journalEntryOf(row))),
+        before,
+      );
+    });
+    if (intents.length + lines.length === 0) return 0;
+    await this.writing(async () => {
+      const { connection, stateId } = this.deps;
+      const each = (sql: string, values: readonly (string | number)[]) =>
+        connection.query(sql, stateId, values.map(String));
+      await each('DELETE FROM vdcsync.journal WHERE state_id = $1 AND seq = ANY($2::bigint[])', lines);
+      await each(
+        'UPDATE vdcsync.journal SET intent_id = NULL WHERE state_id = $1 AND seq = ANY($2::bigint[])',
+        detached,
+      );
+      await each('DELETE FROM vdcsync.intents WHERE state_id = $1 AND id = ANY($2::text[])', intents);
+    });
+    return lines.length;
   }
 
   /** Forgets what the last `recentUse` did not ask for: a read must not write, and this does anyway. */

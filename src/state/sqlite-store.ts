@@ -22,6 +22,7 @@ import {
   updatedEntry,
   validTime,
 } from './journal.ts';
+import { type PastIntent, pastLine, pruning } from './prune.ts';
 import type { Queries, Row } from './queries.ts';
 import {
   checkPatch,
@@ -161,6 +162,27 @@ export class SqliteStore implements StateStore {
         ? this.rows(`${columns} ORDER BY seq DESC LIMIT ?`, limitOf(filter.limit))
         : this.rows(`${columns} WHERE key = ? ORDER BY seq DESC LIMIT ?`, filter.key, limitOf(filter.limit));
     return rows.toReversed().map(journalEntryOf);
+  }
+
+  async prune(before: number): Promise<number> {
+    const writer = this.writer();
+    validTime(before, 'The moment to prune before');
+    const past = this.rows(
+      'SELECT id, key, verb, incarnation, attempt, phase, outcome FROM intents ORDER BY seq',
+    );
+    const all = this.rows('SELECT seq, at, key, event, intent_id, data FROM journal ORDER BY seq');
+    const { intents, lines, detached } = pruning(
+      past as unknown as readonly PastIntent[],
+      all.map((row) => pastLine(Number(row.seq), journalEntryOf(row))),
+      before,
+    );
+    if (intents.length + lines.length === 0) return 0;
+    writer.transaction(() => {
+      for (const seq of lines) writer.run('DELETE FROM journal WHERE seq = ?', seq);
+      for (const seq of detached) writer.run('UPDATE journal SET intent_id = NULL WHERE seq = ?', seq);
+      for (const id of intents) writer.run('DELETE FROM intents WHERE id = ?', id);
+    });
+    return lines.length;
   }
 
   /** Forgets what the last `recentUse` did not ask for: a read must not write, and this does anyway. */

@@ -53,6 +53,7 @@ const move: fc.Arbitrary<Move> = fc.oneof(
   step('close', fc.tuple(id, outcome, fc.string(), changes, time), (store, args) =>
     store.closeIntent(...args),
   ),
+  step('prune', fc.tuple(time), (store, [before]) => store.prune(before)),
   step('use', fc.tuple(fc.constantFrom('reads', 'writes'), time), (store, args) => store.recordUse(...args)),
   step('note', fc.tuple(fc.string(), json), (store, args) => store.putNote(...args)),
   fc.constant<Move>({ name: 'reopen' }),
@@ -107,6 +108,7 @@ export function stateEquivalence(name: string, harness: Required<StateHarness>, 
                 expect(await answer(store, each.run)).toEqual(await answer(memory, each.run));
               else store = await harness.reopen(store);
             }
+            await expectReplayed(memory);
             expect(await everything(store)).toEqual(await everything(memory));
             await expectReplayed(store);
           } finally {

@@ -5,6 +5,7 @@ import type { StateStore } from '../../src/core/state.ts';
 import { bindings } from './state-bindings.ts';
 import { expectRejected, expectReplayed, none, type StateHarness, seen } from './state-checks.ts';
 import { closing, intents, looking } from './state-intents.ts';
+import { pruned } from './state-prune.ts';
 import { backend, later, sampleBinding, sampleIntent, web } from './state-samples.ts';
 
 /** What every store has to do, whatever it keeps its state in. */
@@ -15,6 +16,7 @@ export function stateConformance(name: string, harness: StateHarness): void {
     bindings(harness);
     intents(harness);
     closing(harness);
+    pruned(harness);
     looking(harness);
     budgetsAndNotes(harness);
     readingOnly(harness);

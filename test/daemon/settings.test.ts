@@ -11,6 +11,7 @@ describe('daemon: calls that cannot be meant', () => {
     ['no address', ['--listen', 'foo'], {}, /--listen "foo"/],
     ['no duration', ['--interval', '5 minutes'], {}, /--interval "5 minutes"/],
     ['a duration of nothing', ['--interval', '0s'], {}, /--interval "0s"/],
+    ['a history too short', ['--keep-history', '6d'], {}, /keep at least 7d/],
     ['standard input', ['-f', '-'], {}, /cannot be standard input/],
     ['two sources', ['-f', 'vdcsync.yaml', '--git-url', 'https://git.example.com/x'], {}, /two sources/],
     [

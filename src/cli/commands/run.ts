@@ -65,6 +65,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   });
   const daemon = new Daemon({
     ...{ deps, mode: settings.mode, intervalMs: settings.intervalMs, projects: settings.projects },
+    keepMs: settings.keepMs,
     ...{ intake, trusted: settings.trust.tokens === 'any' },
     ...(shared === undefined ? { source: own } : shareSource(own, intake, shared, deps)),
     onNotice: (notice) => notifier.tell(notice),

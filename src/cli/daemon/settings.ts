@@ -26,6 +26,7 @@ export interface RunFlags extends CommonFlags {
   readonly gitAllowInsecure?: boolean;
   readonly gitAllowRewind?: boolean;
   readonly parallel?: number;
+  readonly keepHistory?: string;
   readonly allowEnv?: readonly string[];
   readonly tokenFolder?: string;
   readonly tokenEnvPrefix?: string;
@@ -33,6 +34,8 @@ export interface RunFlags extends CommonFlags {
 
 export interface DaemonSettings {
   readonly intervalMs: number;
+  /** What ended longer ago is forgotten. */
+  readonly keepMs: number;
   readonly mode: Mode;
   readonly listen: Listen | undefined;
   /** `many`: each file is a project of its own, with a state of its own. */
@@ -55,6 +58,7 @@ export interface DaemonSettings {
 export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
   const mode = flags.mode ?? 'correct';
   const intervalMs = durationOf('--interval', flags.interval ?? '5m');
+  const keepMs = keepOf(flags.keepHistory ?? '90d');
   const listen = listenOf(flags.listen ?? '127.0.0.1:9464');
   if (flags.emulator !== true) baseUrlOf(io);
   const { timeScale } = profileOf(flags, io).profile;
@@ -69,7 +73,7 @@ export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
   const parallel = flags.parallel ?? 10;
   const trust = git === undefined && !many ? operatorsSpec : trustOf(flags, io);
   return {
-    ...{ intervalMs, mode, listen, projects, files, git, receivers, timeScale, parallel },
+    ...{ intervalMs, keepMs, mode, listen, projects, files, git, receivers, timeScale, parallel },
     ...{ token, hasShortToken, webhookSecret, trust },
   };
 }
@@ -108,6 +112,13 @@ function durationOf(flag: string, text: string): number {
     `${flag} ${JSON.stringify(text)} is no duration of a second or more, such as 5m`,
     true,
   );
+}
+
+/** Longer than any idempotency key counts: what decides about an open write is never forgotten before it. */
+function keepOf(text: string): number {
+  const ms = durationOf('--keep-history', text);
+  if (ms >= 7 * 24 * 3_600_000) return ms;
+  throw new ConfigError(`--keep-history ${text} is too short: keep at least 7d`, true);
 }
 
 function listenOf(text: string): Listen | undefined {

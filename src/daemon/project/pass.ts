@@ -5,6 +5,7 @@ import { untilLookIsDue } from '../pace/quiet.ts';
 import type { DaemonLogger, Mode, Trigger } from '../ports.ts';
 import type { Offer, PassRecord } from './facts.ts';
 import type { Ledger } from './ledger.ts';
+import { prunePast } from './past.ts';
 import type { ProjectParts, Workspace } from './workspace.ts';
 
 /** `stop`: nothing new but the firewalls of servers that this pass bought. `halt`: every wait ends. */
@@ -39,6 +40,7 @@ export async function makePass(
   try {
     const { outcome, results } = await attempt(offer, workspace, parts, { stop, halt: halt.signal });
     const endedAt = clock.now();
+    if (parts.mode === 'correct' && !halt.signal.aborted) await prunePast(workspace.session, parts.keepMs);
     return { triggers, startedAt, endedAt, outcome, commit: offer.commit?.id, ...countsOf(results) };
   } finally {
     over.abort();

@@ -30,6 +30,7 @@ export interface ProjectOptions {
   readonly id: number;
   readonly mode: Mode;
   readonly intervalMs: number;
+  readonly keepMs: number;
   readonly onNotice: (notice: Notice) => void;
   /** Anything that a page would show differently. */
   readonly onChange: () => void;
@@ -79,7 +80,7 @@ export class Project {
   #known: Known | undefined;
 
   constructor(options: ProjectOptions) {
-    const { deps, id, mode, intervalMs, onNotice } = options;
+    const { deps, id, mode, intervalMs, keepMs, onNotice } = options;
     this.id = id;
     this.#options = options;
     this.#activity = new Activity(deps.log);
@@ -89,7 +90,7 @@ export class Project {
     this.#problem = new SpecProblem(told);
     this.#ledger = new Ledger({ ...told, observing: mode === 'observe', carry: (text) => this.#carry(text) });
     const own = { wake: this.#wake, activity: this.#activity, backOff: this.#backOff, ledger: this.#ledger };
-    this.#parts = { mode, intervalMs, log: deps.log, ...own };
+    this.#parts = { mode, intervalMs, keepMs, log: deps.log, ...own };
   }
 
   get condition(): Condition {
@@ -102,7 +103,6 @@ export class Project {
     return plan !== undefined && condition !== 'fenced';
   }
 
-  /** Digest of the spec in force. */
   get digest(): string | undefined {
     return this.#offer?.desired.digest;
   }
@@ -181,13 +181,9 @@ export class Project {
     await this.#wake.sleep(this.#options.deps.clock, ms, stop).catch(() => undefined);
   }
 
-  #hasOtherToken(offer: Offer | undefined): boolean {
-    return isOtherPlace(this.#token, offer?.desired.token);
-  }
-
   /** Runs until `stop` aborts, it was let go, or its token is elsewhere, and the pass in hand has ended. Rejects where the state cannot be used. */
   run(stop: AbortSignal): Promise<void> {
-    return this.#inSession(stop, (workspace) => this.#loop(workspace, stop));
+    return this.#inSession(stop, (workspace, over) => this.#loop(workspace, over));
   }
 
   /**
@@ -198,18 +194,18 @@ export class Project {
   async turn(turn: Turn, stop: AbortSignal): Promise<number> {
     let restMs = 0;
     let opened = false;
-    const working = this.#inSession(stop, async (workspace) => {
+    const working = this.#inSession(stop, async (workspace, over) => {
       opened = true;
       const { store, clock, profile } = workspace.session;
       const parts = { ledger: this.#ledger, backOff: this.#backOff, holds: workspace.holds };
       await takeUp(turn, store, parts, this.#offer?.desired);
       this.#wake.take();
       this.#wake.nudge(turn.trigger);
-      while (this.#offer !== undefined && !stop.aborted && this.#wake.pending()) {
-        await this.#pass(this.#offer, this.#wake.take(), workspace, stop);
+      while (this.#offer !== undefined && !over.aborted && this.#wake.pending()) {
+        await this.#pass(this.#offer, this.#wake.take(), workspace, over);
       }
       restMs = this.#restMs(clock.now()) / profile.timeScale;
-      const dueAt = this.#options.deps.clock.now() + (stop.aborted ? 0 : restMs);
+      const dueAt = this.#options.deps.clock.now() + (over.aborted ? 0 : restMs);
       await handOn(turn, store, parts, { project: this.id, dueAt });
       this.#known = await knownOf(workspace, this.#backOff);
     });
@@ -224,7 +220,11 @@ export class Project {
     return this.#wake.pending() ? 0 : restMs;
   }
 
-  async #inSession(stop: AbortSignal, work: (workspace: Workspace) => Promise<void>): Promise<void> {
+  /** The session ends when the work in it has ended, which `over` tells it to where `stop` aborts or what runs beside it fails. */
+  async #inSession(
+    stop: AbortSignal,
+    work: (workspace: Workspace, over: AbortSignal) => Promise<void>,
+  ): Promise<void> {
     const session = await this.#openSession(stop);
     if (session === undefined) return;
     const workspace = this.#openWorkspace(session);
@@ -238,10 +238,18 @@ export class Project {
         }),
       ),
     );
+    const over = new AbortController();
+    const end = () => over.abort(stop.reason);
+    stop.addEventListener('abort', end, { once: true });
+    if (stop.aborted) end();
+    const working = work(workspace, over.signal);
     try {
-      await Promise.race([work(workspace), beside.then(() => undefined)]);
+      await Promise.race([working, beside.then(() => undefined)]);
     } finally {
       background.abort();
+      stop.removeEventListener('abort', end);
+      over.abort(new Error('the session ends'));
+      await working.catch(() => undefined);
       this.#workspace = undefined;
       await session.close();
     }
@@ -283,7 +291,7 @@ export class Project {
     while (!stop.aborted) {
       const triggers = this.#wake.take();
       await this.#orders.obey(workspace.session.engine, this.#offer?.desired);
-      const isElsewhere = this.#hasOtherToken(this.#offer);
+      const isElsewhere = isOtherPlace(this.#token, this.#offer?.desired.token);
       if (this.#unwanted !== undefined || isElsewhere) {
         this.#empty = isEmpty(await knownOf(workspace, this.#backOff));
         if (this.isGone() || isElsewhere) return;

@@ -31,6 +31,8 @@ export interface Workspace {
 export interface ProjectParts {
   readonly mode: Mode;
   readonly intervalMs: number;
+  /** What ended longer ago is forgotten. */
+  readonly keepMs: number;
   readonly log: DaemonLogger;
   readonly ledger: Ledger;
   readonly backOff: KeyBackOff;

@@ -1,0 +1,109 @@
+import type { ResourceKey } from '../core/keys.ts';
+import type { JournalEntry } from '../core/state.ts';
+
+/** What pruning has to know of an intent. */
+export interface PastIntent {
+  readonly id: string;
+  readonly key: ResourceKey;
+  readonly verb: string;
+  readonly incarnation: string;
+  readonly attempt: number;
+  readonly phase: string;
+  readonly outcome: string | null;
+}
+
+/** What pruning has to know of a line of the journal. */
+export interface PastLine {
+  readonly seq: number;
+  readonly at: number;
+  readonly key: ResourceKey;
+  readonly event: JournalEntry['event'];
+  readonly intentId: string | null;
+  /** Whether it counts an incarnation. */
+  readonly counts: boolean;
+}
+
+/** A line of the journal, as stores have it: `data` is needed of releases and notes alone. */
+export function pastLine(
+  seq: number,
+  {
+    at,
+    key,
+    event,
+    intentId = null,
+    data,
+  }: Omit<JournalEntry, 'intentId'> & { readonly intentId?: string | null },
+): PastLine {
+  const { gone, incarnation } = (data ?? {}) as { readonly gone?: unknown; readonly incarnation?: unknown };
+  const counts = (event === 'released' && gone === true) || (event === 'note' && incarnation === 'next');
+  return { seq, at, key, event, intentId, counts };
+}
+
+export interface Pruning {
+  readonly intents: readonly string[];
+  readonly lines: readonly number[];
+  /** Lines that stay without their intents. */
+  readonly detached: readonly number[];
+}
+
+/**
+ * What of the past a state can do without: intents that closed before a moment, with their lines, and bindings that have
+ * ended or were replaced by then. Both lists come oldest first, and whole.
+ *
+ * These stay, however old they are: open intents; of each key and verb the last intent that was done, which tells how a live
+ * resource was made; the last attempt under a key's last incarnation, which decides the next idempotency key; every line
+ * that counts an incarnation. So the journal that is left gives the same bindings, incarnations and open intents when it is replayed.
+ */
+export function pruning(intents: readonly PastIntent[], lines: readonly PastLine[], before: number): Pruning {
+  const gone = goneIntents(intents, lines, before);
+  const lastOfKey = new Map<ResourceKey, number>();
+  for (const { key, event, seq } of lines) if (isOfBinding(event)) lastOfKey.set(key, seq);
+  const dropped: number[] = [];
+  const detached: number[] = [];
+  const bound = new Set<ResourceKey>();
+  for (const line of lines) {
+    const isOrphan = line.intentId !== null && gone.has(line.intentId);
+    const isUseless =
+      line.event === 'bound'
+        ? lastOfKey.get(line.key) !== line.seq && line.at < before
+        : line.event === 'released'
+          ? !line.counts && !bound.has(line.key) && line.at < before
+          : isOrphan && !line.counts;
+    if (isUseless) dropped.push(line.seq);
+    else if (isOrphan) detached.push(line.seq);
+    if (line.event === 'bound' && !isUseless) bound.add(line.key);
+    if (line.event === 'released' && !isUseless) bound.delete(line.key);
+  }
+  return { intents: [...gone], lines: dropped, detached };
+}
+
+function goneIntents(
+  intents: readonly PastIntent[],
+  lines: readonly PastLine[],
+  before: number,
+): ReadonlySet<string> {
+  const closed = new Set(
+    lines.filter(({ event, at }) => event === 'closed' && at < before).map(({ intentId }) => intentId),
+  );
+  const lastIncarnation = new Map(intents.map(({ key, incarnation }) => [key, incarnation]));
+  const kept = new Map<string, string>();
+  const attempts = new Map<string, number>();
+  for (const { id, key, verb, incarnation, attempt, outcome } of intents) {
+    if (outcome === 'done') kept.set(`done ${verb} ${key}`, id);
+    const isLast = incarnation === lastIncarnation.get(key) && outcome !== 'void';
+    const of = `attempt ${verb} ${key}`;
+    if (!isLast || attempt < (attempts.get(of) ?? -1)) continue;
+    attempts.set(of, attempt);
+    kept.set(of, id);
+  }
+  const stays = new Set(kept.values());
+  return new Set(
+    intents
+      .filter(({ id, phase }) => phase === 'closed' && closed.has(id) && !stays.has(id))
+      .map(({ id }) => id),
+  );
+}
+
+function isOfBinding(event: JournalEntry['event']): boolean {
+  return event === 'bound' || event === 'released';
+}
