@@ -56,6 +56,10 @@ export function withRun(command: Command): Command {
       'where health, metrics and the status page are (default: 127.0.0.1:9464); off',
     )
     .option('--keep-history <duration>', 'how long writes that have ended stay in the history (default: 90d)')
+    .option(
+      '--metrics-per-project',
+      'of a folder of projects: metrics of each project, and not of all together',
+    )
     .addOption(new Option('--mode <mode>', 'observe only looks and reports').choices(['correct', 'observe']))
     .option('--git-url <url>', 'take the spec from this Git repository (https or ssh) instead of a file')
     .option('--git-ref <ref>', 'branch or tag to follow (default: main)')

@@ -39,7 +39,11 @@ const cloud = () =>
 
 function keep(api: RunningEmulator, { args = ['-f', 'projects'], ...more }: DaemonOptions = {}) {
   const tokens = [4711, 4712, 4713].map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite] as const);
-  return startDaemon(api, { ...more, args, env: { ...Object.fromEntries(tokens), ...more.env } });
+  return startDaemon(api, {
+    ...more,
+    args: [...args, '--metrics-per-project'],
+    env: { ...Object.fromEntries(tokens), ...more.env },
+  });
 }
 
 const networks = (api: RunningEmulator, id: number) =>

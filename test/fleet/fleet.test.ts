@@ -313,7 +313,10 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
     const [one, two] = [folderWith(), folderWith()];
     specs(one);
     specs(two);
-    const way = { env: { VDCSYNC_NOTIFY_URL: heard.url } };
+    const way = {
+      args: ['-f', 'specs', '--metrics-per-project'],
+      env: { VDCSYNC_NOTIFY_URL: heard.url },
+    };
     const replicas = await Promise.all([replica(api, state, one, way), replica(api, state, two, way)]);
     const [first, second] = replicas as [RunningDaemon, RunningDaemon];
     await allConverged(api, first);

@@ -47,7 +47,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     open: (project) => openProject(flags, io, settings, project, { replica: shared?.replica, settled }),
     carrying: (projectId, named) => carrying(flagsOf(projectId, named, flags, io, settings), io.env),
   };
-  const metrics = new Metrics(version);
+  const metrics = new Metrics(version, { perProject: settings.metricsPerProject });
   const changes = new Changes(systemClock);
   const transport = undiciTransport();
   const notifier = new Notifier({

@@ -27,6 +27,7 @@ export interface RunFlags extends CommonFlags {
   readonly gitAllowRewind?: boolean;
   readonly parallel?: number;
   readonly keepHistory?: string;
+  readonly metricsPerProject?: boolean;
   readonly allowEnv?: readonly string[];
   readonly tokenFolder?: string;
   readonly tokenEnvPrefix?: string;
@@ -52,6 +53,8 @@ export interface DaemonSettings {
   readonly trust: SpecTrust;
   /** At most so many projects at a time, where they are shared with other processes. */
   readonly parallel: number;
+  /** Whether each project has metrics of its own, or one sum tells of all. */
+  readonly metricsPerProject: boolean;
 }
 
 /** Flags and environment of the daemon. What can be wrong with them is said before anything is opened. */
@@ -75,6 +78,7 @@ export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
   return {
     ...{ intervalMs, keepMs, mode, listen, projects, files, git, receivers, timeScale, parallel },
     ...{ token, hasShortToken, webhookSecret, trust },
+    metricsPerProject: !many || flags.metricsPerProject === true,
   };
 }
 

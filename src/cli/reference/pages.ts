@@ -139,7 +139,8 @@ export function metricsPage(): string {
     help,
   ]);
   return page('Metrics', [
-    'What `GET /metrics` of `vdcsync run` gives, beside what the process itself tells (`vdcsync_process_…`, `vdcsync_nodejs_…`). `project` is the id of the project; counters begin anew with the process.',
+    'What `GET /metrics` of `vdcsync run` gives, beside what the process itself tells (`vdcsync_process_…`, `vdcsync_nodejs_…`). Counters begin anew with the process.',
+    '`project` is the id of the project. With a folder of projects no metric has this label, unless `--metrics-per-project` is given: then one series tells of all projects that the process works on. Such a series is a sum, and of ages, budgets and `vdcsync_last_pass_timestamp_seconds` the worst of all.',
     table(['metric', 'type', 'labels', ''], list),
     alerts,
   ]);
@@ -150,7 +151,7 @@ const alerts = `## Alerts worth having
 \`\`\`
 vdcsync_blocked > 0                              # something needs a person
 vdcsync_drift_age_seconds > 3600                 # not as its file says for an hour
-vdcsync_condition{condition=~"fenced|unauthorized|unreachable|failing"} == 1   # for 15 minutes
+vdcsync_condition{condition=~"fenced|unauthorized|unreachable|failing"} > 0   # for 15 minutes
 vdcsync_broken_specs > 0 or vdcsync_source_up == 0   # an edit is not in force: the last good spec is
 vdcsync_idle_addresses + vdcsync_left_backups > 0   # billed, and of no use
 increase(vdcsync_throttled_total[15m]) > 0       # somebody else uses the token, too

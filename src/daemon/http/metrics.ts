@@ -25,6 +25,7 @@ const gauges = {
   fleet_queue_length: ['Projects that are due and wait for a place on this replica'],
   fleet_share: ['Projects that this replica works on'],
   fleet_up: ['Whether the database that the fleet shares could be asked'],
+  projects: ['Projects that this process tells of'],
   condition: ['How the project stands: 1 for what applies', 'project', 'condition'],
   converged: ['Whether the project is as its file says', 'project'],
   spec_valid: ['Whether the newest spec can be used', 'project'],
@@ -49,6 +50,15 @@ const gauges = {
   unmanaged_addresses: ['Addresses that no key stands for', 'project'],
 } as const satisfies Readonly<Record<string, readonly [help: string, ...labels: string[]]>>;
 type GaugeName = keyof typeof gauges;
+
+/** Over all projects, most gauges are sums; these are the worst of all. */
+const worst: Partial<Record<GaugeName, (a: number, b: number) => number>> = {
+  last_pass_timestamp_seconds: Math.min,
+  drift_age_seconds: Math.max,
+  oldest_read_age_seconds: Math.max,
+  budget_limit: Math.min,
+  budget_used: Math.max,
+};
 
 /** One metric as a reference has it. */
 export interface MetricDescription {
@@ -83,6 +93,9 @@ export class Metrics {
   readonly registry = new Registry();
   readonly #seen = new Map<number, RequestCounts>();
   readonly #gauges = new Map<GaugeName, Gauge>();
+  readonly #perProject: boolean;
+  /** Of the rendering in hand, by gauge and labels: what projects have come to so far. */
+  readonly #totals = new Map<string, number>();
   readonly #passes = this.#counter('passes_total', 'Passes by how they ended', ['project', 'outcome']);
   readonly #operations = this.#counter('operations_total', 'Operations by kind, verb and outcome', [
     'project',
@@ -110,22 +123,25 @@ export class Metrics {
     'verb',
   ]);
 
-  constructor(version: string, { ofProcess = true } = {}) {
+  /** `perProject`: each project has its own series; else one series tells of all. */
+  constructor(version: string, { ofProcess = true, perProject = true } = {}) {
+    this.#perProject = perProject;
     if (ofProcess) collectDefaultMetrics({ register: this.registry, prefix });
     this.#set('build_info', { version }, 1);
   }
 
   countPass(project: number, { outcome, startedAt, endedAt }: PassRecord): void {
-    this.#passes.inc({ project, outcome });
-    this.#passSeconds.observe({ project }, (endedAt - startedAt) / 1000);
+    this.#passes.inc(this.#labels({ project, outcome }));
+    this.#passSeconds.observe(this.#labels({ project }), (endedAt - startedAt) / 1000);
   }
 
   countEvent(project: number, event: ProgressEvent): void {
     if (event.type !== 'ended') return;
     const { key, verb, outcome, durationMs } = event.result;
     const kind = parseKey(key)?.kind ?? 'unknown';
-    this.#operations.inc({ project, kind, verb, outcome });
-    if (outcome === 'done') this.#operationSeconds.observe({ project, kind, verb }, durationMs / 1000);
+    this.#operations.inc(this.#labels({ project, kind, verb, outcome }));
+    if (outcome === 'done')
+      this.#operationSeconds.observe(this.#labels({ project, kind, verb }), durationMs / 1000);
   }
 
   countDelivery(forge: string, result: Delivery): void {
@@ -139,6 +155,7 @@ export class Metrics {
   /** The text that Prometheus reads. */
   async render(daemon: Daemon): Promise<string> {
     for (const gauge of this.#gauges.values()) if (gauge !== this.#gauges.get('build_info')) gauge.reset();
+    this.#totals.clear();
     const source = daemon.specs.state();
     this.#set('ready', {}, daemon.notReady().length === 0 ? 1 : 0);
     this.#set('source_up', {}, source.error === undefined ? 1 : 0);
@@ -151,9 +168,9 @@ export class Metrics {
       this.#set('commit_info', { commit, ref }, 1);
     }
     const elsewhere = await this.#takeAssignments(daemon);
-    for (const project of daemon.projects()) {
-      if (!elsewhere.has(project.id)) this.#take(await project.facts());
-    }
+    const here = daemon.projects().filter(({ id }) => !elsewhere.has(id));
+    this.#set('projects', {}, here.length);
+    for (const project of here) this.#take(await project.facts());
     return this.registry.metrics();
   }
 
@@ -234,14 +251,22 @@ export class Metrics {
     const before = this.#seen.get(project);
     const grown = (name: keyof RequestCounts) =>
       before === undefined || now[name] < before[name] ? now[name] : now[name] - before[name];
-    this.#requests.inc({ project, budget: 'reads' }, grown('reads'));
-    this.#requests.inc({ project, budget: 'writes' }, grown('writes'));
-    this.#polls.inc({ project }, grown('polls'));
-    this.#throttled.inc({ project }, grown('throttled'));
+    this.#requests.inc(this.#labels({ project, budget: 'reads' }), grown('reads'));
+    this.#requests.inc(this.#labels({ project, budget: 'writes' }), grown('writes'));
+    this.#polls.inc(this.#labels({ project }), grown('polls'));
+    this.#throttled.inc(this.#labels({ project }), grown('throttled'));
     this.#seen.set(project, now);
   }
 
-  #set(name: GaugeName, labels: Record<string, string>, value: number): void {
+  #labels<Labels extends object>(labels: Labels): Partial<Labels> {
+    if (this.#perProject) return labels;
+    const { project: _, ...others } = labels as { readonly project?: unknown };
+    return others as Partial<Labels>;
+  }
+
+  #set(name: GaugeName, of: Record<string, string>, given: number): void {
+    const labels = this.#labels(of) as Record<string, string>;
+    const value = labels === of || !('project' in of) ? given : this.#total(name, labels, given);
     let gauge = this.#gauges.get(name);
     if (gauge === undefined) {
       const [help, ...labelNames] = gauges[name];
@@ -249,6 +274,15 @@ export class Metrics {
       this.#gauges.set(name, gauge);
     }
     gauge.set(labels, value);
+  }
+
+  /** What the projects of this rendering have come to. */
+  #total(name: GaugeName, labels: Record<string, string>, value: number): number {
+    const series = `${name} ${JSON.stringify(labels)}`;
+    const before = this.#totals.get(series);
+    const total = before === undefined ? value : (worst[name] ?? add)(before, value);
+    this.#totals.set(series, total);
+    return total;
   }
 
   #counter(name: string, help: string, labelNames: string[]): Counter {
@@ -259,4 +293,8 @@ export class Metrics {
     const buckets = durationBuckets;
     return new Histogram({ name: `${prefix}${name}`, help, labelNames, buckets, registers: [this.registry] });
   }
+}
+
+function add(a: number, b: number): number {
+  return a + b;
 }
