@@ -4,17 +4,32 @@ import { configDefaults, defineConfig } from 'vitest/config';
 import { LongFirst } from './test/support/long-first.ts';
 
 /**
- * Tests of modules alone: they start no program, server or thread, and none tries thousands of cases. They run in the
- * same workers, since loading the modules for each file takes longer than most of them.
+ * Tests that try hundreds of cases of code that others cover, and those that start built programs or run for long. CI
+ * counts no coverage while they run: that would take a third of their time more.
+ */
+const thorough = [
+  'test/daemon/soak.test.ts',
+  'test/emulator/fuzz.test.ts',
+  'test/engine/{concurrent-changes,crash,interruption}.test.ts',
+  'test/engine/bookkeeping/recorded-findings.test.ts',
+  'test/engine/intents/outcome.test.ts',
+  'test/examples/**/*.test.ts',
+  'test/kill/**/*.test.ts',
+  'test/model/**/*.test.ts',
+  'test/{pack,docker,layers}.test.ts',
+  'test/{plan,spec}/properties.test.ts',
+  'test/simulation/{incidents,rehearse-report}.test.ts',
+];
+
+/**
+ * Tests of modules alone: they start no program, server or thread. They run in the same workers, since loading the
+ * modules for each file takes longer than most of them.
  */
 const unit = globSync('test/{api,core,emulator,engine,plan,queue,reconcilers,spec}/**/*.test.ts', {
   cwd: import.meta.dirname,
   exclude: [
-    'test/emulator/{docs,fuzz,http,persistence}.test.ts',
-    'test/engine/{concurrent-changes,crash,interruption}.test.ts',
-    'test/engine/bookkeeping/recorded-findings.test.ts',
-    'test/engine/intents/outcome.test.ts',
-    'test/{plan,spec}/properties.test.ts',
+    ...thorough,
+    'test/emulator/{docs,http,persistence}.test.ts',
     'test/plan/summary.test.ts',
     'test/spec/hostile.test.ts',
   ],
@@ -33,12 +48,13 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/tests', import.meta.url)) },
     projects: [
       { extends: true, test: { name: 'unit', include: unit, isolate: false } },
+      { extends: true, test: { name: 'thorough', include: thorough } },
       {
         extends: true,
         test: {
-          name: 'other',
+          name: 'whole',
           include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...unit],
+          exclude: [...configDefaults.exclude, ...unit, ...thorough],
         },
       },
     ],
