@@ -63,6 +63,12 @@ export const plantedBugs: readonly Planted[] = [
     replace: 'return age >= 0 && age < 100 * keyLifeMs;',
   },
   {
+    name: 'an operator is asked after a 429',
+    file: outcome,
+    find: '    case 429:\n      return wait(0, code, reason);',
+    replace: "    case 429:\n      return { do: 'refuse', code: 'outcome_unknown', reason, until: 'file' };",
+  },
+  {
     name: 'a refusal of the resend answers the first send',
     file: outcome,
     find: '      if (intent.ambiguous && asks && !result.replayed) return refusalOfResend(result, pace);\n',
