@@ -1,0 +1,88 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { Desired } from '../../src/core/desired.ts';
+import { documentedProfile } from '../../src/core/profile.ts';
+import type { StateStore } from '../../src/core/state.ts';
+import type { DaemonDeps, ProjectSession } from '../../src/daemon/ports.ts';
+import { Project } from '../../src/daemon/project/project.ts';
+import type { Turn } from '../../src/daemon/project/turn.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { systemClock } from '../../src/platform/system-clock.ts';
+import { systemRandom } from '../../src/platform/system-random.ts';
+import { memoryState } from '../../src/state/memory.ts';
+
+const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const turn: Turn = { trigger: 'start', replica: 'r', told: { toldOf: () => ({}), recall: () => {} } };
+
+/** A project whose sessions are made by hand; `events` is what happened to them. */
+function projectWith(open: (session: ProjectSession) => Promise<ProjectSession>, apply: Engine['apply']) {
+  const events: string[] = [];
+  const store: StateStore = memoryState({ createdAt: 0, lineage: 'born' });
+  let counted = 0;
+  const session: ProjectSession = {
+    engine: { apply } as Engine,
+    store,
+    reads: () => ({}) as ReturnType<ProjectSession['reads']>,
+    clock: systemClock,
+    counts: () => {
+      counted += 1;
+      if (counted > 5) throw new Error('what runs beside the pass fails');
+      return { reads: 0, writes: 0, polls: 0, throttled: 0 };
+    },
+    profile: { ...documentedProfile, limits: { ...documentedProfile.limits, windowMs: 60 } },
+    tokenMark: () => '',
+    onOrder: async () => {},
+    close: async () => {
+      events.push('closed');
+      await store.close();
+    },
+  };
+  const deps: DaemonDeps = {
+    ...{ clock: systemClock, random: systemRandom, log: quiet },
+    open: () => open(session),
+    carrying: () => (text) => text,
+  };
+  const project = new Project({
+    ...{ deps, id: 4711, mode: 'correct', intervalMs: 60_000, keepMs: 1 },
+    ...{ onNotice: () => {}, onChange: () => {}, onEvent: () => {}, onPass: () => {} },
+  });
+  const desired = { projectId: 4711, resources: [], digest: 'sha256:1', settings: { suspend: null } };
+  project.offer({ desired: desired as unknown as Desired, files: ['shop.yaml'], commit: undefined }, 'start');
+  return { project, events, store };
+}
+
+describe('src/daemon/project/project: sessions', () => {
+  test('a session ends after the work in it, also where what runs beside the work fails', async () => {
+    const { project, events, store } = projectWith(
+      async (session) => session,
+      async (_desired, { halt }) => {
+        await new Promise((resolve) => halt?.addEventListener('abort', resolve, { once: true }));
+        // The exchange in flight ends and is recorded.
+        await pause(50);
+        await store.info();
+        events.push('worked');
+        throw new Error('halted');
+      },
+    );
+    await expect(project.turn(turn, new AbortController().signal)).rejects.toThrow('beside the pass');
+    expect(events).toEqual(['worked', 'closed']);
+  });
+
+  test('a session that opens after its turn was told to end is closed, so that another process can own the state', async () => {
+    let opened = () => {};
+    const { project, events } = projectWith(
+      (session) =>
+        new Promise((resolve) => {
+          opened = () => resolve(session);
+        }),
+      () => Promise.reject(new Error('nothing is worked on')),
+    );
+    const stop = new AbortController();
+    const working = project.turn(turn, stop.signal);
+    stop.abort(new Error('another replica works on it'));
+    await working;
+    opened();
+    await pause(10);
+    expect(events).toEqual(['closed']);
+  });
+});
