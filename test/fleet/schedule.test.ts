@@ -81,6 +81,23 @@ describe('src/daemon/fleet/schedule', () => {
     expect(begun.slice(3)).toEqual(['4 start']);
   });
 
+  test('a full round leaves places for an edit, and an edit goes before the rest of it', async () => {
+    const { schedule, begun, end } = scheduleOf({ holds: true, atOnce: 4 });
+    for (const project of [1, 2, 3, 4, 5, 6, 7, 8]) schedule.add(project, later);
+    schedule.wake([1, 2, 3, 4, 5, 6, 7, 8], soon('signal'));
+    await pause(20);
+    expect(begun).toEqual(['1 signal', '2 signal', '3 signal', '4 signal']);
+    schedule.wake([8], soon('git'));
+    await pause(20);
+    expect(begun.slice(4)).toEqual(['8 git']);
+    schedule.wake([7], soon('file'));
+    await pause(20);
+    expect(begun.slice(5)).toEqual([]);
+    end(1);
+    await pause(20);
+    expect(begun.slice(5)).toEqual(['7 file']);
+  });
+
   test('who asks during a turn asks this turn, and one that it leaves undone comes again', async () => {
     const { schedule, begun, end } = scheduleOf({ holds: true });
     schedule.add(1, soon('start'));

@@ -10,7 +10,7 @@ export interface Wanted {
 }
 
 export interface ScheduleOptions {
-  /** At most so many projects at a time; those that only wait do not count. */
+  /** At most so many projects at a time; those that only wait do not count, and edits may take a quarter more. */
   readonly atOnce: number;
   /** Whether this replica may begin work now. */
   readonly mayBegin: () => boolean;
@@ -33,7 +33,14 @@ const placesMs = 1_000;
 /** Nothing is due for so long at least where no project is there. Real ms. */
 const idleMs = 3_600_000;
 
-const byOperator: ReadonlySet<Trigger> = new Set(['file', 'git', 'webhook', 'signal', 'order', 'token']);
+/** What goes first; what is not named comes last. */
+const ranks: Partial<Record<Trigger, number>> = {
+  ...{ file: 0, git: 0, webhook: 0, order: 0, token: 0 },
+  signal: 1,
+};
+const lastRank = 2;
+/** Of the places, so many more are kept for edits and commands: a full round takes all others for a while. */
+const keptShare = 0.25;
 
 interface Entry {
   readonly project: number;
@@ -55,8 +62,8 @@ interface Entry {
  * waiting ─────▶ due ─────────────────────────▶ turn ──────▶ waiting, until its rest is over
  *    └───────── time ───▲                        └─rejected──▶ waiting, for seconds
  * ```
- * A project waits once, for the soonest moment that anybody named. Edits, webhooks and
- * commands go before what only time asks for, and what has been due for longer goes first.
+ * A project waits once, for the soonest moment that anybody named. Edits and commands go before what is
+ * asked of all projects, that goes before what only time asks for, and what has been due for longer goes first.
  */
 export class Schedule {
   readonly #options: ScheduleOptions;
@@ -134,9 +141,13 @@ export class Schedule {
     const now = clock.monotonic();
     const due = this.#due(now);
     const busy = [...this.#turns.keys()].filter((project) => !isWaiting(project)).length;
-    const places = mayBegin() ? Math.max(0, atOnce - busy) : 0;
-    for (const entry of due.slice(0, places)) this.#start(entry);
-    if (due.length > places) return placesMs;
+    const kept = Math.ceil(atOnce * keptShare);
+    let places = mayBegin() ? atOnce - busy : -kept;
+    for (const entry of due) {
+      if (places <= (rankOf(entry) === 0 ? -kept : 0)) return placesMs;
+      this.#start(entry);
+      places -= 1;
+    }
     let restMs = idleMs;
     for (const { project, dueAt } of this.#entries.values())
       if (!this.#turns.has(project)) restMs = Math.min(restMs, Math.max(0, dueAt - now));
@@ -145,10 +156,9 @@ export class Schedule {
 
   /** What waits for a place, in the order in which it is worked on. */
   #due(now: number): readonly Entry[] {
-    const rank = ({ trigger }: Entry) => (byOperator.has(trigger) ? 0 : 1);
     return [...this.#entries.values()]
       .filter(({ project, dueAt }) => dueAt <= now && !this.#turns.has(project))
-      .sort((a, b) => rank(a) - rank(b) || a.dueAt - b.dueAt);
+      .sort((a, b) => rankOf(a) - rankOf(b) || a.dueAt - b.dueAt);
   }
 
   #start(entry: Entry): void {
@@ -183,11 +193,15 @@ export class Schedule {
   }
 
   #want(entry: Entry, wanted: Wanted): void {
-    if (byOperator.has(wanted.trigger) || !byOperator.has(entry.trigger)) entry.trigger = wanted.trigger;
+    if (rankOf(wanted) <= rankOf(entry)) entry.trigger = wanted.trigger;
     entry.dueAt = Math.min(entry.dueAt, this.#at(wanted));
   }
 
   #at({ afterMs }: Wanted): number {
     return this.#options.clock.monotonic() + Math.max(0, afterMs);
   }
+}
+
+function rankOf({ trigger }: { readonly trigger: Trigger }): number {
+  return ranks[trigger] ?? lastRank;
 }
