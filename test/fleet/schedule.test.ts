@@ -90,12 +90,17 @@ describe('src/daemon/fleet/schedule', () => {
     schedule.wake([8], soon('git'));
     await pause(20);
     expect(begun.slice(4)).toEqual(['8 git']);
-    schedule.wake([7], soon('file'));
+    // As a replica that follows finds it, and a leader that was told to look at everything.
+    schedule.wake([7], { ...soon('fleet'), isEdit: true });
+    schedule.wake([6], { ...soon('signal'), isEdit: true });
     await pause(20);
     expect(begun.slice(5)).toEqual([]);
     end(1);
     await pause(20);
-    expect(begun.slice(5)).toEqual(['7 file']);
+    expect(begun.slice(5)).toEqual(['6 signal']);
+    end(2);
+    await pause(20);
+    expect(begun.slice(6)).toEqual(['7 fleet']);
   });
 
   test('who asks during a turn asks this turn, and one that it leaves undone comes again', async () => {

@@ -92,7 +92,7 @@ export class Fleet {
   /** The specs in force were read, and those of these projects are news. */
   specsRead(news: readonly number[], trigger: Trigger): void {
     this.#shareSoon();
-    this.#schedule.wake(news, { trigger, afterMs: 0 });
+    this.#schedule.wake(news, { trigger, afterMs: 0, isEdit: true });
   }
 
   /** Somebody should look at all projects. Never rejects; a lost word costs an interval. */

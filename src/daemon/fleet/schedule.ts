@@ -7,6 +7,8 @@ export interface Wanted {
   readonly trigger: Trigger;
   /** In ms of real time, at the latest. */
   readonly afterMs: number;
+  /** The project's spec is another one, whatever it was that made somebody read it. */
+  readonly isEdit?: boolean;
 }
 
 export interface ScheduleOptions {
@@ -45,6 +47,7 @@ const keptShare = 0.25;
 interface Entry {
   readonly project: number;
   trigger: Trigger;
+  isEdit: boolean;
   /** Monotonic real ms; while it is worked on, when the next turn is due, as far as anybody has asked for one. */
   dueAt: number;
   /** While it is worked on. */
@@ -87,8 +90,9 @@ export class Schedule {
   /** A project is this replica's from now on. */
   add(project: number, wanted: Wanted): void {
     if (this.has(project)) return;
-    const { trigger } = wanted;
-    this.#entries.set(project, { project, trigger, dueAt: this.#at(wanted), over: undefined, failures: 0 });
+    const { trigger, isEdit = false } = wanted;
+    const dueAt = this.#at(wanted);
+    this.#entries.set(project, { project, trigger, isEdit, dueAt, over: undefined, failures: 0 });
     this.#awake.abort();
   }
 
@@ -164,7 +168,7 @@ export class Schedule {
   #start(entry: Entry): void {
     const over = new AbortController();
     const { trigger } = entry;
-    Object.assign(entry, { over, trigger: 'timer', dueAt: Number.POSITIVE_INFINITY });
+    Object.assign(entry, { over, trigger: 'timer', isEdit: false, dueAt: Number.POSITIVE_INFINITY });
     const turn = this.#turn(entry, trigger, over.signal).finally(() => {
       entry.over = undefined;
       this.#turns.delete(entry.project);
@@ -194,6 +198,7 @@ export class Schedule {
 
   #want(entry: Entry, wanted: Wanted): void {
     if (rankOf(wanted) <= rankOf(entry)) entry.trigger = wanted.trigger;
+    entry.isEdit ||= wanted.isEdit === true;
     entry.dueAt = Math.min(entry.dueAt, this.#at(wanted));
   }
 
@@ -202,6 +207,6 @@ export class Schedule {
   }
 }
 
-function rankOf({ trigger }: { readonly trigger: Trigger }): number {
-  return ranks[trigger] ?? lastRank;
+function rankOf({ trigger, isEdit }: Pick<Wanted, 'trigger' | 'isEdit'>): number {
+  return isEdit === true ? 0 : (ranks[trigger] ?? lastRank);
 }
