@@ -88,8 +88,6 @@ export interface KeyQuestion {
   readonly stage: 'asking' | 'taken' | 'fenced' | 'open';
   /** Probes under this key, each counted before it is sent. */
   readonly probes: number;
-  /** Refusals of the probe's body that were not replayed. */
-  readonly undecided: number;
   /** The key refused the original bytes too, as another request than the one that it holds. */
   readonly conflict?: true;
   /** The code of the 409 that lasted past the deadline, by which the run ends once the key is fenced. */

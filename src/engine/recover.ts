@@ -11,23 +11,24 @@ import { noteFound } from './found.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { calibrated } from './intents/calibrate.ts';
 import { close } from './intents/endings.ts';
-import { type Send, tryNextIncarnation } from './intents/next-incarnation.ts';
-import { holds, probeAnswer, told } from './intents/outcome.ts';
-import { asksKey } from './intents/question.ts';
-import { inTurn, lookHoldsMs, sendHoldsMs, sinceLook } from './intents/turn.ts';
+import { tryNextIncarnation } from './intents/next-incarnation.ts';
+import { holds as holdsOf, probeAnswer, told } from './intents/outcome.ts';
+import { probeKey } from './intents/probe-key.ts';
+import { asksKey, questionOf } from './intents/question.ts';
+import { inTurn, sendFenced } from './intents/turn.ts';
 import type { Run } from './run.ts';
 import { absenceGapMs } from './staleness.ts';
 
 /** The most incarnations and attempts of one key that are asked. */
 const mostKeys = 8;
-/** Refusals of a probe's body before the key counts as held by another answer. */
-const mostProbes = 3;
 
 /** The content of a key. */
 type Held =
   /** The key holds no answer, and is fenced now. */
   | 'unused'
-  /** The key holds a refusal of these bytes, or of an earlier state's probe: that state went on with the next attempt. */
+  /** An earlier state fenced the key, and went on with the next attempt. */
+  | 'fenced'
+  /** The key holds the refusal of these bytes. */
   | 'refused'
   /** The API gave no conclusive answer. */
   | 'unknown'
@@ -102,12 +103,13 @@ async function lookUpOne(
     return undefined;
   }
   if (run.heldBy(request, 'none') !== undefined) return undefined;
-  const question = { stage: 'asking', probes: 0, undecided: 0 } as const;
+  const question = { stage: 'asking', probes: 0 } as const;
   const preimage = await preimageOf(run, operation, world);
   const intent = await beginIntent(run, operation, request, { world, preimage, question });
   const held = await inTurn(run, intent, () => heldUnder(run, intent));
   if (held === 'open') return (await isReplaced(run, key)) ? 'next' : undefined;
   if (held === 'unused') await close(run, intent, 'absent', 'no earlier state used its key');
+  else if (held === 'fenced') await close(run, intent, 'absent', 'an earlier state fenced its key');
   else if (held === 'refused')
     await close(run, intent, 'refused', 'an earlier state was refused under its key');
   else if (held === 'unknown') await close(run, intent, 'void', 'its key does not tell');
@@ -122,7 +124,7 @@ async function lookUpOne(
     switch (await lifeOf(run, { ...intent, facts: asReplay(facts) }, id, held.answer)) {
       case 'live':
         // Noted before its attempt is used up: else a crash in between would lead to another one.
-        await noteFound(run.deps.store, own, { id, ...underWay(held.answer), at: run.deps.clock.now() });
+        await noteFound(run.deps.store, own, { id, ...taskIn(held.answer), at: run.deps.clock.now() });
         await close(run, intent, 'absent', `found under its key: ${id}`);
         return 'found';
       case 'gone': {
@@ -135,7 +137,7 @@ async function lookUpOne(
         return undefined;
     }
   }
-  return held === 'refused' ? 'next' : undefined;
+  return held === 'refused' || held === 'fenced' ? 'next' : undefined;
 }
 
 /** A network is answered without an id: its name and subnet tell it. @source API §3 rule 5 */
@@ -152,7 +154,7 @@ function asReplay(facts: Json | undefined): Json {
   return { ...(facts as object | undefined), replay: true };
 }
 
-function underWay({ task }: Conclusive): { readonly taskId?: string } {
+function taskIn({ task }: Conclusive): { readonly taskId?: string } {
   return typeof task === 'object' && task !== null ? { taskId: task.id } : {};
 }
 
@@ -186,74 +188,60 @@ async function isLive(run: Run, intent: Intent, id: string): Promise<boolean> {
 
 /** Probes the key, and has the original bytes replayed where it is held. */
 export async function heldUnder(run: Run, intent: Intent): Promise<Held> {
-  const { writes, clock } = run.deps;
-  const send = (request: WriteRequest) => sendNow(run, request, intent.idempotencyKey);
-  const token = await run.fence();
-  const behaviour = await calibrated(run, intent, (request, spare) => writes.send(request, spare, token));
-  if ('type' in behaviour) {
-    if (behaviour.type === 'answer') isHeld(run, intent, behaviour);
-    return 'unknown';
+  const { holds, asking } = await probeKey(run, intent);
+  switch (holds.is) {
+    case 'accepted':
+      return { answer: holds.answer };
+    case 'fenced':
+      return holds.earlier ? 'fenced' : 'unused';
+    case 'open':
+      return 'unknown';
+    case 'untold':
+      holdFor(run, intent, holds.result);
+      return 'unknown';
+    case 'taken':
+      return replayed(run, asking);
   }
-  if (!behaviour.storesRefusals) return 'unknown';
-  let question = { stage: 'asking', probes: 0, undecided: 0 } as const as NonNullable<Intent['question']>;
-  for (let answer = 'fresh'; answer !== 'taken' && question.probes < mostProbes; ) {
-    question = { ...question, probes: question.probes + 1 };
-    await run.update(intent, { question });
-    const result = await send({ ...intent.request, probe: 1 });
-    if (result.type !== 'answer') return 'unknown';
-    if (result.status < 300) return { answer: result };
-    if (isHeld(run, intent, result)) return 'unknown';
-    answer = probeAnswer(result, behaviour.reuse);
-    if (answer === 'fenced') return question.probes === 1 ? 'refused' : 'unused';
-    if (answer === 'nothing') return 'unknown';
-  }
-  // The key holds another answer, so these bytes are replayed or refused, and never carried out.
-  await run.update(intent, { question: { ...question, stage: 'taken' } });
-  await run.update(intent, { phase: 'sending', sends: 1, lastSentAt: clock.now() });
-  const result = await send(intent.request);
+}
+
+/** The key holds another answer than a probe's, so these bytes are replayed or refused, and never carried out. */
+async function replayed(run: Run, intent: Intent): Promise<Held> {
+  const question = { ...questionOf(intent), stage: 'taken' } as const;
+  await run.update(intent, { question });
+  await run.update(intent, { phase: 'sending', sends: 1, lastSentAt: run.deps.clock.now() });
+  const result = await sendFenced(run, intent.request, intent.idempotencyKey);
   if (result.type === 'unsent') return 'unknown';
   if (result.type !== 'answer' || (result.status >= 300 && !result.replayed)) {
-    const isConflict = result.type === 'answer' && probeAnswer(result, behaviour.reuse) === 'taken';
-    const why = isConflict
+    const why = (await isConflict(run, intent, result))
       ? ({ why: 'conflict', question: { ...question, conflict: true } } as const)
       : ({ why: 'lost', lost: 1 } as const);
-    await run.update(intent, { phase: 'unknown', ...why, dueAt: clock.now() });
+    await run.update(intent, { phase: 'unknown', ...why, dueAt: run.deps.clock.now() });
     return 'open';
   }
   await run.update(intent, { ambiguous: false });
   return result.status < 300 ? { answer: result } : 'refused';
 }
 
-async function sendNow(run: Run, request: WriteRequest, key: string): Promise<WriteResult> {
-  const { writes, store } = run.deps;
-  run.stop.throwIfAborted();
-  await writes.room(run.stop);
-  const holds = sinceLook(run);
-  const token = await run.fence();
-  const mayGo = () => holds(sendHoldsMs) && store.isOwned?.() !== false;
-  return holds(lookHoldsMs)
-    ? writes.send(request, key, token, mayGo)
-    : { type: 'unsent', reason: 'too slow' };
+async function isConflict(run: Run, intent: Intent, result: WriteResult): Promise<boolean> {
+  const behaviour = await calibrated(run, intent);
+  return (
+    result.type === 'answer' && !('type' in behaviour) && probeAnswer(result, behaviour.reuse) === 'taken'
+  );
 }
 
 /** The key refused the probe and the original as another request, and the key of the next incarnation is used. */
 async function isReplaced(run: Run, key: ResourceKey): Promise<boolean> {
   const intent = run.intents.get(key);
   if (intent?.question?.conflict !== true) return false;
-  const send: Send = (request, spare) => sendNow(run, request, spare);
-  const next = await inTurn(run, intent, async () => {
-    const behaviour = await calibrated(run, intent, send);
-    return 'type' in behaviour ? intent : tryNextIncarnation(run, intent, behaviour, send);
-  });
+  const next = await inTurn(run, intent, () => tryNextIncarnation(run, intent));
   return 'now' in next && next.now === 'closed';
 }
 
 /** A refusal that speaks for more than its own request: nothing more of that class is asked in this run. */
-function isHeld(run: Run, { request }: Intent, result: Conclusive): boolean {
-  const scope = holds[result.status];
-  if (scope === undefined) return false;
+function holdFor(run: Run, { request }: Intent, result: WriteResult): void {
+  const scope = result.type === 'answer' ? holdsOf[result.status] : undefined;
+  if (result.type !== 'answer' || scope === undefined) return;
   run.hold(scope, request, { code: result.code ?? `http_${result.status}`, reason: told(result) });
-  return true;
 }
 
 function creationOf(key: ResourceKey, kind: Operation['kind']): Operation {

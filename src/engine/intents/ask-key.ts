@@ -1,17 +1,15 @@
 import type { WriteResult } from '../../core/ports.ts';
 import type { Intent, KeyQuestion } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { calibrated, type KeyBehaviour } from './calibrate.ts';
 import { again, block, goOn, type Progress } from './endings.ts';
 import { keyIsFresh } from './evidence.ts';
-import { type Send, tryNextIncarnation } from './next-incarnation.ts';
-import { disposition, holds, probeAnswer, told } from './outcome.ts';
+import { tryNextIncarnation } from './next-incarnation.ts';
+import { holds as holdsOf, told } from './outcome.ts';
+import { probeKey } from './probe-key.ts';
 import { questionOf } from './question.ts';
 import { record } from './record.ts';
-import { inTurn, lookHoldsMs, sendHoldsMs, sinceLook } from './turn.ts';
+import { inTurn } from './turn.ts';
 
-/** Refusals of the probe's body that are not replayed, before the key counts as held by another answer. */
-const mostUndecided = 3;
 const second = 1000;
 const minute = 60 * second;
 /** How long a process asks a key whose answers leave the question open, before it continues without this creation. */
@@ -47,71 +45,37 @@ export function askKey(run: Run, intent: Intent): Promise<Progress> | Progress {
 }
 
 async function askNow(run: Run, intent: Intent): Promise<Progress> {
-  run.stop.throwIfAborted();
   // A probe spends nothing.
   const held = run.heldBy(intent.request, 'none');
   if (held !== undefined) return { now: 'blocked', ...held };
-  const { writes, clock } = run.deps;
-  await writes.room(run.stop);
   run.gate.readyNext();
-  const holdsStill = sinceLook(run);
-  const token = await run.fence();
-  const mayGo = () => holdsStill(sendHoldsMs) && run.deps.store.isOwned?.() !== false;
-  if (!holdsStill(lookHoldsMs)) return again(0);
-  const behaviour = await calibrated(run, intent, (request, key) => writes.send(request, key, token, mayGo));
-  if ('type' in behaviour) return toldNothing(run, intent, behaviour);
-  const before = questionOf(intent);
-  if (!behaviour.storesRefusals) return goOn(run, intent, { question: { ...before, stage: 'open' } });
-  if (!holdsStill(lookHoldsMs)) return again(0);
-  const question = { ...before, probes: before.probes + 1 };
-  const asking = await run.update(intent, { question, clear: ['notSeenAt'] });
-  run.tell(intent, 'checking', `the idempotency key: probe ${question.probes}`);
-  const result = await writes.send({ ...intent.request, probe: 1 }, intent.idempotencyKey, token, mayGo);
-  if (result.type !== 'answer') return toldNothing(run, asking, result);
-  if (result.status < 300) {
-    const { requestTimeoutMs } = run.deps;
-    const pace = { requestTimeoutMs, jitter: 0, waits: 0, timeScale: run.deps.profile.timeScale };
-    run.cache.forget(intent.request);
-    return record(run, asking, result, disposition(result, { ...asking, asks: true }, pace));
+  const { holds, asking } = await probeKey(run, intent);
+  if (holds.is !== 'untold') run.stopwatch.mark(intent.id, 'silent');
+  switch (holds.is) {
+    case 'untold':
+      return toldNothing(run, asking, holds.result);
+    case 'accepted':
+      run.cache.forget(asking.request);
+      return record(run, asking, holds.answer);
+    case 'open':
+      return decided(run, asking, 'open');
+    case 'fenced':
+    case 'taken':
+      // The API may have forgotten the answer by now, so the refusal of the probe proves nothing. @source API §8
+      if (!keyIsFresh(run, asking)) return decided(run, asking, 'open');
+      if (holds.is === 'taken' && questionOf(asking).conflict === true) return keyConflict(run, asking);
+      return decided(run, asking, holds.is);
   }
-  // The API may have forgotten the answer by now, so the refusal of the probe proves nothing. @source API §8
-  if (!keyIsFresh(run, asking)) return goOn(run, asking, { question: { ...question, stage: 'open' } });
-  const send: Send = (request, key) => writes.send(request, key, token, mayGo);
-  return judged(run, asking, question, result, { behaviour, send, now: clock.now() });
 }
 
-async function judged(
-  run: Run,
-  intent: Intent,
-  question: KeyQuestion,
-  result: WriteResult & { readonly type: 'answer' },
-  { behaviour, send, now }: { readonly behaviour: KeyBehaviour; readonly send: Send; readonly now: number },
-): Promise<Progress> {
-  const answer = probeAnswer(result, behaviour.reuse);
-  if (answer !== 'nothing') run.stopwatch.mark(intent.id, 'silent');
-  const decided = (stage: KeyQuestion['stage']) =>
-    goOn(run, intent, { question: { ...question, stage, undecided: 0 }, dueAt: now });
-  const undecided = question.undecided + 1;
-  switch (answer) {
-    case 'fenced':
-      return decided('fenced');
-    case 'taken':
-      return question.conflict === true ? keyConflict(run, intent, behaviour, send) : decided('taken');
-    case 'fresh':
-      if (undecided < mostUndecided) {
-        return goOn(run, intent, { question: { ...question, undecided }, dueAt: now + second }, second);
-      }
-      // The API stores such refusals and stored none of these, so the key holds another answer.
-      return question.conflict === true ? keyConflict(run, intent, behaviour, send) : decided('taken');
-    case 'nothing':
-      return toldNothing(run, intent, result);
-  }
+function decided(run: Run, intent: Intent, stage: KeyQuestion['stage']): Promise<Progress> {
+  return goOn(run, intent, { question: { ...questionOf(intent), stage }, dueAt: run.deps.clock.now() });
 }
 
 /** The key is asked again later. After a refusal for the token, the scope or the payment, a later run asks. */
 function toldNothing(run: Run, intent: Intent, result: WriteResult): Promise<Progress> | Progress {
   if (result.type !== 'answer') return later(run, intent, result.reason);
-  const scope = holds[result.status];
+  const scope = holdsOf[result.status];
   if (scope === undefined) return later(run, intent, told(result), result.retryAfterMs);
   const code = result.code ?? `http_${result.status}`;
   run.hold(scope, intent.request, { code, reason: told(result) });
@@ -119,8 +83,8 @@ function toldNothing(run: Run, intent: Intent, result: WriteResult): Promise<Pro
 }
 
 /** The key refuses both the original and the probe as another request, so another state used the key for another body. */
-async function keyConflict(run: Run, intent: Intent, behaviour: KeyBehaviour, send: Send): Promise<Progress> {
-  const then = await tryNextIncarnation(run, intent, behaviour, send);
+async function keyConflict(run: Run, intent: Intent): Promise<Progress> {
+  const then = await tryNextIncarnation(run, intent);
   if ('now' in then) return then;
   const reason =
     'its idempotency key was used for another request that this state did not send: that request may have created it, billed';

@@ -1,8 +1,9 @@
 import type { Json } from '../../core/json.ts';
-import { probeField, type WriteRequest, type WriteResult } from '../../core/ports.ts';
+import { probeField, type WriteResult } from '../../core/ports.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { type ReuseRefusal, reuseRefusal } from './outcome.ts';
+import { sendFenced } from './turn.ts';
 
 /** How the API treats the keys of one operation, as refused requests have shown. */
 export interface KeyBehaviour {
@@ -17,15 +18,13 @@ export interface KeyBehaviour {
 /** The note of the state that holds the behaviour of each operation. */
 const noteName = 'key_behaviour';
 
-type Send = (request: WriteRequest, key: string) => Promise<WriteResult>;
-
 /**
  * Returns the behaviour of the operation's keys. The first call asks the API, with a spare key and only with invalid bodies:
  * the refusal names the probe's field (@assumption A69), the refusal is replayed, another body is refused as another
  * request, the first refusal is still replayed. Two deviations turn fences off for the operation. An inconclusive answer is
  * returned as it is, and the calibration starts again later.
  */
-export async function calibrated(run: Run, intent: Intent, send: Send): Promise<KeyBehaviour | WriteResult> {
+export async function calibrated(run: Run, intent: Intent): Promise<KeyBehaviour | WriteResult> {
   const { store, random } = run.deps;
   const { name } = intent.request;
   const known = (await store.note(noteName)) as Readonly<Record<string, KeyBehaviour>> | undefined;
@@ -33,7 +32,7 @@ export async function calibrated(run: Run, intent: Intent, send: Send): Promise<
   const ask = async () => {
     const key = spareKey(random.next);
     await store.putNote('key_calibration', { key, name });
-    return observeKeys((probe) => send({ ...intent.request, probe }, key));
+    return observeKeys((probe) => sendFenced(run, { ...intent.request, probe }, key));
   };
   const once = await ask();
   // One deviation may be a passing fault. Two deviations show how this API behaves.

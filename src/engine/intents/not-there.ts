@@ -61,13 +61,8 @@ const replayedUntold =
 
 /** Whether the API marks a replayed answer as replayed, and a fresh one not: an answer marked by mistake is a purchase. */
 async function marksReplaysAlone(run: Run, intent: Intent): Promise<boolean> {
-  const { writes } = run.deps;
   if (run.heldBy(intent.request, 'none') !== undefined) return false;
-  const behaviour = await inTurn(run, intent, async () => {
-    await writes.room(run.stop);
-    const token = await run.fence();
-    return calibrated(run, intent, (request, key) => writes.send(request, key, token));
-  });
+  const behaviour = await inTurn(run, intent, () => calibrated(run, intent));
   return !('type' in behaviour) && behaviour.storesRefusals;
 }
 

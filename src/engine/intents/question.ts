@@ -12,5 +12,5 @@ export function isServerError(why: Why | undefined): boolean {
 }
 
 export function questionOf({ question }: Intent): KeyQuestion {
-  return question ?? { stage: 'asking', probes: 0, undecided: 0 };
+  return question ?? { stage: 'asking', probes: 0 };
 }

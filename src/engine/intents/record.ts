@@ -8,7 +8,7 @@ import { nextPreference } from './capacity.ts';
 import { replayed, wasReplayed } from './closing-words.ts';
 import { unbrokenRow } from './earlier-attempts.ts';
 import { block, close, goOn, minutes, type Progress, warn } from './endings.ts';
-import type { Disposition } from './outcome.ts';
+import { type Disposition, disposition } from './outcome.ts';
 import { asksKey, isServerError, questionOf } from './question.ts';
 import { giveOn } from './reused-id.ts';
 import { lift, remember } from './standing-holds.ts';
@@ -29,12 +29,15 @@ export function spendOf(run: Run, { key, kind, verb }: Intent): Spend {
 }
 
 /** Records the result of a send, and the next step, before anything else happens. */
-export async function record(
-  run: Run,
-  intent: Intent,
-  result: WriteResult,
-  next: Disposition,
-): Promise<Progress> {
+export async function record(run: Run, intent: Intent, result: WriteResult): Promise<Progress> {
+  const { deps } = run;
+  const pace = {
+    requestTimeoutMs: deps.requestTimeoutMs,
+    jitter: deps.random.next(),
+    waits: Math.max(0, intent.sends - 1),
+    timeScale: deps.profile.timeScale,
+  };
+  const next = disposition(result, { ...intent, asks: asksKey(run, intent) }, pace);
   const requestId = result.type === 'answer' ? { requestId: result.requestId } : {};
   if (result.type === 'answer') run.requestIds.set(intent.key, result.requestId);
   switch (next.do) {
@@ -129,7 +132,7 @@ function questionAfter(
   if (why === 'unreadable' && lost >= mostUnreadable) return { ...before, stage: 'open' };
   // A taken key replays the answer to the original bytes, so the original is sent again after a lost answer.
   const kept = before.stage === 'taken' ? 'taken' : 'asking';
-  return { ...before, stage: stage ?? kept, undecided: 0, ...(conflict ? { conflict } : {}) };
+  return { ...before, stage: stage ?? kept, ...(conflict ? { conflict } : {}) };
 }
 
 /** The creation is still wanted. After its deadline the key is asked, if the refusal may be that of a reused key. */
@@ -150,7 +153,7 @@ async function stillRefused(
 }
 
 /** Takes ids only, because a replayed answer is as old as its first send. */
-export async function accept(
+async function accept(
   run: Run,
   intent: Intent,
   answer: Conclusive,

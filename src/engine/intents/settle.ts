@@ -6,7 +6,6 @@ import { askKey } from './ask-key.ts';
 import { giveUp } from './doubt.ts';
 import { again, block, close, goOn, type Progress, packageOf } from './endings.ts';
 import { finish, keyIsFresh, lookForEffect, seenSince } from './evidence.ts';
-import { disposition } from './outcome.ts';
 import { asksKey, questionOf } from './question.ts';
 import { record, spendOf } from './record.ts';
 import { secondHalfHeld } from './replacement.ts';
@@ -83,17 +82,7 @@ export async function send(
     const phase = intent.ambiguous ? 'unknown' : 'waiting';
     return goOn(run, intent, { phase, dueAt: deps.clock.now(), detail: result.reason });
   }
-  const next = disposition(
-    result,
-    { ...intent, asks: asksKey(run, intent) },
-    {
-      requestTimeoutMs: deps.requestTimeoutMs,
-      jitter: deps.random.next(),
-      waits: intent.sends - 1,
-      timeScale: deps.profile.timeScale,
-    },
-  );
-  return record(run, intent, result, next);
+  return record(run, intent, result);
 }
 
 /** The key of a creation is asked first: an answer stored under the key is certain, and lists come second. */

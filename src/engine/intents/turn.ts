@@ -1,3 +1,4 @@
+import type { WriteRequest, WriteResult } from '../../core/ports.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 
@@ -24,4 +25,15 @@ export function inTurn<Result>(
 export function sinceLook({ deps: { clock } }: Run): (holdsMs: number) => boolean {
   const [monotonic, wall] = [clock.monotonic(), clock.now()];
   return (holdsMs) => clock.monotonic() - monotonic <= holdsMs && Math.abs(clock.now() - wall) <= holdsMs;
+}
+
+/** Sends under the token that passed the project fence, unless the machine stands still in between. */
+export async function sendFenced(run: Run, request: WriteRequest, key: string): Promise<WriteResult> {
+  run.stop.throwIfAborted();
+  const { writes, store } = run.deps;
+  await writes.room(run.stop);
+  const holds = sinceLook(run);
+  const token = await run.fence();
+  if (!holds(lookHoldsMs)) return { type: 'unsent', reason: 'the project fence took too long' };
+  return writes.send(request, key, token, () => holds(sendHoldsMs) && store.isOwned?.() !== false);
 }

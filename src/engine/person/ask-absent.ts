@@ -3,7 +3,7 @@ import { nounOf } from '../../core/keys.ts';
 import type { Intent } from '../../core/state.ts';
 import { keyIsFresh } from '../intents/evidence.ts';
 import { asksKey, questionOf } from '../intents/question.ts';
-import { accept } from '../intents/record.ts';
+import { record } from '../intents/record.ts';
 import { inTurn } from '../intents/turn.ts';
 import { heldUnder } from '../recover.ts';
 import type { Run } from '../run.ts';
@@ -25,7 +25,7 @@ export async function askBeforeAbsent(run: Run, intent: Intent): Promise<string>
   if (conflict === true) return unasked;
   if (!keyIsFresh(run, intent)) return unasked;
   const held = await inTurn(run, intent, () => heldUnder(run, intent));
-  if (held === 'unused' || held === 'refused') return '';
+  if (held === 'unused' || held === 'fenced' || held === 'refused') return '';
   if (held === 'unknown') return unasked;
   const sent = run.intents.get(key) ?? intent;
   if (held === 'open')
@@ -34,8 +34,7 @@ export async function askBeforeAbsent(run: Run, intent: Intent): Promise<string>
     );
   const { answer } = held;
   const { id } = run.kindOf(kind).accept(answer, intent.request, intent.preimage);
-  const task = typeof answer.task === 'object' && answer.task !== null ? answer.task.id : null;
-  await accept(run, await run.update(sent, { clear: ['blocked'] }), answer, task, undefined);
+  await record(run, await run.update(sent, { clear: ['blocked'] }), answer);
   const what = id === undefined ? 'its creation was accepted' : `it is ${nounOf(kind)} ${id}`;
   throw new ConfigError(
     `${key} is not absent: its idempotency key shows that ${what}. Run vdcsync apply: it binds the resource to ${key}.`,

@@ -1,0 +1,53 @@
+import type { Conclusive, WriteResult } from '../../core/ports.ts';
+import type { Intent } from '../../core/state.ts';
+import type { Run } from '../run.ts';
+import { calibrated } from './calibrate.ts';
+import { probeAnswer } from './outcome.ts';
+import { questionOf } from './question.ts';
+import { sendFenced } from './turn.ts';
+
+/** Refusals of the probe's body that are not replayed, before the key counts as held by another answer. */
+const mostFresh = 3;
+
+/** What the probes of one turn show of a key. */
+export type KeyHolds =
+  /** The refusal of the probe: no other answer is stored. `earlier`: an earlier turn or state has sent that probe. */
+  | { readonly is: 'fenced'; readonly earlier: boolean }
+  /** The answer to another request. */
+  | { readonly is: 'taken' }
+  /** The API accepted the probe, or replayed an acceptance to it. */
+  | { readonly is: 'accepted'; readonly answer: Conclusive }
+  /** The API does not store refusals, so no probe is sent. */
+  | { readonly is: 'open' }
+  /** Nothing: the result is about the connection, the token, the budget or the state of the project. */
+  | { readonly is: 'untold'; readonly result: WriteResult };
+
+/**
+ * Probes the key of a creation until an answer is conclusive, each probe recorded before it is sent. Returns the intent
+ * with that record. Part of a turn to write.
+ *
+ * @source API §4 rule 3, §8.1 to §8.4
+ */
+export async function probeKey(
+  run: Run,
+  intent: Intent,
+): Promise<{ readonly holds: KeyHolds; readonly asking: Intent }> {
+  const behaviour = await calibrated(run, intent);
+  if ('type' in behaviour) return { holds: { is: 'untold', result: behaviour }, asking: intent };
+  if (!behaviour.storesRefusals) return { holds: { is: 'open' }, asking: intent };
+  let asking = intent;
+  for (let probe = 1; probe <= mostFresh; probe++) {
+    const question = { ...questionOf(asking), probes: questionOf(asking).probes + 1 };
+    asking = await run.update(asking, { question, clear: ['notSeenAt'] });
+    run.tell(intent, 'checking', `the idempotency key: probe ${question.probes}`);
+    const result = await sendFenced(run, { ...intent.request, probe: 1 }, intent.idempotencyKey);
+    if (result.type !== 'answer') return { holds: { is: 'untold', result }, asking };
+    if (result.status < 300) return { holds: { is: 'accepted', answer: result }, asking };
+    const shows = probeAnswer(result, behaviour.reuse);
+    if (shows === 'fenced') return { holds: { is: 'fenced', earlier: question.probes === 1 }, asking };
+    if (shows === 'nothing') return { holds: { is: 'untold', result }, asking };
+    if (shows === 'taken') break;
+  }
+  // The API stores such refusals. If it stored none of these, it checks bodies first, and the key holds another answer.
+  return { holds: { is: 'taken' }, asking };
+}
