@@ -12,8 +12,8 @@ import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { calibrated } from './intents/calibrate.ts';
 import { close } from './intents/endings.ts';
 import { tryNextIncarnation } from './intents/next-incarnation.ts';
-import { holds as holdsOf, probeAnswer, told } from './intents/outcome.ts';
-import { probeKey } from './intents/probe-key.ts';
+import { probeAnswer } from './intents/outcome.ts';
+import { holdIfRefused, probeKey } from './intents/probe-key.ts';
 import { asksKey, questionOf } from './intents/question.ts';
 import { inTurn, sendFenced } from './intents/turn.ts';
 import type { Run } from './run.ts';
@@ -197,7 +197,7 @@ export async function heldUnder(run: Run, intent: Intent): Promise<Held> {
     case 'open':
       return 'unknown';
     case 'untold':
-      holdFor(run, intent, holds.result);
+      await holdIfRefused(run, intent, holds.result);
       return 'unknown';
     case 'taken':
       return replayed(run, asking);
@@ -235,13 +235,6 @@ async function isReplaced(run: Run, key: ResourceKey): Promise<boolean> {
   if (intent?.question?.conflict !== true) return false;
   const next = await inTurn(run, intent, () => tryNextIncarnation(run, intent));
   return 'now' in next && next.now === 'closed';
-}
-
-/** A refusal that speaks for more than its own request: nothing more of that class is asked in this run. */
-function holdFor(run: Run, { request }: Intent, result: WriteResult): void {
-  const scope = result.type === 'answer' ? holdsOf[result.status] : undefined;
-  if (result.type !== 'answer' || scope === undefined) return;
-  run.hold(scope, request, { code: result.code ?? `http_${result.status}`, reason: told(result) });
 }
 
 function creationOf(key: ResourceKey, kind: Operation['kind']): Operation {

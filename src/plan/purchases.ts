@@ -4,7 +4,7 @@ import { shellWord } from '../core/shell.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import type { Facts, GuardInput, Objection, Purchase } from './objections.ts';
-import { described, ignoring, isNone, strangersFor } from './strangers.ts';
+import { described, hasComeSince, ignoring, isNone, strangersFor } from './strangers.ts';
 
 /** What is held against a purchase now: what is there may be just that. */
 export function boughtAlready(draft: Draft, input: Purchase): Objection | undefined {
@@ -135,9 +135,12 @@ export function besideUnresolved(
   };
 }
 
-/** Whether one of the two creations takes whatever is free in the list in which both show. */
+/**
+ * Whether one of the two creations takes whatever is free in the list in which both show. What came since the open one, and
+ * no read settles, may be the other's as well.
+ */
 export function isConfusable(
-  open: Pick<Intent, 'key' | 'kind' | 'phase'>,
+  open: Pick<Intent, 'key' | 'kind' | 'phase' | 'preimage'>,
   key: ResourceKey,
   { kinds, world }: Pick<GuardInput, 'kinds' | 'world'>,
 ): boolean {
@@ -145,6 +148,7 @@ export function isConfusable(
   if (subject === undefined) return false;
   const listOf = (name: KindName) => kinds.get(name)?.seenAmong ?? name;
   if (listOf(open.kind) !== listOf(subject.kind)) return false;
+  if (open.phase === 'blocked' && hasComeSince(open, world)) return true;
   const takes = kinds.get(subject.kind)?.takesFree?.(subject, world);
   // Nothing of it is there, and it is sent again once what is there has been taken.
   if (takes === 'shown' && open.kind === listOf(subject.kind) && open.phase === 'waiting') return false;

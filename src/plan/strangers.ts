@@ -280,3 +280,17 @@ function cameSince(preimage: unknown, kind: KindName, id: string): boolean {
   const before = kind === 'server' ? lists.servers : lists.ips;
   return before !== undefined && !before.map(String).includes(id);
 }
+
+/** Whether an address or a server that no key stands for has come since the creation was sent. */
+export function hasComeSince({ preimage }: Pick<Intent, 'preimage'>, world: World): boolean {
+  const servers = [
+    ...world.ips.flatMap(({ server_id }) => server_id ?? []),
+    ...(world.servers ?? []).map(({ id }) => id),
+  ];
+  return (
+    world.ips.some((ip) => world.isNobodys(ip) && cameSince(preimage, 'ip', String(ip.id))) ||
+    servers.some(
+      (id) => world.keyOf('server', String(id)) === undefined && cameSince(preimage, 'server', String(id)),
+    )
+  );
+}

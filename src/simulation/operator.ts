@@ -390,6 +390,11 @@ async function command(
   const said = await stage.clock.run(Promise.race([ended, running.mortal.died.then(() => 'crash')]));
   stage.trace.add('op', `$ vdcsync ${text} → ${said}`);
   await stage.end(running);
+  const wait = /say so again in (\d+) s/.exec(said)?.[1];
+  if (wait !== undefined) {
+    await stage.clock.advance(Number(wait) * 1000);
+    return command(stage, controller, file, text, run);
+  }
   if (said.startsWith('failed')) stage.fail('I12', `vdcsync ${text}: ${said}`);
   return said;
 }

@@ -4,8 +4,8 @@ import type { Run } from '../run.ts';
 import { again, block, goOn, type Progress } from './endings.ts';
 import { keyIsFresh } from './evidence.ts';
 import { tryNextIncarnation } from './next-incarnation.ts';
-import { holds as holdsOf, told } from './outcome.ts';
-import { probeKey } from './probe-key.ts';
+import { told } from './outcome.ts';
+import { holdIfRefused, probeKey } from './probe-key.ts';
 import { questionOf } from './question.ts';
 import { record } from './record.ts';
 import { inTurn } from './turn.ts';
@@ -73,13 +73,12 @@ function decided(run: Run, intent: Intent, stage: KeyQuestion['stage']): Promise
 }
 
 /** The key is asked again later. After a refusal for the token, the scope or the payment, a later run asks. */
-function toldNothing(run: Run, intent: Intent, result: WriteResult): Promise<Progress> | Progress {
-  if (result.type !== 'answer') return later(run, intent, result.reason);
-  const scope = holdsOf[result.status];
-  if (scope === undefined) return later(run, intent, told(result), result.retryAfterMs);
-  const code = result.code ?? `http_${result.status}`;
-  run.hold(scope, intent.request, { code, reason: told(result) });
-  return { now: 'blocked', code, reason: told(result) };
+async function toldNothing(run: Run, intent: Intent, result: WriteResult): Promise<Progress> {
+  const refusal = await holdIfRefused(run, intent, result);
+  if (refusal !== undefined) return { now: 'blocked', ...refusal };
+  return result.type === 'answer'
+    ? later(run, intent, told(result), result.retryAfterMs)
+    : later(run, intent, result.reason);
 }
 
 /** The key refuses both the original and the probe as another request, so another state used the key for another body. */

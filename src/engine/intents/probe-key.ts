@@ -2,8 +2,9 @@ import type { Conclusive, WriteResult } from '../../core/ports.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { calibrated } from './calibrate.ts';
-import { probeAnswer } from './outcome.ts';
+import { holds, probeAnswer, told } from './outcome.ts';
 import { questionOf } from './question.ts';
+import { holdClass } from './standing-holds.ts';
 import { sendFenced } from './turn.ts';
 
 /** Refusals of the probe's body that are not replayed, before the key counts as held by another answer. */
@@ -50,4 +51,17 @@ export async function probeKey(
   }
   // The API stores such refusals. If it stored none of these, it checks bodies first, and the key holds another answer.
   return { holds: { is: 'taken' }, asking };
+}
+
+/** Holds the class of writes if the refusal speaks for the token, the scope or the payment. Returns the refusal then. */
+export async function holdIfRefused(
+  run: Run,
+  intent: Intent,
+  result: WriteResult,
+): Promise<{ readonly code: string; readonly reason: string } | undefined> {
+  const scope = result.type === 'answer' ? holds[result.status] : undefined;
+  if (result.type !== 'answer' || scope === undefined) return undefined;
+  const refusal = { code: result.code ?? `http_${result.status}`, reason: told(result) };
+  await holdClass(run, intent, scope, refusal);
+  return refusal;
 }

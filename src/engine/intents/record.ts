@@ -11,7 +11,7 @@ import { block, close, goOn, minutes, type Progress, warn } from './endings.ts';
 import { type Disposition, disposition } from './outcome.ts';
 import { asksKey, isServerError, questionOf } from './question.ts';
 import { giveOn } from './reused-id.ts';
-import { lift, remember } from './standing-holds.ts';
+import { holdClass, lift } from './standing-holds.ts';
 
 /** Replayed refusals in a row, each under another key, before the operator is asked. */
 const mostReplayed = 5;
@@ -53,8 +53,7 @@ export async function record(run: Run, intent: Intent, result: WriteResult): Pro
     case 'look':
       return waitAndLook(run, intent, next, result);
     case 'hold':
-      run.hold(next.hold, intent.request, next);
-      await remember(run.deps, next.later, intent, next);
+      await holdClass(run, intent, next.hold, { code: next.code, reason: next.reason }, next.later);
       await goOn(run, intent, {
         phase: 'unknown',
         dueAt: run.deps.clock.now(),
@@ -189,10 +188,7 @@ async function refused(
   intent: Intent,
   { code, reason, until, hold, later, parameters }: Disposition & { readonly do: 'refuse' },
 ): Promise<Progress> {
-  if (hold !== undefined) {
-    run.hold(hold, intent.request, { code, reason });
-    await remember(run.deps, later ?? hold, intent, { code, reason });
-  }
+  if (hold !== undefined) await holdClass(run, intent, hold, { code, reason }, later);
   switch (until) {
     case 'file':
       return block(run, intent, code, reason, { until, ...(parameters === undefined ? {} : { parameters }) });

@@ -7,6 +7,7 @@ import type { Planned } from '../../plan/build.ts';
 import { successorOf } from '../../plan/order.ts';
 import { withBlocked } from '../../plan/totals.ts';
 import type { EngineDeps } from '../deps.ts';
+import type { Run } from '../run.ts';
 import { withheldOf } from '../withheld.ts';
 import type { HoldScope } from './outcome.ts';
 
@@ -38,8 +39,24 @@ type Refused = Pick<StandingHold, 'code' | 'reason'>;
 /** What a hold is judged by: an operation that would be written, or an intent that was. */
 type Written = Pick<Operation, 'kind' | 'verb'> & { readonly spend: Operation['spend'] };
 
+/**
+ * Holds the class of writes for which the refusal speaks, for this run and for later ones.
+ *
+ * @param later the class in later runs, where that is less
+ */
+export async function holdClass(
+  run: Pick<Run, 'hold' | 'deps'>,
+  intent: Pick<Intent, 'kind' | 'verb' | 'request'>,
+  scope: HoldScope,
+  refusal: { readonly code: string; readonly reason: string },
+  later: HoldScope = scope,
+): Promise<void> {
+  run.hold(scope, intent.request, refusal);
+  await remember(run.deps, later, intent, refusal);
+}
+
 /** Keeps the refusal, so that a plan made by another process still tells of it. */
-export async function remember(
+async function remember(
   deps: EngineDeps,
   scope: HoldScope,
   { kind, verb }: Pick<Intent, 'kind' | 'verb'>,

@@ -43,7 +43,8 @@ export class Keys {
   /** Counted before it is sent, under the key of an open write or a spare one. */
   #checkProbe(running: Running, key: string, intent: Intent | undefined): void {
     if (key.startsWith('vdcsync-spare-')) return;
-    if (intent?.phase !== 'unknown' || (intent.question?.probes ?? 0) === 0)
+    const isOpen = intent?.phase === 'unknown' || intent?.phase === 'blocked';
+    if (!isOpen || (intent.question?.probes ?? 0) === 0)
       this.#witness.fail('I5', `the key ${key} was probed without a durable record`);
     else this.#checkAge(running, scopeOf(running, key), intent);
   }
