@@ -128,13 +128,12 @@ function unlessAnothers(
   ours = () => settled(run, intent, evidence),
 ): Promise<Progress> | Progress | undefined {
   if (evidence.certain) return ours();
-  const listOf = ({ kind }: Intent) => run.kindOf(kind).seenAmong ?? kind;
   const others = [...run.intents.values()].filter(
     (each) =>
       each.id !== intent.id &&
+      each.kind === intent.kind &&
       each.verb === 'create' &&
-      each.resourceId === undefined &&
-      listOf(each) === listOf(intent),
+      (each.ambiguous || each.phase === 'sending'),
   );
   const moving = others.find(({ phase, question }) =>
     phase === 'unknown' ? question?.stage === 'asking' || question?.stage === 'taken' : phase !== 'blocked',
