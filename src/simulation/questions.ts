@@ -77,7 +77,8 @@ export class Questions {
       const isOld = elapsed() >= keyLifeMs || story.incidents.some(({ what }) => what.do === 'set_clock');
       return isOld ? undefined : 'and no key is 23 hours old';
     }
-    const mayAsk = !this.#settlesItself || (asks !== 'task' && !settlesAnOutcome(code));
+    const mayAsk =
+      !this.#settlesItself || elapsed() >= keyLifeMs || (asks !== 'task' && !settlesAnOutcome(code));
     return mayAsk ? undefined : 'although a machine can know';
   }
 }

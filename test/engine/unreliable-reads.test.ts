@@ -56,7 +56,7 @@ describe('engine: reads that fail', () => {
 
     const { results } = await played.apply(ips('one', 'two'));
 
-    expect(results.map(({ outcome }) => outcome).sort()).toEqual(['done', 'unresolved']);
+    expect(new Set(results.map(({ outcome }) => outcome))).toEqual(new Set(['done', 'unresolved']));
     await converges(played, ips('one', 'two'));
     expect(executed(played, 'ip')).toBe(2);
   });

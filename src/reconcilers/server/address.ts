@@ -81,14 +81,21 @@ function leftOut({ id }: Ip, world: World): readonly string[] {
   return [`take ${key} out of the file (with settings.prune it is released on the way)`];
 }
 
-/** What its server holds, has left the file, and so is released before a free address is taken for the next one. */
+/**
+ * Addresses that are released before a free one is taken: what its server holds and has left the file, and what came with
+ * a server that is gone.
+ */
 export function releasedFirst({ key }: Subject, world: World): readonly ResourceKey[] {
   if (!takesAddress(key, world)) return [];
-  return heldBeside(key, undefined, world).flatMap(({ id }) => {
-    const held = world.keyOf('ip', String(id));
-    const { parent, desired } = world.subjects.get(held as ResourceKey) ?? {};
-    return held === undefined || parent !== undefined || desired !== undefined ? [] : [held];
-  });
+  const subjectOf = ({ id }: Ip) => world.subjects.get(world.keyOf('ip', String(id)) as ResourceKey) ?? [];
+  const held = heldBeside(key, undefined, world)
+    .flatMap(subjectOf)
+    .filter(({ parent, desired }) => parent === undefined && desired === undefined);
+  const left = world
+    .freeIps()
+    .flatMap(subjectOf)
+    .filter((each) => each.parent !== undefined && !isKept(each, world.subjects.get(each.parent)));
+  return [...held, ...left].map((each) => each.key);
 }
 
 /** The addresses of the server that a key stands for, but for the one of that id. */
