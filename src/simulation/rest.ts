@@ -189,7 +189,7 @@ function checkWanted(
       if (!project.servers.some((each) => String(each.id) === binding?.id)) missing();
       return;
     case 'ip':
-      if (server !== undefined && asksForNew(spec, parent)) {
+      if (server !== undefined && server.status !== 'creating' && asksForNew(spec, parent)) {
         const held = project.ips.filter((each) => each.serverId === server.id);
         const free = held.filter(
           ({ id }) => !bindings.some((each) => each.kind === 'ip' && each.id === String(id)),
