@@ -300,7 +300,7 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     'see to the connection, then `vdcsync apply`',
   ],
   unresolved_create: [
-    'the outcome of another creation that shows in the same list is unconfirmed',
+    'another creation is unconfirmed, and this one could take what it created, or be confused with it',
     '`vdcsync apply` settles that one; if it is blocked, resolve it first by the command in its message',
   ],
   url_missing: ['an ISO has to be added again, and the file has no url', 'write `url:`'],
