@@ -15,6 +15,7 @@ import { tryNextIncarnation } from './intents/next-incarnation.ts';
 import { probeAnswer } from './intents/outcome.ts';
 import { holdIfRefused, probeKey } from './intents/probe-key.ts';
 import { asksKey, questionOf } from './intents/question.ts';
+import { spendOf } from './intents/record.ts';
 import { inTurn, sendFenced } from './intents/turn.ts';
 import type { Run } from './run.ts';
 import { absenceGapMs } from './staleness.ts';
@@ -200,7 +201,9 @@ export async function heldUnder(run: Run, intent: Intent): Promise<Held> {
       await holdIfRefused(run, intent, holds.result);
       return 'unknown';
     case 'taken':
-      return replayed(run, asking);
+      return run.heldBy(asking.request, spendOf(run, asking)) === undefined
+        ? replayed(run, asking)
+        : 'unknown';
   }
 }
 
