@@ -21,12 +21,9 @@ interface Operation {
   readonly nth?: number;
 }
 
-/** A documented subject, in a project in which others may create too. */
+/** A documented subject. */
 function file(subject: string): readonly SpecModel[] {
-  return (subjects[subject] ?? []).map((spec) => ({
-    ...spec,
-    settings: { ...spec.settings, exclusive: false },
-  }));
+  return subjects[subject] ?? [];
 }
 
 /** The same file with another value in the entry of its server, once the first one is carried out. */
@@ -168,10 +165,15 @@ export async function playCell(incident: IncidentKind, operation: Operation): Pr
   };
 }
 
-export async function playAllCells(): Promise<readonly Cell[]> {
+/** @param exclusive the file says that nobody else creates in the project */
+export async function playAllCells({ exclusive = false } = {}): Promise<readonly Cell[]> {
   const cells: Cell[] = [];
+  const setting = ({ specs, ...operation }: Operation): Operation => ({
+    ...operation,
+    specs: specs.map((spec) => ({ ...spec, settings: { ...spec.settings, exclusive } })),
+  });
   for (const incident of incidents)
-    for (const operation of operations) cells.push(await playCell(incident, operation));
+    for (const operation of operations.map(setting)) cells.push(await playCell(incident, operation));
   return cells.filter(({ end }) => end !== 'none');
 }
 
@@ -191,7 +193,7 @@ export function matrixText(cells: readonly Cell[]): string {
 }
 
 async function main(): Promise<void> {
-  const cells = await playAllCells();
+  const cells = await playAllCells({ exclusive: process.argv.includes('--exclusive') });
   const asked = cells.filter(({ end }) => end === 'operator');
   const failures = cells.filter(({ failure }) => failure !== undefined);
   console.log(matrixText(cells));
