@@ -259,6 +259,11 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
   const holder = server === undefined ? undefined : world.keyOf('server', server);
   const given = holder !== undefined && isGivenUp(subject, world.subjects.get(holder));
   if (server !== undefined && !given && server !== subject.binding?.parentId) {
+    // Another server of the file took it as a free one, and has it from now on.
+    if (subject.parent !== undefined && holder !== undefined) {
+      const reason = `address ${live.address} is attached to ${holder} now`;
+      return { verdict: { verdict: 'release', gone: false, reason } };
+    }
     return blocked(
       'delete',
       'ip_in_use',
