@@ -135,12 +135,18 @@ function unlessAnothers(
       each.verb === 'create' &&
       (each.ambiguous || each.phase === 'sending'),
   );
-  const moving = others.find(({ phase, question }) =>
-    phase === 'unknown' ? question?.stage === 'asking' || question?.stage === 'taken' : phase !== 'blocked',
+  const moving = others.find((each) =>
+    each.phase === 'unknown' ? isAsked(run, each) : each.phase !== 'blocked',
   );
   if (moving !== undefined) return awaitEnd(moving.key);
   const isOurs = run.desired.settings.exclusive && keyIsFresh(run, intent) && others.length === 0;
   return isOurs ? ours() : undefined;
+}
+
+/** Its key, and not a read, settles it next. */
+function isAsked(run: Run, intent: Intent): boolean {
+  const { stage } = questionOf(intent);
+  return keyIsFresh(run, intent) && (stage === 'asking' || stage === 'taken');
 }
 
 /** The resource may be unmanaged, so the operator is asked. */
