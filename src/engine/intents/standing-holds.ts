@@ -2,12 +2,12 @@ import type { Json } from '../../core/json.ts';
 import { type KindName, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { moment } from '../../core/moment.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
+import type { WriteRequest } from '../../core/ports.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
 import { successorOf } from '../../plan/order.ts';
 import { withBlocked } from '../../plan/totals.ts';
 import type { EngineDeps } from '../deps.ts';
-import type { Run } from '../run.ts';
 import { withheldOf } from '../withheld.ts';
 import type { HoldScope } from './outcome.ts';
 
@@ -45,7 +45,14 @@ type Written = Pick<Operation, 'kind' | 'verb'> & { readonly spend: Operation['s
  * @param later the class in later runs, where that is less
  */
 export async function holdClass(
-  run: Pick<Run, 'hold' | 'deps'>,
+  run: {
+    readonly deps: EngineDeps;
+    hold(
+      scope: HoldScope,
+      request: WriteRequest,
+      refusal: { readonly code: string; readonly reason: string },
+    ): void;
+  },
   intent: Pick<Intent, 'kind' | 'verb' | 'request'>,
   scope: HoldScope,
   refusal: { readonly code: string; readonly reason: string },
