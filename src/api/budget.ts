@@ -31,7 +31,7 @@ export interface BudgetOptions {
   /** How many times faster than real time `clock` runs. */
   readonly timeScale: number;
   readonly memory: UseMemory;
-  /** Told once of each wait that a person would notice. */
+  /** Told once of each wait that an operator would notice. */
   readonly onWait?: (wait: Omit<BudgetWait, 'of'>) => void;
 }
 

@@ -30,7 +30,7 @@ export interface ClientOptions {
   /** Remembers budget use and small facts across processes; see `readOnlyMemory` for a dry run. */
   readonly uses: UseMemory;
   readonly logger?: ApiLogger;
-  /** Told once of each wait for a budget that a person would notice; without it, waits that the API asks for are logged. */
+  /** Told once of each wait for a budget that an operator would notice; without it, waits that the API asks for are logged. */
   readonly onWait?: (wait: BudgetWait) => void;
   /** Of vdcsync, for the `User-Agent`. */
   readonly version?: string;

@@ -111,7 +111,7 @@ async function startEmulator(): Promise<Api> {
   throw new Error('the emulator did not start');
 }
 
-/** Runs the real command, as a person would; a failure ends the demo with its exit code. */
+/** Runs the real command, as an operator would; a failure ends the demo with its exit code. */
 async function vdcsync(env: Record<string, string>, ...args: string[]): Promise<void> {
   command(`vdcsync ${args.join(' ')}`);
   const child = spawn(process.execPath, [cli, ...args], {

@@ -97,7 +97,7 @@ export const endings: readonly (readonly [code: number, meaning: string])[] = [
   [0, 'done'],
   [1, 'failed, or declined at the question'],
   [2, 'with --detailed-exitcode: a plan has changes, a project has not converged'],
-  [3, 'blocked: something needs a person (plan and status: with --detailed-exitcode)'],
+  [3, 'blocked: something needs an operator (plan and status: with --detailed-exitcode)'],
   [64, 'wrong usage'],
   [130, 'interrupted; the next run goes on'],
 ];

@@ -215,7 +215,7 @@ function addBinding({ command, io, end }: Making): void {
       end(await ignore(names, flags, io));
     });
 
-  withApi(command('resolve', 'settle a blocked write, whose outcome only a person can tell'))
+  withApi(command('resolve', 'settle a blocked write, whose outcome only an operator can tell'))
     .argument('<key>', 'such as servers.web-1')
     .option('--adopt <id>', 'it did happen, and made this')
     .option('--absent', 'it did not happen; or what was bound is gone, and its id used again')

@@ -30,7 +30,7 @@ export function paintFor(stream: NodeJS.WriteStream): Paint {
 export const plainPaint: Paint = (_style, text) => text;
 
 /**
- * A person's yes or no, asked on standard error so that standard output holds results alone.
+ * An operator's yes or no, asked on standard error so that standard output holds results alone.
  * The end of the input is a no.
  */
 export async function askYesNo(io: Io, question: string, signal?: AbortSignal): Promise<boolean> {
@@ -38,7 +38,7 @@ export async function askYesNo(io: Io, question: string, signal?: AbortSignal): 
   return answer !== undefined && /^\s*y(es)?\s*$/i.test(answer);
 }
 
-/** A line from a person; `undefined` where the input has ended, or `signal` gave the question up. */
+/** A line from an operator; `undefined` where the input has ended, or `signal` gave the question up. */
 export async function askText(io: Io, question: string, signal?: AbortSignal): Promise<string | undefined> {
   const dialogue = openDialogue(io);
   try {

@@ -19,7 +19,7 @@ export type KindName =
   | 'drive'
   | 'server_image';
 
-/** The kind as a person calls it. */
+/** The kind as an operator calls it. */
 export function nounOf(kind: KindName): string {
   return kind === 'ip' ? 'address' : kind.replaceAll('_', ' ');
 }

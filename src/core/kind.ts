@@ -149,7 +149,7 @@ export interface LeftBehind {
 
 /** What the reads say of a write whose end is not known. */
 export type Evidence =
-  /** It had its effect. `certain`: identified beyond doubt, not by difference of lists. `called`: how a person knows it. */
+  /** It had its effect. `certain`: identified beyond doubt, not by difference of lists. `called`: how an operator knows it. */
   | {
       readonly verdict: 'done';
       readonly id: string;
@@ -174,7 +174,7 @@ export type Evidence =
     }
   /** No read shows such a resource, whether it is there or not. */
   | { readonly verdict: 'unseen'; readonly reason: string; readonly candidates: readonly string[] }
-  /** Neither can be told. `candidates` are live ids a person may choose from. */
+  /** Neither can be told. `candidates` are live ids an operator may choose from. */
   | { readonly verdict: 'unclear'; readonly reason: string; readonly candidates: readonly string[] };
 
 /** What a kind reads off a 2xx: ids only, never statuses, as it may be a replay. */
@@ -250,7 +250,7 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   readonly outlivesParent?: true;
   /** Often only compared and never written. It is bound nevertheless, so that a plan can tell when it has left the file. */
   readonly comparedAlone?: true;
-  /** No documented read shows one, so the id that a person or the file gives is believed. */
+  /** No documented read shows one, so the id that an operator or the file gives is believed. */
   readonly unread?: true;
   /** Every send has a new idempotency key: a replay would report success without applying. */
   readonly freshKeys?: true;
@@ -292,7 +292,7 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   /** Declared fields that no read shows, of a resource that this state did not make: the file is believed there. */
   unseen?(subject: Subject<Value>, observed: Observed | undefined): readonly string[];
 
-  /** The binding's next `applied`, once a person has said that these fields are as the file says. */
+  /** The binding's next `applied`, once an operator has said that these fields are as the file says. */
   believe?(subject: Subject<Value>, fields: readonly string[]): Json;
 
   /** The binding's next `applied`, once an update was given up without anybody knowing whether it was carried out. */

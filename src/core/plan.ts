@@ -64,7 +64,7 @@ export function endsExposure({ kind, verb, changes }: Pick<Operation, 'kind' | '
   );
 }
 
-/** Something that needs a person. `resolve` is the command, or the edit, that settles it. */
+/** Something that needs an operator. `resolve` is the command, or the edit, that settles it. */
 export interface Blocked {
   readonly key: ResourceKey;
   readonly verb: Verb;

@@ -54,7 +54,7 @@ export interface RequestCounts {
 }
 
 export interface ApplyReport {
-  /** `stopped`: by the person at the terminal; `declined`: they said no to the plan. */
+  /** `stopped`: by the operator at the terminal; `declined`: they said no to the plan. */
   readonly outcome: 'converged' | 'blocked' | 'failed' | 'stopped' | 'declined';
   readonly results: readonly OperationResult[];
   /** What the last look says is left; empty of operations where converged. */

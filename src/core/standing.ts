@@ -10,7 +10,7 @@ import type { Binding, Intent } from './state.ts';
  * - `undeclared`: its server's entry does not name it any more, so nothing is compared
  * - `differs`: the plan has an operation on it, or tells that it is not as the file says
  * - `in_flight`: a write of it is open
- * - `blocked`: it waits for a person
+ * - `blocked`: it waits for an operator
  * - `tainted`: it is there, and of no use
  */
 export const standings = [

@@ -3,7 +3,7 @@ import { collections } from './keys.ts';
 /** A typing error is short: longer texts are not compared, which also bounds the work. */
 const longestCompared = 64;
 
-/** What a field's name may end in, and a person leave out. */
+/** What a field's name may end in, and an operator leave out. */
 const unit = /^(mb|gb|id)$/;
 
 /** Names of so many letters may hold two slips, shorter ones one. */

@@ -5,7 +5,7 @@ export function waysWithBackups(server: string): readonly string[] {
   return [`vdcsync ignore ${shellWord(server)} (once they are deleted in the client area)`];
 }
 
-/** What a person may say of an idle address that is not this file's. */
+/** What an operator may say of an idle address that is not this file's. */
 export function waysWithIdle(id: string, address: string): readonly string[] {
   return [
     `write \`spare: {id: ${id}}\` under \`ips\` (to have it managed)`,

@@ -15,7 +15,7 @@ import type { Answer, Order } from './orders/control.ts';
  * - *trigger*: why somebody should look again. It carries nothing else: what is to be done
  *   is what a fresh look says, so triggers may be lost, doubled or late.
  * - *pass*: one look at one project, and what that look asks for, carried out.
- * - *condition*: what a person would call how a project stands; its change is told once.
+ * - *condition*: what an operator would call how a project stands; its change is told once.
  */
 export type Trigger =
   | 'start'

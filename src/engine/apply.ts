@@ -41,7 +41,7 @@ const mostTries = 3;
 
 /**
  * Plans and carries out, round after round, until a fresh plan is empty or what is left
- * needs a person.
+ * needs an operator.
  *
  * A run is: settle what earlier runs left open → look → plan → approve → drain → look …
  */
@@ -101,7 +101,7 @@ class Rounds {
   readonly #added: Increase[] = [];
   /** Told by the plans of this run, and by what it settled: once a resource has gone, nothing shows what it left. */
   readonly #leftBilled = new Set<string>();
-  /** How long a person took to answer, which is no part of the work. */
+  /** How long an operator took to answer, which is no part of the work. */
   #askedMs = 0;
   /** What the last drain read after its writes is as good as read again. */
   #lookSince: number | undefined;
@@ -317,7 +317,7 @@ function isDone(results: readonly OperationResult[], key: ResourceKey): boolean 
   return last(key) > last(parent);
 }
 
-/** What failed and was left behind in this run is for a person, or for the next run, to look at. */
+/** What failed and was left behind in this run is for an operator, or for the next run, to look at. */
 function isTainted(results: readonly OperationResult[], key: ResourceKey): boolean {
   return results.some((result) => result.key === key && result.code === 'tainted');
 }

@@ -69,7 +69,7 @@ export interface PlanOptions {
   readonly repeating?: Repeating;
 }
 
-/** A person's word on a write that evidence cannot settle. */
+/** An operator's word on a write that evidence cannot settle. */
 export type Resolution =
   | { readonly type: 'adopt'; readonly id: string }
   | { readonly type: 'absent' }

@@ -6,10 +6,10 @@ import type { ApplyReport, OperationResult, ProgressEvent } from '../core/progre
 import { apply } from './apply.ts';
 import type { ApplyOptions, EngineDeps, PlanOptions, Resolution } from './deps.ts';
 import { planOnce } from './look.ts';
-import { adoptKey } from './person/adopt-key.ts';
-import { resolveIntent } from './person/decide.ts';
-import { forgetKey, ignoreStrangers } from './person/disown.ts';
-import { unignore } from './person/unignore.ts';
+import { adoptKey } from './operator/adopt-key.ts';
+import { resolveIntent } from './operator/decide.ts';
+import { forgetKey, ignoreStrangers } from './operator/disown.ts';
+import { unignore } from './operator/unignore.ts';
 import { sealedStore } from './sealed-store.ts';
 import { createWriteGate, type WriteGate } from './write-gate.ts';
 
@@ -17,7 +17,7 @@ import { createWriteGate, type WriteGate } from './write-gate.ts';
 export interface Engine {
   /** Reads and compares; writes nothing, the local state included. */
   plan(desired: Desired, options?: PlanOptions): Promise<Plan>;
-  /** Carries out until a fresh plan is empty or what is left needs a person. */
+  /** Carries out until a fresh plan is empty or what is left needs an operator. */
   apply(desired: Desired, options: ApplyOptions): Promise<ApplyReport>;
   /** Binds a key of the file to a live resource, once that is seen to exist. Gives what was bound. */
   adopt(desired: Desired, key: ResourceKey, id: string): Promise<string>;

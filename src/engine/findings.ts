@@ -56,7 +56,7 @@ function firstOf(run: Run, { key, verb, code }: Found): string | undefined {
   }
 }
 
-/** One that is to be sent again may have to wait, for an address, for what waits for it: a person can end that. */
+/** One that is to be sent again may have to wait, for an address, for what waits for it: an operator can end that. */
 function waysOfOther(run: Run, { key, verb, code }: Found): readonly string[] {
   const other = code === 'unresolved_create' ? otherInDoubt(run, { key, verb }) : undefined;
   return other?.phase === 'waiting' ? waysOut(other, { world: run.world }) : [];

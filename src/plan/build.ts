@@ -265,13 +265,13 @@ function choose({ candidates, operations, releases }: Possible, selection: Selec
   };
 }
 
-/** What a person has to settle, and what is held against the drafts. */
+/** What an operator has to settle, and what is held against the drafts. */
 function blockedBy(
   { world, openIntents, strangers: { vouched = nobody }, heldMoves = [] }: PlanInput,
   { objections }: Judged,
   inFlight: ReadonlyMap<ResourceKey, Intent>,
 ): Blocked[] {
-  // Refused before, and made by somebody else since: also that is for a person to know.
+  // Refused before, and made by somebody else since: also that is for an operator to know.
   const taken = new Map(
     [...objections.values()].filter(({ code }) => code === 'name_exists').map((each) => [each.key, each]),
   );

@@ -28,7 +28,7 @@ interface Beside {
   readonly isKnown: (ip: Ip) => boolean;
 }
 
-/** A write that is left to a person. */
+/** A write that is left to an operator. */
 export function blockedIntent(intent: Intent, { world, taken, isKnown }: Beside): Blocked[] {
   if (intent.phase !== 'blocked' || intent.blocked === undefined) return [];
   const { key, verb, blocked } = intent;
@@ -119,6 +119,6 @@ function alone({ verb, blocked }: Intent, { settings }: World): string[] {
   const one = verb === 'create' && blocked?.code === 'outcome_unknown' && blocked.candidates.length === 1;
   if (!one || settings.exclusive) return [];
   return [
-    '`exclusive: true` under `settings` lets such be decided without a person, where nobody else creates here',
+    '`exclusive: true` under `settings` lets such be decided without an operator, where nobody else creates here',
   ];
 }

@@ -42,14 +42,14 @@ export interface DeclaredAbsent {
 
 /**
  * Strangers that are known to be somebody else's: they were there when this state came to
- * the project, or a person said so. Whatever comes later may be what another copy of the
+ * the project, or an operator said so. Whatever comes later may be what another copy of the
  * state has bought.
  */
 export interface Vouched {
   readonly servers: readonly number[];
   /** Id and address: an id may be used again. @assumption A17 */
   readonly addresses: readonly string[];
-  /** Of `addresses`, those that a person has said are somebody else's: what they cost is told no more. */
+  /** Of `addresses`, those that an operator has said are somebody else's: what they cost is told no more. */
   readonly ignored?: readonly string[];
   /** What keys stood for until the file said that it is not managed, by id or address name. */
   readonly letGo?: Readonly<Record<ResourceKey, string>>;
@@ -72,7 +72,7 @@ export function nameOf({ id, address }: Ip): string {
   return `${id} ${address}`;
 }
 
-/** Whether a person has said of the address that it is somebody else's. */
+/** Whether an operator has said of the address that it is somebody else's. */
 export function isIgnored(ip: Ip, vouched: Vouched | undefined): boolean {
   return vouched?.ignored?.includes(nameOf(ip)) === true;
 }
@@ -274,7 +274,7 @@ export function underWay(intents: readonly Intent[], removed: readonly Intent[] 
     known.has(`${kind} ${id}`) || unsure.some(({ preimage }) => cameSince(preimage, kind, id));
 }
 
-/** An open creation that may be the cause of it: evidence tells, or a person. */
+/** An open creation that may be the cause of it: evidence tells, or an operator. */
 function cameSince(preimage: unknown, kind: KindName, id: string): boolean {
   const lists = preimage as { readonly servers?: readonly number[]; readonly ips?: readonly number[] };
   const before = kind === 'server' ? lists.servers : lists.ips;

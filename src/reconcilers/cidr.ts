@@ -9,7 +9,7 @@ export function normalCidr(cidr: string): string {
   return `${[24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join('.')}/${parsed.length}`;
 }
 
-/** What is wrong with a subnet as a person wrote it, in words. */
+/** What is wrong with a subnet as an operator wrote it, in words. */
 export function cidrProblem(cidr: string): string | undefined {
   const parsed = parseCidr(cidr);
   if (parsed === undefined)

@@ -123,7 +123,7 @@ function diffBound(
   );
 }
 
-/** What a person may say of something that may be another one than was bound. */
+/** What an operator may say of something that may be another one than was bound. */
 export function whoseItIs({ key, desired }: Subject, id: string): string {
   return [
     `vdcsync adopt ${key} ${shellWord(id)} (if it is the same)`,

@@ -97,7 +97,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       live && { id: live.id, identity: { name: live.name.trim() } },
       fieldsLacking(desired?.value, iso.neededToCreate),
     );
-    // What a failed download left is of no use to anybody: it is made again, not put to a person.
+    // What a failed download left is of no use to anybody: it is made again, not put to an operator.
     const useless = live?.download === 'failed' && binding?.tainted !== undefined;
     if (shared !== undefined && !(useless && isTainted(shared))) return shared;
     if (desired === undefined) {
@@ -215,7 +215,7 @@ function isTainted({ verdict }: Diff): boolean {
 
 /** It cannot be deleted while a drive holds it, and nothing that the file asks for takes it out. @source API §3.3 */
 function inDrive({ key, desired }: Subject, { id }: Iso, world: World): Diff | undefined {
-  // Where ejecting is a person's business, only the API knows whether that has been done.
+  // Where ejecting is an operator's business, only the API knows whether that has been done.
   if (world.profile.operations.eject_iso === undefined) return undefined;
   const drive = drivesWith(id, world).find((each) => !letsGo(each, id, world));
   if (drive === undefined) return undefined;

@@ -7,7 +7,7 @@ import { blocked, fromNothing, idIn, member, unchanged } from './existence.ts';
 /**
  * An image taken from a server, once. Neither its payload nor a list of images is documented:
  * it is taken only where the profile knows how, what is bound is believed to be there, and
- * what became of a lost answer is a person's to say. @source API §4 @assumption A30 @assumption A51
+ * what became of a lost answer is an operator's to say. @source API §4 @assumption A30 @assumption A51
  */
 export interface ServerImageEntry {
   readonly name: string;
@@ -85,7 +85,7 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
     return { id };
   },
 
-  /** Once it is put to a person, an id is that person's word. */
+  /** Once it is put to an operator, the id is the operator's word. */
   async evidence({ resourceId, why, phase }) {
     const told = phase === 'blocked';
     if (resourceId !== undefined && (told || why !== 'task_failed'))
@@ -135,7 +135,7 @@ function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, 
   );
 }
 
-/** Deleting one is not documented: it is told of until a person lets go of it, for no read would show it again. */
+/** Deleting one is not documented: it is told of until an operator lets go of it, for no read would show it again. */
 function stays({ key, binding }: Subject): Diff {
   if (binding === undefined) return unchanged;
   const message = `its entry has left the file: server image ${binding.id} stays, and may be billed, as deleting one is not documented; put the entry back, or delete the image in the client area and let go of it: vdcsync forget ${key}`;

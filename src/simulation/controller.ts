@@ -51,7 +51,7 @@ export interface Running {
   repolls: number;
   /** Idempotency keys whose answer has come back. */
   readonly answered: Set<string>;
-  /** A person's command is being carried out. */
+  /** An operator's command is being carried out. */
   byPerson: boolean;
   readonly stop: AbortController;
   readonly halt: AbortController;

@@ -35,12 +35,12 @@ export interface Ledger {
   executionsOf(key: ResourceKey): readonly Execution[];
   executionsUnder(idempotencyKey: string): readonly Execution[];
   isLive(execution: Execution): boolean;
-  /** A person, or the file, let go of what the key stood for. */
+  /** An operator, or the file, let go of what the key stood for. */
   letGo(key: ResourceKey, id: string): void;
-  /** A person has given up a creation, whatever came of it. */
+  /** An operator has given up a creation, whatever came of it. */
   letGoUnder(idempotencyKey: string): void;
   wasLetGo(sort: Sort, id: string): boolean;
-  /** A person has said of it that it is not this file's. */
+  /** An operator has said of it that it is not this file's. */
   dismiss(birth: Birth): void;
   /** The key that it was made for, if a controller made it. */
   makerOf(sort: Sort, id: string): ResourceKey | undefined;
@@ -53,7 +53,7 @@ export interface Ledger {
   /** Somebody takes its address away, by which alone it could be seen. */
   bare(server: string): void;
   isBare(server: string): boolean;
-  /** A person has made a stranger this file's. */
+  /** An operator has made a stranger this file's. */
   adopted(birth: Birth): void;
   isAdopted(birth: Birth): boolean;
 }

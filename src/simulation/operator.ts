@@ -12,9 +12,9 @@ import type { Stage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
 /**
- * The person: reads what is blocked, looks into the client area (the emulator's world),
+ * The operator: reads what is blocked, looks into the client area (the emulator's world),
  * and runs the command that the message spells out, or edits the file as it says. Answers
- * with the truth and knows nothing that a person could not find out. Gives the file as it
+ * with the truth and knows nothing that an operator could not find out. Gives the file as it
  * is afterwards.
  */
 export async function operate(
@@ -174,7 +174,7 @@ async function settle(
   const intent = (await store.openIntents()).find((each) => each.key === key);
   await controller.box.release();
   if (intent === undefined && blocked.resolve.includes(`vdcsync resolve ${key} --abandon`)) {
-    // What was refused to an earlier run holds it: a person says that this is over.
+    // What was refused to an earlier run holds it: an operator says that this is over.
     await command(stage, controller, file, `resolve ${key} --abandon`, (engine, desired) =>
       engine.resolve(desired, key, { type: 'abandon' }),
     );

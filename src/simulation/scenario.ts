@@ -45,7 +45,7 @@ const minute = 60_000;
 
 /**
  * Plays one story: runs under faults, crashes and edits until they are used up, then in
- * quiet, with a person who does what the messages say, until nothing is left to do.
+ * quiet, with an operator who does what the messages say, until nothing is left to do.
  */
 export async function play(story: Story, coverage: Coverage = createCoverage()): Promise<Outcome> {
   const stage = new Stage(story, coverage);
@@ -275,7 +275,7 @@ async function untilAllShows(stage: Stage): Promise<void> {
   await stage.clock.advance(Math.max(0, last - stage.emulator.now()));
 }
 
-/** Runs until converged; what is blocked goes to the person. Gives how many runs were blocked. */
+/** Runs until converged; what is blocked goes to the operator. Gives how many runs were blocked. */
 async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: boolean): Promise<number> {
   let spec = wanted;
   let blocked = 0;
@@ -304,6 +304,6 @@ async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: b
     if (stage.givenUp) return blocked;
     await stage.clock.advance(2 * minute);
   }
-  stage.fail('I12', 'it does not converge, whatever the person does');
+  stage.fail('I12', 'it does not converge, whatever the operator does');
   return blocked;
 }

@@ -47,7 +47,7 @@ export class Stage {
   readonly questions: Questions;
   /** What plans have said stays billed on purpose. */
   readonly leftBilled = new Set<string>();
-  /** The person has written `unmanaged: ignore`: what nobody knows is theirs. */
+  /** The operator has written `unmanaged: ignore`: what nobody knows is theirs. */
   vouched = false;
   /** Called at each boundary with its name and how often it was crossed. */
   onCrossed: ((running: Running, name: string, nth: number) => void) | undefined;

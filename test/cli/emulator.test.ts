@@ -42,7 +42,7 @@ describe('cli: emulator', () => {
     expect(await new Promise((resolve) => second.once('exit', resolve))).toBe(0);
   });
 
-  test('otherwise it tells a person how to use it', async () => {
+  test('otherwise it tells an operator how to use it', async () => {
     const child = start(['emulator', '--speed', '5'], { cwd: folderWith() });
     child.stdout?.once('data', () => child.kill('SIGTERM'));
     const { code, stdout } = await ended(child);

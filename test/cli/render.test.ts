@@ -74,7 +74,7 @@ servers.web-1
       ~ cores: 2 → 4
       → lost: all that is on its disks
 
-Blocked: needs a person
+Blocked: needs an operator
   ! delete networks.x  [prune_disabled]
       text with  [31m and @somebody
       → vdcsync resolve networks.x --adopt 3

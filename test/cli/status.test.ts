@@ -227,7 +227,7 @@ describe('status', () => {
     );
   });
 
-  test('for a person ends with what to do', () => {
+  test('for an operator ends with what to do', () => {
     const text = statusText(statusOf({ ...facts, offline: 'as --offline asks' }), plainPaint, clock);
     expect(text).toContain(
       '  servers.a  1     as recorded 1970-01-01 00:00:00 UTC, 1 min 30 s ago, protected\n',

@@ -102,7 +102,7 @@ describe.runIf(executable !== undefined)('daemon: the status page in a browser',
     const open = async (httpCredentials: { username: string; password: string } | undefined) => {
       const context = await browser.newContext(httpCredentials === undefined ? {} : { httpCredentials });
       const page = await context.newPage();
-      // Without a person to ask, Chromium gives the refusal as an error of its own.
+      // Without an operator to ask, Chromium gives the refusal as an error of its own.
       const status = await page.goto(daemon.url).then(
         (answer) => answer?.status(),
         (error: Error) => /ERR_INVALID_AUTH_CREDENTIALS/.exec(error.message)?.[0] ?? error.message,

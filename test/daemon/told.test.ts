@@ -19,7 +19,7 @@ describe('daemon: what its operator is told', () => {
     );
     const api = await emulate({ faults: [lost] });
     const daemon = await startDaemon(api, { spec: oneAddress });
-    const project = await daemon.until(({ condition }) => condition === 'blocked', 'a person is asked');
+    const project = await daemon.until(({ condition }) => condition === 'blocked', 'an operator is asked');
 
     expect(project).toMatchObject({ idle: [], in_doubt: [{ id: '5001', key: 'ips.web' }] });
     expect(await metrics(daemon)).toContain('vdcsync_idle_addresses{project="4711"} 0\n');
@@ -35,7 +35,7 @@ describe('daemon: what its operator is told', () => {
     );
     const api = await emulate({ faults: [lost] });
     const daemon = await startDaemon(api, { spec: `${oneAddress}  more: {}\n` });
-    const first = await daemon.until(({ condition }) => condition === 'blocked', 'a person is asked');
+    const first = await daemon.until(({ condition }) => condition === 'blocked', 'an operator is asked');
     const seen = new Set<string>();
     await daemon.until(({ blocked, operations, passes }) => {
       seen.add(
@@ -56,10 +56,13 @@ describe('daemon: what its operator is told', () => {
     const api = await emulate({ faults: [lost] });
     const folder = folderWith({ 'specs/shop.yaml': oneAddress });
     const daemon = await startDaemon(api, { folder, args: ['-f', 'specs'] });
-    const { blocked } = await daemon.until(({ condition }) => condition === 'blocked', 'a person is asked');
+    const { blocked } = await daemon.until(
+      ({ condition }) => condition === 'blocked',
+      'an operator is asked',
+    );
     const [command = ''] = blocked[0]?.resolve.split(' (') ?? [];
     expect(command).toContain('resolve');
-    expect(String(lines(daemon, 'a person is needed')[0]?.resolve)).toContain(command);
+    expect(String(lines(daemon, 'an operator is needed')[0]?.resolve)).toContain(command);
 
     const { code } = await inProcess(command.split(' ').slice(1), { cwd: folderWith() });
     expect(code).toBe(0);
@@ -105,16 +108,16 @@ describe('daemon: what its operator is told', () => {
     expect(lines(daemon, 'the spec is broken')).toHaveLength(3);
   });
 
-  test('what needs a person stands in the log once, with its key and command, however often it is looked at', async () => {
+  test('what needs an operator stands in the log once, with its key and command, however often it is looked at', async () => {
     const api = await emulate();
     const spec = shop.replace('max_deletions: 9', 'prune: false');
     const daemon = await startDaemon(api, { spec, args: ['--interval', '1m'] });
     await daemon.until(({ converged }) => converged, 'it converges');
     daemon.write(`${spec.replace('policy_in: drop', 'policy_in: accept').replace('cores: 2', 'cores: 4')}`);
-    const { passes } = await daemon.until(({ condition }) => condition === 'blocked', 'a person is asked');
+    const { passes } = await daemon.until(({ condition }) => condition === 'blocked', 'an operator is asked');
     await daemon.until((project) => project.passes > passes + 2, 'three more passes');
 
-    expect(lines(daemon, 'a person is needed')).toMatchObject([
+    expect(lines(daemon, 'an operator is needed')).toMatchObject([
       {
         level: 'warn',
         project: 4711,

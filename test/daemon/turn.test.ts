@@ -104,7 +104,7 @@ describe('daemon: turns at a shared project', () => {
     ]);
   });
 
-  test('drift is told while something else waits for a person, but not what waited, nor a backup that is due', async () => {
+  test('drift is told while something else waits for an operator, but not what waited, nor a backup that is due', async () => {
     const { ledger, sent } = replica('a');
     const found = async (...keys: readonly string[]) => {
       const operations = keys.map((each) => ({

@@ -184,7 +184,7 @@ async function receiver() {
   return { url: `http://127.0.0.1:${port}/`, bodies, events: () => bodies.map(({ event }) => event) };
 }
 
-describe('daemon: what only a person can settle', () => {
+describe('daemon: what only an operator can settle', () => {
   test('adopt and resolve work while it runs, and it goes on from there at once', async () => {
     const api = await emulate();
     api.emulator.mutate({ do: 'add_ip' });

@@ -71,7 +71,7 @@ describe('engine: a server that stands open', () => {
     expect(open.map(({ message }) => message)).toEqual([expect.stringMatching(/^it may be there, /)]);
   });
 
-  test('is not looked for while a person thinks: the time at the question is no time of the run', async () => {
+  test('is not looked for while an operator thinks: the time at the question is no time of the run', async () => {
     const played = rig();
     const report = await played.apply(`${head}ips:\n  one: {}\n`, {
       approve: async () => {

@@ -61,7 +61,7 @@ describe('engine: reads that fail', () => {
     expect(executed(played, 'ip')).toBe(2);
   });
 
-  test('of one purchase that waits for a person: a plan holds back another as an apply does, and what needs it', async () => {
+  test('of one purchase that waits for an operator: a plan holds back another as an apply does, and what needs it', async () => {
     const played = rig();
     const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
     const web = (address: string) => `  ${address}: {${size}, public_ipv4: {ip: ${address}}}\n`;

@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 
 const unprotected = (spec: string) => spec.replaceAll('protect: true', 'protect: false');
 
-/** What a person does with each example: an edit, and what the plan calls it. */
+/** What an operator does with each example: an edit, and what the plan calls it. */
 const examples = [
   {
     name: 'shop',

@@ -367,7 +367,10 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
       const env = { ...Object.fromEntries(tokens), VDCSYNC_STATE: `${await database(server, name)}${query}` };
       const wrong = { ...env, TOKEN_4712: 'of-nobody' };
       const daemon = await startDaemon(api, { folder, args: ['-f', 'specs'], env: wrong });
-      const { blocked } = await daemon.until(({ condition }) => condition === 'blocked', 'a person is asked');
+      const { blocked } = await daemon.until(
+        ({ condition }) => condition === 'blocked',
+        'an operator is asked',
+      );
       await until(
         async () => (await daemon.status()).projects.length,
         (count) => count === 2,

@@ -83,7 +83,7 @@ export function allConverged(api: RunningEmulator, daemon: RunningDaemon): Promi
   );
 }
 
-/** What a person pays for, project by project. */
+/** What an operator pays for, project by project. */
 export const billed = ({ emulator }: RunningEmulator) =>
   emulator.world.projects.map(({ servers, ips }) => [servers.length, ips.length]);
 

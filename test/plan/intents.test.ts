@@ -55,7 +55,9 @@ describe('plan: writes that are not settled', () => {
       planOf(worldOf({ ...desired, settings: { ...desired.settings, ...settings } }), { openIntents: [one] })
         .blocked[0]?.reason;
 
-    expect(reason({})).toContain('`exclusive: true` under `settings` lets such be decided without a person');
+    expect(reason({})).toContain(
+      '`exclusive: true` under `settings` lets such be decided without an operator',
+    );
     expect(reason({ exclusive: true })).toBe('the answer was lost');
   });
 

@@ -43,7 +43,7 @@ describe('an adopted server whose entry is corrected', () => {
     expect(projectOf(emulator).servers).toMatchObject([{ id: 2001 }]);
   });
 
-  test('is told until a person says that it is so, and is then made anew for an edit', async () => {
+  test('is told until an operator says that it is so, and is then made anew for an edit', async () => {
     const { plan, adopt } = await adopted(sliders);
     const right = file(sliders.replace('cores: 1', 'cores: 2'));
 
@@ -149,7 +149,7 @@ describe('an adopted server whose entry is corrected', () => {
       expect(allowed.operations).toMatchObject([{ id: 'update:servers.old', risk: 'destructive' }]);
     });
 
-    test('is resized once a person has said that the entry is right', async () => {
+    test('is resized once an operator has said that the entry is right', async () => {
       const world = await adopted(sliders, { profile });
       withDisk(world, 20);
       const right = file(sliders).replace('allowed', 'never');
@@ -191,7 +191,7 @@ describe('an adopted server whose entry is corrected', () => {
       expect(projectOf(world.emulator).servers).toMatchObject([{ memoryMb: 8192, cores: 4 }]);
     });
 
-    test('sends what a person has confirmed, or the file allows', async () => {
+    test('sends what an operator has confirmed, or the file allows', async () => {
       const entry = 'id: 2001, server_type: sliders-1, memory_mb: 1024';
       const world = await adopted(`${entry}, cores: 1`, { profile });
       const edited = file(`${entry}, cores: 4`);

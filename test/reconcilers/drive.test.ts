@@ -115,7 +115,7 @@ describe.each(fields)('reconcilers/drive (the read shows: %s)', (driveField) => 
   ] as const satisfies readonly (readonly [
     string,
     FaultAction,
-  ])[])('%s: settled without a person', async (_name, action) => {
+  ])[])('%s: settled without an operator', async (_name, action) => {
     const world = profiled({
       readings,
       faults: ['insert_iso', 'eject_iso'].map((path) => faultRule({ path, nth: 1 }, action)),

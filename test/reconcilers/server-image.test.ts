@@ -77,7 +77,7 @@ describe('reconcilers/server-image', () => {
     expect(countOf(world.emulator, 'take_server_image')).toBe(1);
   });
 
-  test('is not taken again by the file of before, once it was not managed: a person says which it is to be', async () => {
+  test('is not taken again by the file of before, once it was not managed: an operator says which it is to be', async () => {
     const world = profiled();
     await world.apply(file());
     await world.apply(file('{id: img-1, managed: false}'));
@@ -94,7 +94,7 @@ describe('reconcilers/server-image', () => {
     expect(countOf(world.emulator, 'take_server_image')).toBe(2);
   });
 
-  test('is managed again once it is adopted, and what a person then lets go of is no hindrance', async () => {
+  test('is managed again once it is adopted, and what an operator then lets go of is no hindrance', async () => {
     const world = profiled();
     const golden = 'server_images.golden' as ResourceKey;
     await world.apply(file());
@@ -165,7 +165,7 @@ describe('reconcilers/server-image', () => {
     expect(warningsOf(report.plan)).toContain('no_longer_declared');
   });
 
-  test('once its entry has left the file it is not taken again by a file that goes back, until a person lets go of it', async () => {
+  test('once its entry has left the file it is not taken again by a file that goes back, until an operator lets go of it', async () => {
     const world = profiled();
     await world.apply(file());
     await world.apply(servers);
@@ -214,7 +214,7 @@ describe('reconcilers/server-image', () => {
     string,
     FaultAction,
     number,
-  ])[])('%s: a person is asked, and it is not taken twice', async (_name, action, sends) => {
+  ])[])('%s: an operator is asked, and it is not taken twice', async (_name, action, sends) => {
     const world = profiled({ faults: [faultRule({ path: 'take_server_image', nth: 1 }, action)] });
     const { reports } = await applyWithHelp(world, file());
 

@@ -299,7 +299,7 @@ servers:
     ]);
   });
 
-  test('and no more once a person has adopted it with what the file says of it now', async () => {
+  test('and no more once an operator has adopted it with what the file says of it now', async () => {
     const { apply, plan, emulator, engine, clock } = rig();
     const { id } = emulator.mutate({ do: 'add_server', name: 'old', public: false }) as { id: number };
     const entry = (fields: string) => `settings: {unmanaged: ignore}\nservers: {old: {id: ${id}${fields}}}\n`;
@@ -576,7 +576,7 @@ describe('reconcilers/server: what exists already', () => {
     expect(countOf(emulator, 'create_server')).toBe(0);
   });
 
-  test('an adopted one compares what a person has vouched for, in whatever notation', async () => {
+  test('an adopted one compares what an operator has vouched for, in whatever notation', async () => {
     const { apply, plan, emulator, engine, clock } = rig();
     const { id } = emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
     const entry = servers({ web: `id: ${id}, ${sliders}` });
@@ -637,7 +637,7 @@ describe('reconcilers/server: what exists already', () => {
     expect([without.blocked, warningsOf(without)]).toEqual([[], ['released']]);
   });
 
-  test('one that is gone, and is bound by `id:`, keeps its own address until a person has said what is to be', async () => {
+  test('one that is gone, and is bound by `id:`, keeps its own address until an operator has said what is to be', async () => {
     const { apply, plan, emulator } = rig();
     const { id } = emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
     const bound = servers({ web: `id: ${id}, public_ipv4: {new: true}` });

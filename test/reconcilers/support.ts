@@ -14,7 +14,7 @@ export function idsOf(plan: Plan): string[] {
   return plan.operations.map(({ id }) => id);
 }
 
-/** Key and code of everything that needs a person. */
+/** Key and code of everything that needs an operator. */
 export function codesOf({ blocked }: Pick<Plan, 'blocked'>): Record<string, string> {
   return Object.fromEntries(blocked.map(({ key, code }) => [key, code]));
 }

@@ -148,7 +148,7 @@ export async function expectInvariants(evidence: Evidence): Promise<void> {
 /**
  * 1: what is billed is bound, or somebody was told of it.
  *
- * @param told what a person was shown: plans' blocked entries and warnings, results
+ * @param told what an operator was shown: plans' blocked entries and warnings, results
  */
 export async function expectAccounted({ emulator, store }: Evidence, told: string): Promise<void> {
   const bindings = await store.bindings();

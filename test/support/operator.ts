@@ -4,7 +4,7 @@ import type { Intent } from '../../src/core/state.ts';
 import { load, type Rig } from './rig.ts';
 
 /**
- * A person who looks into the client area, and runs what a blocked operation asks for:
+ * An operator who looks into the client area, and runs what a blocked operation asks for:
  * adopts what is there, and else says that it is absent.
  */
 export async function settleByHand(rig: Rig, spec: string): Promise<readonly string[]> {

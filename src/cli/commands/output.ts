@@ -33,7 +33,7 @@ export function formatPlan(plan: Plan, format: PlanFormat, paint: Paint): string
 
 /**
  * Prints the plan; with a file, writes it there in the asked form. A file without a form
- * is for `apply --plan`, so it gets JSON, and the person gets the text.
+ * is for `apply --plan`, so it gets JSON, and the operator gets the text.
  */
 export function putPlan(plan: Plan, flags: OutputFlags, io: Io): void {
   const { format, out } = flags;

@@ -156,7 +156,7 @@ async function serve(
   }
 }
 
-/** What a command run by a person has to be given to mean this project. */
+/** What a command run by an operator has to be given to mean this project. */
 function flagsOf(
   projectId: number,
   named: readonly string[],
@@ -236,7 +236,7 @@ async function isClaimed(store: StateStore): Promise<boolean> {
   );
 }
 
-/** JSON where a machine reads, text where a person does, unless `LOG_FORMAT` says otherwise. */
+/** JSON where a machine reads, text where an operator does, unless `LOG_FORMAT` says otherwise. */
 function daemonLogger(
   io: Io,
   masks: SpecMasks,

@@ -146,7 +146,7 @@ async function told(store: StateStore, location: string, exists: boolean): Promi
           finding(
             'state',
             'warning',
-            `a person has to settle ${settle(blocked)}`,
+            `an operator has to settle ${settle(blocked)}`,
             'vdcsync status tells the commands',
           ),
         ]),

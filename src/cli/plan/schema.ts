@@ -86,7 +86,7 @@ export const planSchema = z
           resolve: text.describe('The command, or the edit, that settles it.'),
         }),
       )
-      .describe('What needs a person.'),
+      .describe('What needs an operator.'),
     warnings: z.array(z.strictObject({ code: text, key: text.nullable(), message: text })),
     cost: z.strictObject({
       monthly: z

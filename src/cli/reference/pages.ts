@@ -149,7 +149,7 @@ export function metricsPage(): string {
 const alerts = `## Alerts worth having
 
 \`\`\`
-vdcsync_blocked > 0                              # something needs a person
+vdcsync_blocked > 0                              # something needs an operator
 vdcsync_drift_age_seconds > 3600                 # not as its file says for an hour
 vdcsync_condition{condition=~"fenced|unauthorized|unreachable|failing"} > 0   # for 15 minutes
 vdcsync_broken_specs > 0 or vdcsync_source_up == 0   # an edit is not in force: the last good spec is

@@ -20,7 +20,7 @@ export interface Call {
   readonly flags: CommonFlags & { readonly format?: string };
 }
 
-/** Gives the commands that a text for a person names the flags of the call that it answers. */
+/** Gives the commands that a text for an operator names the flags of the call that it answers. */
 export function carrying(flags: CommonFlags, environment: Io['env']): (text: string) => string {
   const groups = [
     flags.emulator === true ? ' --emulator' : '',
@@ -43,12 +43,12 @@ export function carrying(flags: CommonFlags, environment: Io['env']): (text: str
  */
 export function carryingIo(io: Io, call: () => Call): Io {
   // Of a daemon with several projects each line of the log is about one of them, and has what means that one.
-  const person = (text: string) => (isLog.test(text) ? text : carrying(call().flags, io.env)(text));
+  const shown = (text: string) => (isLog.test(text) ? text : carrying(call().flags, io.env)(text));
   const result = (text: string) => {
     const { command, flags } = call();
-    return programs.has(command) || programFormats.has(flags.format ?? '') ? text : person(text);
+    return programs.has(command) || programFormats.has(flags.format ?? '') ? text : shown(text);
   };
-  return { ...io, stdout: writingThrough(io.stdout, result), stderr: writingThrough(io.stderr, person) };
+  return { ...io, stdout: writingThrough(io.stdout, result), stderr: writingThrough(io.stderr, shown) };
 }
 
 function writingThrough(stream: NodeJS.WriteStream, change: (text: string) => string): NodeJS.WriteStream {

@@ -1,6 +1,6 @@
 import type { Operation, Plan } from '../../core/plan.ts';
 
-/** What a person has to know of an operation before saying yes, beside the fields that change. */
+/** What an operator has to know of an operation before saying yes, beside the fields that change. */
 export function consequences(operation: Operation, plan: Pick<Plan, 'operations' | 'warnings'>): string[] {
   const lost = operation.loses === undefined ? [] : [`lost: ${operation.loses}`];
   return [...lost, ...replacement(operation, plan), ...traffic(operation)];

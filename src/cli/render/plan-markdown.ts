@@ -57,7 +57,7 @@ export function planMarkdown(plan: Plan): string {
   const money = page.section('Cost and effort', costs);
   const body = [
     ...page.section('Deleted, replaced or lost', dangers),
-    ...page.section('Blocked: needs a person', blocked),
+    ...page.section('Blocked: needs an operator', blocked),
     ...page.section('Traffic', traffic),
     ...page.section('Warnings', warnings),
     ...money,

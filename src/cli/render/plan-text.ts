@@ -68,11 +68,11 @@ function tint(sign: Sign | ' ', text: string, paint: Paint): string {
   return colour === undefined ? text : paint(colour, text);
 }
 
-/** What needs a person: code, reason, and the command that settles it, each on a line of its own. */
+/** What needs an operator: code, reason, and the command that settles it, each on a line of its own. */
 export function blockedLines(blocked: readonly Blocked[], paint: Paint): string[] {
   if (blocked.length === 0) return [];
   return [
-    paint('bold', 'Blocked: needs a person'),
+    paint('bold', 'Blocked: needs an operator'),
     ...blocked.flatMap((each, at) => {
       const { key, verb, code, reason } = each;
       const next = blocked[at + 1];

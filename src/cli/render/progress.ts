@@ -10,7 +10,7 @@ export interface ProgressView {
   event(event: ProgressEvent): void;
   /** A line from elsewhere, such as the log, that must not tear the display. */
   line(text: string): void;
-  /** While a person is asked something, nothing may be redrawn. */
+  /** While an operator is asked something, nothing may be redrawn. */
   pause(): void;
   resume(): void;
   /** The run is over: nothing of the display stays on the screen. */
@@ -21,7 +21,7 @@ export interface ProgressView {
 
 type Progressed = Extract<ProgressEvent, { type: 'progress' }>;
 
-/** Steps in the words of a person. */
+/** Steps in the words of an operator. */
 export const stepWords: Readonly<Record<Step, string>> = {
   queued: 'queued',
   sent: 'sent',

@@ -48,13 +48,13 @@ function countOutcomes(results: readonly OperationResult[]): Record<OperationRes
 
 const titles = {
   converged: 'Converged',
-  blocked: 'Something needs a person',
+  blocked: 'Something needs an operator',
   failed: 'Failed',
   stopped: 'Stopped; run apply again to go on',
   declined: 'Nothing was changed',
 } as const;
 
-/** The end of a run for a person: what is left, then counts, then the verdict. */
+/** The end of a run for an operator: what is left, then counts, then the verdict. */
 export function reportText(report: ApplyReport, paint: Paint, timeScale = 1): string {
   const { outcome, results, blocked, requests, durationMs, plan } = report;
   const failures = results.filter(({ outcome: each }) => each === 'failed' || each === 'unresolved');

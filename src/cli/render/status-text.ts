@@ -25,7 +25,7 @@ export interface StatusClock {
   readonly timeScale: number;
 }
 
-/** The status for a person. */
+/** The status for an operator. */
 export function statusText(view: StatusView, paint: Paint, { now, timeScale }: StatusClock): string {
   const { state, resources, missing, in_flight: inFlight, blocked, idle, billed } = view;
   const project = view.project_id === null ? 'No project yet' : `Project ${view.project_id}`;

@@ -4,7 +4,7 @@ import { printable } from '../terminal.ts';
 /** The longest value shown in one line. */
 const maxLength = 160;
 
-/** A value as a person writes it: text bare, the rest as compact JSON. */
+/** A value as an operator writes it: text bare, the rest as compact JSON. */
 export function shown(value: unknown): string {
   if (value === null || value === undefined) return 'none';
   const text = printable(flow(value));

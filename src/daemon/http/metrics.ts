@@ -29,7 +29,7 @@ const gauges = {
   condition: ['How the project stands: 1 for what applies', 'project', 'condition'],
   converged: ['Whether the project is as its file says', 'project'],
   spec_valid: ['Whether the newest spec can be used', 'project'],
-  blocked: ['Operations that need a person', 'project'],
+  blocked: ['Operations that need an operator', 'project'],
   in_flight: ['Operations that are being carried out', 'project'],
   pending_operations: ['Operations that the last look asks for', 'project', 'verb'],
   held_scopes: ['Classes of writes that the API refuses for now', 'project'],

@@ -127,7 +127,7 @@ function blockedCard({ plan, holds, known }: ProjectFacts): Html {
   const backOff = known?.backOff ?? [];
   if (blocked.length + holds.length + backOff.length === 0) return '';
   const now = known?.now ?? 0;
-  return html`<section class="wide alarm" id="blocked"><h2 class="bad">Needs a person, or time</h2><ul>
+  return html`<section class="wide alarm" id="blocked"><h2 class="bad">Needs an operator, or time</h2><ul>
 ${blocked.map(
   ({ key, verb, code, reason, resolve }) =>
     html`<li><strong>${verb} ${key}</strong> <span class="dim">${code}</span><br>${marked(reason)}${resolve.split(' | ').map(wayOut)}</li>`,

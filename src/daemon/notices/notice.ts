@@ -1,7 +1,7 @@
 import { isLeft, type Plan } from '../../core/plan.ts';
 import type { Condition } from '../project/condition.ts';
 
-/** Something that a person may want to be told of, once. */
+/** Something that an operator may want to be told of, once. */
 export type Notice =
   | {
       readonly project: number;

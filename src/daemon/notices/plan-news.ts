@@ -7,7 +7,7 @@ const elsewhere: ReadonlySet<string> = new Set([
   ...['drift', 'in_flight'],
 ]);
 
-/** Logs what a plan has to say to a person, once for as long as it stays so. */
+/** Logs what a plan has to say to an operator, once for as long as it stays so. */
 export class PlanNews {
   readonly #log: DaemonLogger;
   /** Warnings by code and key: of the last whole reconciliation, and of the current one so far. */
@@ -50,7 +50,7 @@ export class PlanNews {
       if (elsewhere.has(code)) continue;
       const id = operationId(verb, key);
       if (!this.#asked.has(`${code} ${id}`)) {
-        this.#log.warn({ key, verb, code, reason, resolve }, 'a person is needed');
+        this.#log.warn({ key, verb, code, reason, resolve }, 'an operator is needed');
       }
       asked.set(`${code} ${id}`, id);
     }

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import type { Resolution } from '../../engine/deps.ts';
 
-/** What a person settles while the daemon owns the state. */
+/** What an operator settles while the daemon owns the state. */
 export type Order =
   | { readonly order: 'adopt'; readonly key: ResourceKey; readonly id: string }
   | { readonly order: 'resolve'; readonly key: ResourceKey; readonly resolution: Resolution }

@@ -24,13 +24,13 @@ export class Orders {
     this.#waiting = [];
     for (const { order, answer } of waiting) {
       const key = 'key' in order ? { key: order.key } : {};
-      this.#log.info({ ...key, sort: order.order }, 'a person settles');
+      this.#log.info({ ...key, sort: order.order }, 'an operator settles');
       answer(await obey(order, engine, desired));
     }
   }
 }
 
-/** Carries a person's word out; whatever comes of it is an answer. */
+/** Carries an operator's word out; whatever comes of it is an answer. */
 async function obey(order: Order, engine: Engine, desired: Desired | undefined): Promise<Answer> {
   if (desired === undefined) return { refused: 'the daemon has no spec that can be used yet', misuse: false };
   try {

@@ -11,7 +11,7 @@ import type { ShownHold } from '../pace/holds.ts';
  * - `unauthorized`: the API does not take the token
  * - `unreachable`: the API does not answer, or fails
  * - `failing`: passes end in an error of another sort
- * - `blocked`: something needs a person
+ * - `blocked`: something needs an operator
  * - `held`: the API refuses what adds spending
  * - `drifting`: the project differs from the file, and is left so, as the file or the mode says, or as nothing can change it
  * - `converging`: differences are being removed

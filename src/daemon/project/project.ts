@@ -159,11 +159,11 @@ export class Project {
     this.#wake.nudge(trigger);
   }
 
-  /** Settles what a person says, between two passes; the pass in hand makes room for it. */
+  /** Settles what an operator says, between two passes; the pass in hand makes room for it. */
   take(order: Order): Promise<Answer> {
     const answer = this.#orders.take(order);
     this.#wake.nudge('order');
-    this.#halt?.abort(new Error('a person has something to say'));
+    this.#halt?.abort(new Error('an operator has something to say'));
     return answer;
   }
 

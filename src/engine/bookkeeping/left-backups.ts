@@ -3,12 +3,12 @@ import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import type { Binding, Intent, StateChange, StateStore } from '../../core/state.ts';
 
-/** `forgotten`: a person let go of them while their server is there; they are told of once it has gone. */
+/** `forgotten`: an operator let go of them while their server is there; they are told of once it has gone. */
 const notes = { left: 'left_backups', forgotten: 'forgotten_backups' } as const;
 
 /**
  * Backups that were known of a server when it went. They stay billed, and no documented read
- * shows them any more: they are told of until a person says that they need not be.
+ * shows them any more: they are told of until an operator says that they need not be.
  *
  * @source API §1.5
  * @assumption A42
@@ -26,7 +26,7 @@ export function leftBackups(store: Pick<StateStore, 'note'>): Promise<readonly L
   return read(store, 'left');
 }
 
-/** What a person lets go of stays billed, and is nobody's to tell of as long as its server shows it. */
+/** What an operator lets go of stays billed, and is nobody's to tell of as long as its server shows it. */
 export async function rememberForgotten(store: StateStore, left: LeftBackups): Promise<void> {
   await put(store, 'forgotten', [...(await read(store, 'forgotten')), left]);
 }
@@ -88,7 +88,7 @@ export function backupsBefore({ preimage }: Intent): readonly string[] {
   return (preimage as { readonly backups?: readonly string[] } | null)?.backups ?? [];
 }
 
-/** A person's word. Gives what was told of until now. */
+/** An operator's word. Gives what was told of until now. */
 export async function forgetBackups(
   store: StateStore,
   servers: readonly string[],

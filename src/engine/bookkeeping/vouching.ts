@@ -161,7 +161,7 @@ export async function vouchFor(
   await putVouched(deps.store, { ...before, servers: [...all], addresses: [...names], settled });
 }
 
-/** Says of addresses that are vouched for that a person knows whose they are: they are told as idle no more. */
+/** Says of addresses that are vouched for that an operator knows whose they are: they are told as idle no more. */
 export async function keepQuietOf({ store }: Pick<Run['deps'], 'store'>, ips: readonly Ip[]): Promise<void> {
   const before = (await vouchedBy(store)) ?? nobody;
   await putVouched(store, {

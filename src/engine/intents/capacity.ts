@@ -5,7 +5,7 @@ import { unbrokenRow } from './earlier-attempts.ts';
 import { block, close, goOn, type Progress, packageOf } from './endings.ts';
 import { backoff, noCapacity } from './outcome.ts';
 
-/** How long a want of capacity is waited out, before a person hears of it. */
+/** How long a want of capacity is waited out, before an operator hears of it. */
 const deadlineMs = 24 * 3_600_000;
 const pauseMs = { first: 60_000, most: 15 * 60_000 };
 

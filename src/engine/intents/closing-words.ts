@@ -8,8 +8,8 @@ import { noCapacity } from './outcome.ts';
 
 const beforeThat = '; before that: ';
 const replayedAnswer = 'a replayed answer';
-/** A person takes it as absent. */
-export const saidAbsent = 'a person said that it is absent';
+/** An operator takes it as absent. */
+export const saidAbsent = 'an operator said that it is absent';
 
 type Closed = Pick<Intent, 'outcome' | 'detail'>;
 

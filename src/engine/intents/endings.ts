@@ -20,7 +20,7 @@ export type Progress =
       readonly retryAfterMs?: number;
       readonly detail: string;
     }
-  /** It stays open until a person, the file or time changes something. */
+  /** It stays open until an operator, the file or time changes something. */
   | Stopped;
 
 /** `until`: what it waits for is the end of the write that is open for that key. */
@@ -30,7 +30,7 @@ export interface Again {
   readonly until?: ResourceKey;
 }
 
-/** Needs a person. `resolve`: what leads out, where that is not to apply once the cause is gone. */
+/** Needs an operator. `resolve`: what leads out, where that is not to apply once the cause is gone. */
 export interface Stopped {
   readonly now: 'blocked';
   readonly code: string;
@@ -81,7 +81,7 @@ export function closeOutdated(
   return close(run, intent, 'refused', after('the file has changed', intent), more);
 }
 
-/** Leaves it to a person, or to the file. */
+/** Leaves it to an operator, or to the file. */
 export async function block(
   run: Run,
   intent: Intent,
@@ -188,7 +188,7 @@ export function packageOf({ request }: Intent): string {
   return (request.body as { readonly gpu_package?: string } | undefined)?.gpu_package ?? '';
 }
 
-/** It is there and of no use: bound with all that came with it, so that it is not lost, and left to a person or the next run. */
+/** It is there and of no use: bound with all that came with it, so that it is not lost, and left to an operator or the next run. */
 export async function tainted(
   run: Run,
   intent: Intent,
@@ -209,10 +209,10 @@ export async function tainted(
   return { now: 'blocked', code: 'tainted', reason: detail };
 }
 
-/** How an attempt has ended, and how often it may end so before a person hears of it. */
+/** How an attempt has ended, and how often it may end so before an operator hears of it. */
 interface Ending {
   readonly outcome: IntentOutcome;
-  /** Of what a person then hears. */
+  /** Of what an operator then hears. */
   readonly code: string;
   readonly detail: string;
   readonly most: number;

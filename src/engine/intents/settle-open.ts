@@ -8,10 +8,10 @@ import type { Progress } from './endings.ts';
 import { advance } from './settle.ts';
 
 /**
- * Brings every intent that an earlier run left open to its end, or to a person, before
+ * Brings every intent that an earlier run left open to its end, or to an operator, before
  * anything new is planned: what it made is then bound and not made again. What had no
  * effect yet is not sent from here: the plan says whether it is still wanted. Gives what
- * has to be waited for still, or needs a person.
+ * has to be waited for still, or needs an operator.
  */
 export async function settleOpen(run: Run): Promise<readonly OperationResult[]> {
   if (run.repeating !== undefined) return settleFor(run, run.repeating.settleMs);

@@ -83,7 +83,7 @@ export async function lift(deps: EngineDeps, written: Written): Promise<void> {
 
 /**
  * What a process that runs again and again holds by itself ends once the state tells of it
- * no more: a person has lifted it, or a write that was accepted.
+ * no more: an operator has lifted it, or a write that was accepted.
  */
 export async function dropLifted(deps: EngineDeps, holds: Map<string, Refused>): Promise<void> {
   if (holds.size === 0) return;

@@ -55,7 +55,7 @@ export function wordsLacking({ key, desired }: Subject<ServerEntry>): string | u
   return words.length === 0 ? undefined : `write ${words.join(' and ')} in ${key}`;
 }
 
-/** A person's word that what is only believed is so. */
+/** An operator's word that what is only believed is so. */
 export function confirming({ key, binding }: Subject, changes: readonly Change[]): string {
   const back = restoring(changes, key);
   return `vdcsync adopt ${key} ${binding?.id} (if it has all that the file says; else ${back} before, and edit it again after that)`;

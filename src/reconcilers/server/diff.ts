@@ -160,7 +160,7 @@ function mayBeRefused({ key, binding }: Subject, body: Sent, world: World): Warn
   return [{ code: 'replacement_unchecked', key, message }];
 }
 
-/** Of a server that is gone, and is not made again before a person says so. @source API §1.4 */
+/** Of a server that is gone, and is not made again before an operator says so. @source API §1.4 */
 export function addressLeft({ key, desired }: Subject<ServerEntry>, world: World): Warning[] {
   const wanted = desired?.value.public_ipv4;
   if (wanted === undefined || !('ip' in wanted)) return [];

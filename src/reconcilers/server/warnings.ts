@@ -7,7 +7,7 @@ import { knownOf, madeOf } from './body.ts';
 import { type Differences, type Existing, holdsNamed } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 
-/** What a person should know of a server that is there, whatever is done about it. */
+/** What an operator should know of a server that is there, whatever is done about it. */
 export function liveWarnings(existing: Existing, differences: Differences): Warning[] {
   const { key } = existing.subject;
   const { notes, moved, doubted, resizable } = differences;

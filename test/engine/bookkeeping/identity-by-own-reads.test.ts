@@ -38,7 +38,7 @@ describe.each([
 
   test.each([
     ['as the file says', undefined],
-    ["on a person's word", 'adopt'],
+    ["on an operator's word", 'adopt'],
   ])('what is adopted %s is known by what its own reads show', async (_how, said) => {
     const it = played();
     it.emulator.mutate({ do: 'add_server', name: 'web', public: true });

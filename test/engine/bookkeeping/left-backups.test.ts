@@ -10,7 +10,7 @@ const key = 'servers.web' as ResourceKey;
 const web = (more: string) => `${head}servers:\n  web: {${size}, ${more}}\n`;
 
 describe('engine: what stays billed after its server', () => {
-  test('backups are remembered once they are told of no more, until a person says otherwise', async () => {
+  test('backups are remembered once they are told of no more, until an operator says otherwise', async () => {
     const { apply, clock, engine, emulator, store } = rig();
     await apply(web('backup: {max_age: 24h}'));
     const { backups } = emulator.world.projects[0] ?? expect.fail('no project');
@@ -37,7 +37,7 @@ describe('engine: what stays billed after its server', () => {
     expect(await leftBackups(store)).toMatchObject([{ server: '2001', backups: [expect.any(String)] }]);
   });
 
-  test('what a person let go of is named, and told of once its server is gone', async () => {
+  test('what an operator let go of is named, and told of once its server is gone', async () => {
     const { apply, plan, clock, engine, emulator, store } = rig();
     const rotated = web('backup: {max_age: 24h, keep: 3}');
     await apply(rotated);

@@ -230,7 +230,7 @@ describe('engine: an entry that is not managed for a while', () => {
     return { ...played, played, spare };
   }
 
-  test('is not bought again by the file of before: a person says which it is to be', async () => {
+  test('is not bought again by the file of before: an operator says which it is to be', async () => {
     const { played, spare, apply, clock, engine } = await handedOver();
 
     const report = await apply(managed);
@@ -244,7 +244,7 @@ describe('engine: an entry that is not managed for a while', () => {
     expect(addresses(played)).toHaveLength(2);
   });
 
-  test('has another one made once a person says so', async () => {
+  test('has another one made once an operator says so', async () => {
     const { played, spare, apply, clock, engine } = await handedOver();
 
     await clock.run(engine.ignore(load(managed), ['2001', spare?.address ?? '']));

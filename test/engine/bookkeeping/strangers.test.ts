@@ -153,7 +153,7 @@ describe('engine: a server of which only a network tells', () => {
     expect(plan.warnings.map(({ code }) => code)).toContain('unlisted_servers');
   });
 
-  test('stays in doubt when a person has spoken of another one, until it is spoken of as well', async () => {
+  test('stays in doubt when an operator has spoken of another one, until it is spoken of as well', async () => {
     const played = rig();
     await played.apply(inside);
     played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });

@@ -220,7 +220,7 @@ describe('engine: what is answered as made, and another key stands for', () => {
   });
 });
 
-describe("engine: a person's word and what is under way", () => {
+describe("engine: an operator's word and what is under way", () => {
   test("what an open creation was answered with is not another key's", async () => {
     const cut = tampered();
     const { played } = cut;

@@ -51,7 +51,7 @@ describe('engine: answers that are always replays', () => {
       ),
     });
 
-  test('a refusal: after a handful of keys a person is asked', async () => {
+  test('a refusal: after a handful of keys an operator is asked', async () => {
     const played = refusing(422);
 
     const { blocked } = await played.apply(ips);
@@ -70,7 +70,7 @@ describe('engine: answers that are always replays', () => {
     expect(played.writes()).toHaveLength(1);
   });
 
-  test('a creation that no read shows is made three times at most, then a person is asked', async () => {
+  test('a creation that no read shows is made three times at most, then an operator is asked', async () => {
     const played = rig({
       wrap: answering((request, answer) => {
         if (request.method === 'POST') return { ...answer, headers: { ...answer.headers, ...replayed } };

@@ -84,7 +84,7 @@ describe('engine: keys used before', () => {
     expect(report.blocked[0]?.resolve).toContain('vdcsync resolve servers.web --adopt');
   });
 
-  test('by a state that was lost, without a task to ask: it may come yet, so a person is asked', async () => {
+  test('by a state that was lost, without a task to ask: it may come yet, so an operator is asked', async () => {
     const played = rig({ emulator: { readings: { omitTaskField: true, uniqueNetworkNames: false } } });
     played.emulator.setFaults([
       faultRule({ path: 'create_network', nth: 1 }, { do: 'task', outcome: 'stuck' }),

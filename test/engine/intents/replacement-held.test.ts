@@ -57,7 +57,7 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
     await replacesOnceActive(played, file(2));
   });
 
-  test('after a 402, until a person says that it is over', async () => {
+  test('after a 402, until an operator says that it is over', async () => {
     const played = await made();
     played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
     await played.apply(file(1, another));
@@ -140,7 +140,7 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
     expect(stands(played)).toEqual([true, true]);
   });
 
-  test('after a 402 while the deletion waits, until a person says so, once', async () => {
+  test('after a 402 while the deletion waits, until an operator says so, once', async () => {
     const played = await made();
     const busy = (retryAfter: number) =>
       ({ do: 'answer', status: 409, code: 'server_busy', retryAfter }) as const;
@@ -297,7 +297,7 @@ describe('engine: nothing is given away before what takes its place can be made'
     await replacesOnceActive(played, file(1));
   });
 
-  test('nor after a 402, until a person says that it is over', async () => {
+  test('nor after a 402, until an operator says that it is over', async () => {
     const played = await made();
     played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
     await played.apply(file(1, another));
@@ -363,7 +363,7 @@ describe('engine: nothing is given away before what takes its place can be made'
 });
 
 describe('engine: a process that runs again and again', () => {
-  test('holds nothing by itself that a person has lifted in the state', async () => {
+  test('holds nothing by itself that an operator has lifted in the state', async () => {
     const played = await made();
     const repeating = played.repeating();
     const twoAddresses = `${file(2)}ips:\n  one: {}\n`;

@@ -43,7 +43,7 @@ describe('engine: a key that was used before this state knew it', () => {
     expect(bills()).toBe(1);
   });
 
-  test('a person who says that there is nothing has it bought', async () => {
+  test('an operator who says that there is nothing has it bought', async () => {
     const played = rig({ emulator: { readings: { reusedKeyCode: 'invalid_request' } } });
     const other = memoryState({ createdAt: played.clock.now(), lineage: 'other' });
     await played.apply(server(1));
@@ -109,7 +109,7 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     expect(bills()).toBe(1);
   });
 
-  test('refused with a 409 that never ends: a person can have it made under another key', async () => {
+  test('refused with a 409 that never ends: an operator can have it made under another key', async () => {
     const { apply, emulator, restart, clock, other } = await bought({
       reusedKeyStatus: 409,
       reusedKeyCode: 'conflicting_request',

@@ -93,7 +93,7 @@ export async function forgetKey(
   if (parent === undefined && run.world.subjects.get(key)?.desired !== undefined)
     throw new ConfigError(whyDeclared(run, key, id));
   await run.keepMoves();
-  const changes = letGo(run, key, 'a person let go of it');
+  const changes = letGo(run, key, 'an operator let go of it');
   const letGoOf = bindingsOf(run, changes);
   if (kind === 'backup' && parent !== undefined) await rememberListed(run, parent, letGoOf);
   await run.change(changes);

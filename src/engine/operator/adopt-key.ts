@@ -70,7 +70,7 @@ export async function adoptKey(
 }
 
 /**
- * What looks otherwise now is the same all the same: a person says so. What it was made of is known as
+ * What looks otherwise now is the same all the same: an operator says so. What it was made of is known as
  * before, or believed where no read shows it.
  */
 async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<string> {
@@ -120,7 +120,7 @@ export function refuseContradiction({ key, kind, id: named, position }: DesiredR
   );
 }
 
-/** An address can be named by itself: no list of a person's shows its id. */
+/** An address can be named by itself: no list of an operator's shows its id. */
 function idOf({ world }: Run, key: ResourceKey, named: string): string {
   const isAddress = parseKey(key)?.kind === 'ip';
   const live = isAddress ? world.ips.find(({ address }) => address === named) : undefined;

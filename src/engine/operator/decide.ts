@@ -22,7 +22,7 @@ import type { WriteGate } from '../write-gate.ts';
 import { refuseContradiction, refuseMalformed, takenFrom, unverified } from './adopt-key.ts';
 import { askBeforeAbsent } from './ask-absent.ts';
 
-/** Ends an intent on a person's word, checked against the project where that is possible. */
+/** Ends an intent on an operator's word, checked against the project where that is possible. */
 export async function resolveIntent(
   deps: EngineDeps,
   gate: WriteGate,
@@ -65,12 +65,12 @@ export async function resolveIntent(
 async function abandonedOutcome(run: Run, intent: Intent): Promise<string> {
   const { key, verb, phase } = intent;
   const lifted = verb === 'delete' && phase !== 'blocked' ? await liftHold(run, key) : undefined;
-  await close(run, intent, 'abandoned', 'a person gave it up');
+  await close(run, intent, 'abandoned', 'an operator gave it up');
   const told = `${key}: the ${verb} is given up. ${leftBehind(run, intent)}`;
   return lifted === undefined ? told : `${told} ${lifted}`;
 }
 
-/** What was refused before holds a replacement back, which sends nothing to find out: a person says that it is over. */
+/** What was refused before holds a replacement back, which sends nothing to find out: an operator says that it is over. */
 async function liftHold(run: Run, key: ResourceKey): Promise<string | undefined> {
   const second = madeRoomFor(run, run.world, key, 'delete');
   const held = await heldBefore(run.deps, second, key);
@@ -99,7 +99,7 @@ function leftBehind({ world }: Run, { verb, kind, resourceId, blocked }: Intent)
 
 /** What has the bound id is somebody else's now, and what was bound is gone. @assumption A17 */
 async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<string> {
-  await run.change(released(run, key, 'a person said that it is gone, and its id used again'));
+  await run.change(released(run, key, 'an operator said that it is gone, and its id used again'));
   const address = kind === 'ip' ? run.world.ip(id) : undefined;
   const isOurs = (server: number | null) =>
     server !== null && run.world.keyOf('server', String(server)) !== undefined;
@@ -122,7 +122,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<strin
   const entry = run.world.subjects.get(intent.key)?.desired;
   if (entry !== undefined) refuseContradiction(entry, id);
   const read = run.cache.since(run.deps.clock.monotonic());
-  // A person's word goes before what an answer told.
+  // An operator's word goes before what an answer told.
   const { facts: _told, ...asked } = intent;
   const found = await run.kindOf(intent.kind).evidence({ ...asked, resourceId: id }, read, () => new Set());
   const fits = 'id' in found && found.id === id;
@@ -136,7 +136,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<strin
   const bindings = bound.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
-  await close(run, intent, 'done', `a person adopted ${id}`, { changes: [...taken, ...bound] });
+  await close(run, intent, 'done', `an operator adopted ${id}`, { changes: [...taken, ...bound] });
   for (const binding of bindings) await takeBack(run, binding);
   return `${intent.key} is bound to ${id}.${unverified(run, intent)}`;
 }
@@ -151,7 +151,7 @@ async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateC
   return live?.id === id ? [{ type: 'bind', binding: bindingOf(run, subject, id, run.world) }] : undefined;
 }
 
-/** A person's word goes where reads tell nothing, and not against what they do tell. */
+/** An operator's word goes where reads tell nothing, and not against what they do tell. */
 async function absentOutcome(run: Run, intent: Intent): Promise<string> {
   const { key, verb, kind } = intent;
   refuseTooSoon(run, intent);
@@ -168,7 +168,7 @@ async function absentOutcome(run: Run, intent: Intent): Promise<string> {
     throw new ConfigError(`${key} is not absent: it is ${found.id}. Use --adopt ${shellWord(found.id)}.`);
   }
   const remark = await askBeforeAbsent(run, intent);
-  const changes = verb === 'delete' ? released(run, key, 'a person said that it is gone') : [];
+  const changes = verb === 'delete' ? released(run, key, 'an operator said that it is gone') : [];
   const outcome = verb === 'delete' ? 'done' : 'absent';
   const ours = run.known('ip', intent);
   const left = cameFree(intent, await read.ips(), ({ id }) => ours.has(String(id)));

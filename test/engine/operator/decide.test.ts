@@ -93,7 +93,7 @@ describe('engine: a purchase in doubt, and its server deleted elsewhere', () => 
     expect(said).toContain(`address ${told?.[1]} came meanwhile`);
   });
 
-  test('but not with one that a person has said is somebody else’s', async () => {
+  test('but not with one that an operator has said is somebody else’s', async () => {
     const played = await deserted();
     const [address] = project(played).ips;
 
@@ -180,7 +180,7 @@ describe('engine/decide: what came since a lost answer', () => {
   const lose = (played: Rig, path: string) =>
     played.emulator.setFaults([faultRule({ path, nth: 1 }, { do: 'reset', effect: 'done', stored: false })]);
 
-  test('is told with the address that a person knows it by, also in the command', async () => {
+  test('is told with the address that an operator knows it by, also in the command', async () => {
     const played = rig();
     lose(played, 'create_server');
     const { blocked } = await played.apply(shared);
@@ -303,7 +303,7 @@ describe('engine/decide: an address in doubt, and one that tells where its serve
   });
 });
 
-describe('engine/person: a key that the file has not', () => {
+describe('engine/operator: a key that the file has not', () => {
   test('is answered by one that is near, or by some of its kind', async () => {
     const { engine, clock } = rig();
     const names = Array.from({ length: 12 }, (_, at) => `app-${at + 10}: {id: ${2001 + at}}`).join(', ');
@@ -320,7 +320,7 @@ describe('engine/person: a key that the file has not', () => {
   });
 });
 
-describe('engine/person: an address', () => {
+describe('engine/operator: an address', () => {
   test('is adopted by its id, or by itself', async () => {
     const { engine, clock, emulator, store } = rig();
     const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };

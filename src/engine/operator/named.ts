@@ -1,6 +1,6 @@
 import type { ServerId } from '../../core/resources.ts';
 
-/** What a person names of others': servers by id, addresses as they are. */
+/** What an operator names of others': servers by id, addresses as they are. */
 export function namedOf(names: readonly string[]) {
   const isAddress = (name: string) => name.includes('.');
   return {
