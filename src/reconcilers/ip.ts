@@ -259,8 +259,8 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
   const holder = server === undefined ? undefined : world.keyOf('server', server);
   const given = holder !== undefined && isGivenUp(subject, world.subjects.get(holder));
   if (server !== undefined && !given && server !== subject.binding?.parentId) {
-    // Another server of the file took it as a free one, and has it from now on.
-    if (subject.parent !== undefined && holder !== undefined) {
+    // A server of the file that takes any free address took it, and has it from now on.
+    if (subject.parent !== undefined && holder !== undefined && takesAny(world.subjects.get(holder))) {
       const reason = `address ${live.address} is attached to ${holder} now`;
       return { verdict: { verdict: 'release', gone: false, reason } };
     }
@@ -278,6 +278,10 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
     verdict: { verdict: 'delete', changes: toNothing({ address: live.address }) },
     freed: priceOfAddress(world),
   };
+}
+
+function takesAny(server: Subject | undefined): boolean {
+  return member(member(server?.desired?.value, 'public_ipv4'), 'reuse') === true;
 }
 
 function unknownAddress(subject: Subject, { id, address }: Ip): Diff {

@@ -395,6 +395,13 @@ async function command(
     await stage.clock.advance(Number(wait) * 1000);
     return command(stage, controller, file, text, run);
   }
+  const open = /`vdcsync resolve (\S+) --abandon` gives it up/.exec(said)?.[1] as ResourceKey | undefined;
+  if (open !== undefined) {
+    await command(stage, controller, file, `resolve ${open} --abandon`, (engine, desired) =>
+      engine.resolve(desired, open, { type: 'abandon' }),
+    );
+    return command(stage, controller, file, text, run);
+  }
   if (said.startsWith('failed')) stage.fail('I12', `vdcsync ${text}: ${said}`);
   return said;
 }

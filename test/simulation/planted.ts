@@ -173,8 +173,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'adopted by difference without exclusive',
     file: evidence,
-    find: 'return certain || (run.desired.settings.exclusive &&',
-    replace: 'return certain || (!run.desired.settings.exclusive &&',
+    find: 'const isOurs = run.desired.settings.exclusive &&',
+    replace: 'const isOurs = !run.desired.settings.exclusive &&',
   },
   {
     name: 'the address of a server is left when the server goes',
@@ -234,8 +234,8 @@ export const plantedBugs: readonly Planted[] = [
     name: 'what a failed task left is bought again',
     file: evidence,
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source text
-    find: "      return tainted(run, intent, evidence, `its task failed: ${failure}`);\n    case 'pending':",
-    replace: "      return closeAndRetry(run, intent, { ...failed, detail: failure });\n    case 'pending':",
+    find: 'tainted(run, intent, evidence, `its task failed: ${failure}`),\n        ) ??',
+    replace: 'closeAndRetry(run, intent, { ...failed, detail: failure }),\n        ) ??',
   },
   {
     name: 'a task is not waited for',
@@ -275,9 +275,9 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'a probe without a record',
-    file: 'engine/intents/ask-key.ts',
-    find: "const asking = await run.update(intent, { question, clear: ['notSeenAt'] });",
-    replace: 'const asking = intent;',
+    file: 'engine/intents/probe-key.ts',
+    find: "    asking = await run.update(asking, { question, clear: ['notSeenAt'] });\n",
+    replace: '',
   },
   {
     name: 'no wait for what shows late',
