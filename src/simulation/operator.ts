@@ -24,7 +24,9 @@ export async function operate(
   report: ApplyReport,
 ): Promise<SpecModel> {
   let file = spec;
-  for (const blocked of report.blocked) {
+  // What a write that has not ended made belongs to nobody else before that write is given up.
+  const isOpen = ({ code }: Blocked) => Number(code === 'stuck');
+  for (const blocked of [...report.blocked].sort((a, b) => isOpen(b) - isOpen(a))) {
     if (stage.violation !== undefined) return file;
     stage.trace.add('op', `reads ${blocked.key} ${blocked.code}: ${blocked.reason} → ${blocked.resolve}`);
     file = await answer(stage, controller, file, blocked);
@@ -393,13 +395,6 @@ async function command(
   const wait = /say so again in (\d+) s/.exec(said)?.[1];
   if (wait !== undefined) {
     await stage.clock.advance(Number(wait) * 1000);
-    return command(stage, controller, file, text, run);
-  }
-  const open = /`vdcsync resolve (\S+) --abandon` gives it up/.exec(said)?.[1] as ResourceKey | undefined;
-  if (open !== undefined) {
-    await command(stage, controller, file, `resolve ${open} --abandon`, (engine, desired) =>
-      engine.resolve(desired, open, { type: 'abandon' }),
-    );
     return command(stage, controller, file, text, run);
   }
   if (said.startsWith('failed')) stage.fail('I12', `vdcsync ${text}: ${said}`);
