@@ -187,8 +187,11 @@ async function settle(
     return;
   }
   const fact = truth(stage, intent);
-  // Of what the API goes on with it is given up, where it will never come of it.
-  const gives = (blocked.code === 'stuck' || blocked.code === 'read_failed') && fact.type === 'absent';
+  // A write that has not ended is given up if nothing comes of it, or if another resource has the id that it was answered.
+  const named = /--adopt (\S+)/.exec(blocked.resolve)?.[1];
+  const isOther = fact.type === 'adopt' && named !== 'ID' && named !== fact.id;
+  const goesOn = blocked.code === 'stuck' || blocked.code === 'read_failed';
+  const gives = goesOn && (fact.type === 'absent' || isOther);
   const told: Resolution = gives ? { type: 'abandon' } : fact;
   const free = told.type === 'adopt' ? await freeId(stage, controller, blocked, told.id) : undefined;
   const resolution = free === undefined ? told : ({ type: 'adopt', id: free } as const);
