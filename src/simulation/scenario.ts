@@ -275,6 +275,15 @@ async function untilAllShows(stage: Stage): Promise<void> {
   await stage.clock.advance(Math.max(0, last - stage.emulator.now()));
 }
 
+/** What a server in creation will hold shows later: the next run may take over its address. @assumption A59 */
+async function awaitCreations({ emulator, clock }: Stage): Promise<boolean> {
+  const isCreating = () =>
+    emulator.world.projects.some(({ servers }) => servers.some(({ status }) => status === 'creating'));
+  if (!isCreating()) return false;
+  for (let minute = 0; minute < 60 && isCreating(); minute++) await clock.advance(60_000);
+  return !isCreating();
+}
+
 /** Runs until converged; what is blocked goes to the operator. Gives how many runs were blocked. */
 async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: boolean): Promise<number> {
   let spec = wanted;
@@ -291,6 +300,7 @@ async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: b
     const { report } = end;
     if (shown !== undefined) checkAsShown(stage, main, shown, report);
     if (report.outcome === 'converged') {
+      if (await awaitCreations(stage)) continue;
       const warnings = await checkFixedPoint(stage, main, spec);
       await checkAtRest(stage, main, spec, warnings);
       await checkJournal(stage, main);
