@@ -85,7 +85,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
       (found) => found.every(([servers]) => servers === 1),
       'every project has its server',
     );
-    expect(performance.now() - killedAt).toBeLessThan(40_000);
+    expect(performance.now() - killedAt).toBeLessThan(60_000);
     await until(
       () => fleetOf(survivor),
       ({ leads, projects }) =>
@@ -94,7 +94,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
     );
     expect(billed(api)).toEqual(ids.map(() => [1, 1]));
     expect(creations(api)).toEqual(ids.map(() => 1));
-  }, 90_000);
+  }, 120_000);
 
   test('all work by the specs of the one that leads, and by a change of them at once', async () => {
     const api = await cloud();
