@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Desired, MaskedText } from './desired.ts';
 import { digestOf } from './json.ts';
-import { maskerOf } from './masking.ts';
+import { asPattern, maskerOf } from './masking.ts';
 import type { Operation, Plan, Warning } from './plan.ts';
 
 /** A value of so many characters is masked wherever it stands; a shorter one only where it stands alone. */
@@ -29,7 +29,7 @@ export class Mask {
     this.#words = short.filter(({ value }) => value.length >= shortestWord).map(wordOf);
     this.#quoted = short
       .filter(({ value }) => value !== '' && value.length < shortestWord)
-      .map(({ value, shown }) => [new RegExp(`(?<=(["'\`]))${escaped(value)}(?=\\1)`, 'gu'), shown]);
+      .map(({ value, shown }) => [new RegExp(`(?<=(["'\`]))${asPattern(value)}(?=\\1)`, 'gu'), shown]);
     // What is derived from a value may hold a part of it, such as one port of a list.
     this.#tokens = variants
       .flatMap(({ value, shown }) => value.split(/[\s,;]+/).map((part) => ({ value: part, shown })))
@@ -235,11 +235,7 @@ export class Seal {
 }
 
 function wordOf({ value, shown }: MaskedText): readonly [RegExp, string] {
-  return [new RegExp(`(?<![\\p{L}\\p{N}_])${escaped(value)}(?![\\p{L}\\p{N}_])`, 'gu'), shown];
-}
-
-function escaped(value: string): string {
-  return value.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+  return [new RegExp(`(?<![\\p{L}\\p{N}_])${asPattern(value)}(?![\\p{L}\\p{N}_])`, 'gu'), shown];
 }
 
 function mapTexts(value: unknown, change: (text: string, name: string) => string, name = ''): unknown {

@@ -65,9 +65,9 @@ export interface World {
   ip(id: string): Ip | undefined;
   /** No key stands for the address. */
   isNobodys(address: Pick<Ip, 'id'>): boolean;
-  /** Addresses attached to a server, by its live id. */
   /** Whether `servers` is there and lacks no server of the file that its own read shows. */
   listsServers(): boolean;
+  /** Addresses attached to a server, by its live id. */
   ipsOf(server: string): readonly Ip[];
   freeIps(): readonly Ip[];
 }

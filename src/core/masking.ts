@@ -30,6 +30,7 @@ function base64Forms(secret: string): readonly string[] {
   return [Buffer.from(secret).toString('base64'), ...within];
 }
 
-function asPattern(text: string): string {
+/** The text as a pattern that matches it alone. */
+export function asPattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 }

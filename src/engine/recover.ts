@@ -14,7 +14,7 @@ import { close } from './intents/endings.ts';
 import { tryNextIncarnation } from './intents/next-incarnation.ts';
 import { probeAnswer } from './intents/outcome.ts';
 import { holdIfRefused, probeKey } from './intents/probe-key.ts';
-import { asksKey, questionOf } from './intents/question.ts';
+import { asksKey, questionOf, unasked } from './intents/question.ts';
 import { spendOf } from './intents/record.ts';
 import { inTurn, sendFenced } from './intents/turn.ts';
 import type { Run } from './run.ts';
@@ -104,9 +104,8 @@ async function lookUpOne(
     return undefined;
   }
   if (run.heldBy(request, 'none') !== undefined) return undefined;
-  const question = { stage: 'asking', probes: 0 } as const;
   const preimage = await preimageOf(run, operation, world);
-  const intent = await beginIntent(run, operation, request, { world, preimage, question });
+  const intent = await beginIntent(run, operation, request, { world, preimage, question: unasked });
   const held = await inTurn(run, intent, () => heldUnder(run, intent));
   if (held === 'open') return (await isReplaced(run, key)) ? 'next' : undefined;
   if (held === 'unused') await close(run, intent, 'absent', 'no earlier state used its key');

@@ -119,13 +119,8 @@ export function besideUnresolved(
 ): Objection | undefined {
   const makes = verdict.verdict === 'create' || verdict.verdict === 'replace';
   if (!makes || openIntents.some((each) => each.key === key)) return undefined;
-  const other = openIntents.find(
-    (each) =>
-      each.phase === 'blocked' &&
-      each.ambiguous &&
-      each.verb === 'create' &&
-      isConfusable(each, key, { world, kinds }),
-  );
+  const blocked = openIntents.filter(({ phase }) => phase === 'blocked');
+  const other = confusableWith(key, blocked, { world, kinds });
   if (other === undefined) return undefined;
   return {
     verb: verdict.verdict === 'create' ? 'create' : 'update',
@@ -135,11 +130,20 @@ export function besideUnresolved(
   };
 }
 
+/** The unconfirmed creation with which a creation of the key could be confused. */
+export function confusableWith(
+  key: ResourceKey,
+  open: readonly Intent[],
+  known: Pick<GuardInput, 'kinds' | 'world'>,
+): Intent | undefined {
+  return open.find((each) => each.ambiguous && each.verb === 'create' && isConfusable(each, key, known));
+}
+
 /**
  * Whether one of the two creations takes whatever is free in the list in which both show. What came since the open one, and
  * no read settles, may be the other's as well.
  */
-export function isConfusable(
+function isConfusable(
   open: Pick<Intent, 'key' | 'kind' | 'phase' | 'preimage'>,
   key: ResourceKey,
   { kinds, world }: Pick<GuardInput, 'kinds' | 'world'>,

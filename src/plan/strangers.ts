@@ -91,12 +91,8 @@ export function findStrangers(
     return key !== undefined && !changed(key);
   };
   const isKnown = (id: number) => isVouched(id) || isBound('server', id) || accounted('server', String(id));
-  const present = [
-    ...world.ips.flatMap(({ server_id }) => server_id ?? []),
-    ...(world.servers ?? []).map(({ id }) => id),
-  ];
   return {
-    servers: [...new Set<number>(present)].filter((id) => !isKnown(id)),
+    servers: [...serversShown(world)].filter((id) => !isKnown(id)),
     addresses: world.ips.filter(
       (ip) =>
         !addresses.has(nameOf(ip)) &&
@@ -105,6 +101,14 @@ export function findStrangers(
         !(ip.server_id !== null && isKnown(ip.server_id)),
     ),
   };
+}
+
+/** The ids of servers that addresses or the list of servers show. */
+export function serversShown({ ips, servers = [] }: World): ReadonlySet<number> {
+  return new Set<number>([
+    ...ips.flatMap(({ server_id }) => server_id ?? []),
+    ...servers.map(({ id }) => id),
+  ]);
 }
 
 /** Those that an entry of the kind may stand for. */
@@ -283,13 +287,9 @@ function cameSince(preimage: unknown, kind: KindName, id: string): boolean {
 
 /** Whether an address or a server that no key stands for has come since the creation was sent. */
 export function hasComeSince({ preimage }: Pick<Intent, 'preimage'>, world: World): boolean {
-  const servers = [
-    ...world.ips.flatMap(({ server_id }) => server_id ?? []),
-    ...(world.servers ?? []).map(({ id }) => id),
-  ];
   return (
     world.ips.some((ip) => world.isNobodys(ip) && cameSince(preimage, 'ip', String(ip.id))) ||
-    servers.some(
+    [...serversShown(world)].some(
       (id) => world.keyOf('server', String(id)) === undefined && cameSince(preimage, 'server', String(id)),
     )
   );

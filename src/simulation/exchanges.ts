@@ -24,7 +24,7 @@ export function refusalOf(response: HttpResponse): string | undefined {
 }
 
 /** Its body is made invalid, so that the answer shows whether its key is in use and nothing can be carried out. */
-function isProbe({ body }: HttpRequest): boolean {
+export function isProbe({ body }: HttpRequest): boolean {
   return body?.includes('"vdcsync_probe":') === true;
 }
 

@@ -11,6 +11,7 @@ import {
   nameOf,
   nobody,
   type Strangers,
+  serversShown,
   type Unlisted,
   underWay,
   unlisted,
@@ -70,11 +71,7 @@ async function unlistedBeside(
   { servers }: Vouched = nobody,
 ): Promise<Unlisted | undefined> {
   if (unlisted(world) === undefined) return undefined;
-  const shown = [
-    ...world.ips.flatMap(({ server_id }) => server_id ?? []),
-    ...(world.servers ?? []).map(({ id }) => id),
-  ];
-  const others = [...new Set<number>([...shown, ...servers])].filter(
+  const others = [...new Set<number>([...serversShown(world), ...servers])].filter(
     (id) => world.keyOf('server', String(id)) === undefined,
   );
   const read = cache.since(deps.clock.monotonic() - cardsFreshMs);

@@ -5,7 +5,7 @@ import type { Run } from '../run.ts';
 import { beginIntent } from './begin.ts';
 import { close, type Progress } from './endings.ts';
 import { probeKey } from './probe-key.ts';
-import { isServerError } from './question.ts';
+import { isServerError, unasked } from './question.ts';
 
 /**
  * The key of a creation holds the answer to another body: an earlier state may have replaced the resource since, with
@@ -26,7 +26,6 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
     ...{ key, kind, verb: 'create', changes, needs: [], spend: 'adds', risk: 'billed' },
   };
   const begun = { world: run.world, preimage };
-  const question = { stage: 'asking', probes: 0 } as const;
   // The key was used before the first send of this creation, so that no send of it was carried out.
   await close(
     run,
@@ -34,7 +33,7 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
     'void',
     'its key holds the answer to another request',
   );
-  const next = await beginIntent(run, operation, request, { ...begun, question, ahead: 1 });
+  const next = await beginIntent(run, operation, request, { ...begun, question: unasked, ahead: 1 });
   const { holds, asking } = await probeKey(run, next);
   if (holds.is === 'taken' || (holds.is === 'accepted' && holds.answer.replayed))
     return close(run, asking, 'void', 'an earlier state used the key of this incarnation', {
@@ -45,7 +44,7 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
   else await close(run, asking, 'void', 'its key does not tell');
   const same = await beginIntent(run, operation, request, {
     ...begun,
-    question: { ...question, stage: 'taken', conflict: true },
+    question: { ...unasked, stage: 'taken', conflict: true },
   });
   // The record takes the place of the former one, which was sent then.
   const { sends, lastSentAt, why } = intent;

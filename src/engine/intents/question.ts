@@ -11,6 +11,9 @@ export function isServerError(why: Why | undefined): boolean {
   return why === 'server_error' || why === 'gateway_error';
 }
 
+/** The question of a key that no probe has asked yet. */
+export const unasked: KeyQuestion = { stage: 'asking', probes: 0 };
+
 export function questionOf({ question }: Intent): KeyQuestion {
-  return question ?? { stage: 'asking', probes: 0 };
+  return question ?? unasked;
 }

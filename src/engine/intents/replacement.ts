@@ -3,7 +3,7 @@ import type { Operation } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
 import { draftAll, draftOne, operationsOf } from '../../plan/draft.ts';
 import { obstacles } from '../../plan/order.ts';
-import { isConfusable } from '../../plan/purchases.ts';
+import { confusableWith } from '../../plan/purchases.ts';
 import type { Run } from '../run.ts';
 import { awaitEnd, type Progress, unresolved } from './endings.ts';
 import { heldBefore } from './standing-holds.ts';
@@ -95,9 +95,5 @@ export function unresolvedBeside(
   { key, verb }: Pick<Operation, 'key' | 'verb'>,
 ): Intent | undefined {
   if (verb !== 'create') return undefined;
-  const { world } = run;
-  const { kinds } = run.deps;
-  return [...run.intents.values()].find(
-    (open) => open.verb === 'create' && open.ambiguous && isConfusable(open, key, { world, kinds }),
-  );
+  return confusableWith(key, [...run.intents.values()], { world: run.world, kinds: run.deps.kinds });
 }

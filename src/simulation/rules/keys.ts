@@ -1,6 +1,7 @@
 import type { Intent } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
 import { type Controller, type Running, stateOf } from '../controller.ts';
+import { isProbe } from '../exchanges.ts';
 import { keyOf, pathOf, type Witness } from './witness.ts';
 
 const hour = 3_600_000;
@@ -81,10 +82,6 @@ export class Keys {
         `the key of ${key} was sent again after ${Math.round((now - first) / hour)} h`,
       );
   }
-}
-
-export function isProbe({ body }: HttpRequest): boolean {
-  return body?.includes('"vdcsync_probe":') === true;
 }
 
 function scopeOf(running: Running, key: string): string {
