@@ -39,6 +39,7 @@ function complaints(schema: string, draft: 'draft-07' | '2019-09', document: unk
 const schemas = {
   compose: ['raw.githubusercontent.com/compose-spec/compose-spec/master/schema/compose-spec.json', '2019-09'],
   github: ['github-workflow.json', 'draft-07'],
+  kustomize: ['kustomization.json', 'draft-07'],
   gitlab: [
     'gitlab.com/gitlab-org/gitlab/-/raw/master/app/assets/javascripts/editor/schema/ci.json',
     'draft-07',
@@ -69,7 +70,10 @@ describe('examples: against the schemas that their readers publish', () => {
     expect(complaints(...schemas.gitlab, wrong)).not.toEqual([]);
   });
 
-  test.each(readdirSync(join(root, 'examples/kubernetes')))('Kubernetes: %s', (name) => {
+  const manifests = readdirSync(join(root, 'examples/kubernetes')).filter(
+    (name) => name !== 'kustomization.yaml',
+  );
+  test.each(manifests)('Kubernetes: %s', (name) => {
     const documents = parseAllDocuments(example(`kubernetes/${name}`)).map((each) => each.toJS());
     expect(typeErrors(documents)).toEqual([]);
     const wrong = JSON.parse(JSON.stringify(documents));
@@ -80,6 +84,41 @@ describe('examples: against the schemas that their readers publish', () => {
     expect(found).toMatch(/'string' is not assignable to type 'number'/);
     expect(found).toMatch(/'"liveness"' does not exist in type 'Container'/);
   }, 60_000);
+
+  test.each(['kubernetes', 'kubernetes-production'])('Kustomize: %s names only what exists', (folder) => {
+    const path = (name: string) => join(root, 'examples', folder, name);
+    const kustomization = parse(readFileSync(path('kustomization.yaml'), 'utf8')) as Kustomization;
+    expect(complaints(...schemas.kustomize, kustomization)).toEqual([]);
+    expect(complaints(...schemas.kustomize, { ...kustomization, resource: [] })).not.toEqual([]);
+    const files = [
+      ...kustomization.resources,
+      ...(kustomization.configMapGenerator ?? []).flatMap(({ files }) => files),
+    ];
+    expect(files.filter((name) => !existsSync(path(name)))).toEqual([]);
+    // A resource outside the folder has to be a folder with a kustomization of its own.
+    for (const name of kustomization.resources.filter((each) => each.startsWith('..')))
+      expect(existsSync(path(join(name, 'kustomization.yaml')))).toBe(true);
+
+    const base = parseAllDocuments(example('kubernetes/vdcsync.yaml')).map((each) => each.toJS());
+    const [container] = base.find(({ kind }) => kind === 'Deployment').spec.template.spec.containers;
+    for (const { name } of kustomization.images ?? []) expect(container.image).toMatch(`${name}:`);
+    const volumes = base.flatMap((each) => each.spec?.template?.spec?.volumes ?? []);
+    for (const { name, files } of kustomization.configMapGenerator ?? []) {
+      const volume = volumes.find(({ configMap }) => configMap?.name === name);
+      const mount = container.volumeMounts.find((each: { name: string }) => each.name === volume.name);
+      for (const file of files) expect(container.args).toContain(`${mount.mountPath}/${file}`);
+    }
+    for (const { patch } of kustomization.patches ?? []) {
+      const wanted = parse(patch);
+      const target = base.find(
+        ({ kind, metadata }) => kind === wanted.kind && metadata.name === wanted.metadata.name,
+      );
+      const [patched] = wanted.spec.template.spec.containers;
+      expect([target?.apiVersion, patched.name]).toEqual([wanted.apiVersion, container.name]);
+      const names = container.env.map((each: { name: string }) => each.name);
+      for (const { name } of patched.env) expect(names).toContain(name);
+    }
+  });
 
   test.runIf(existsSync('/usr/bin/systemd-analyze'))(
     'systemd knows every directive of the unit',
@@ -96,6 +135,13 @@ describe('examples: against the schemas that their readers publish', () => {
     },
   );
 });
+
+interface Kustomization {
+  readonly resources: readonly string[];
+  readonly images?: readonly { readonly name: string }[];
+  readonly configMapGenerator?: readonly { readonly name: string; readonly files: readonly string[] }[];
+  readonly patches?: readonly { readonly patch: string }[];
+}
 
 const groups: Readonly<Record<string, string>> = {
   v1: 'core/v1',

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import type { Command, Option } from 'commander';
+import { parse } from 'yaml';
 import { describeMetrics } from '../../daemon/http/metrics.ts';
 import { projectJsonSchema } from '../../spec/json-schema.ts';
 import { endings, environment, exampleText, files } from '../help.ts';
@@ -142,21 +144,37 @@ export function metricsPage(): string {
     'What `GET /metrics` of `vdcsync run` gives, beside what the process itself tells (`vdcsync_process_…`, `vdcsync_nodejs_…`). Counters begin anew with the process.',
     '`project` is the id of the project. With a folder of projects no metric has this label, unless `--metrics-per-project` is given: then one series tells of all projects that the process works on. Such a series is a sum, and of ages, budgets and `vdcsync_last_pass_timestamp_seconds` the worst of all.',
     table(['metric', 'type', 'labels', ''], list),
-    alerts,
+    alerts(),
   ]);
 }
 
-const alerts = `## Alerts worth having
+interface AlertRule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly description: string };
+}
 
-\`\`\`
-vdcsync_blocked > 0                              # something needs an operator
-vdcsync_drift_age_seconds > 3600                 # not as its file says for an hour
-vdcsync_condition{condition=~"fenced|unauthorized|unreachable|failing"} > 0   # for 15 minutes
-vdcsync_broken_specs > 0 or vdcsync_source_up == 0   # an edit is not in force: the last good spec is
-vdcsync_idle_addresses + vdcsync_left_backups > 0   # billed, and of no use
-increase(vdcsync_throttled_total[15m]) > 0       # somebody else uses the token, too
-time() - vdcsync_last_pass_timestamp_seconds > 3600
-\`\`\``;
+/** The rules that a user gives to Prometheus, as a table. */
+function alerts(): string {
+  const file = new URL('../../../examples/prometheus/vdcsync.rules.yaml', import.meta.url);
+  const { groups } = parse(readFileSync(file, 'utf8')) as { groups: { rules: AlertRule[] }[] };
+  const lines = groups
+    .flatMap(({ rules }) => rules)
+    .map(({ alert, expr, for: duration = '0m', labels, annotations }) => [
+      `\`${alert}\``,
+      labels.severity,
+      `\`${expr}\``,
+      duration,
+      annotations.description,
+    ]);
+  return [
+    '## Alerts worth having',
+    'Give [the rules](../../examples/prometheus/vdcsync.rules.yaml) to Prometheus by `rule_files`. They expect a job whose name begins with `vdcsync`. Import [the dashboard](../../examples/grafana/vdcsync.json) into Grafana.',
+    table(['alert', 'severity', 'expression', 'for', 'meaning and next step'], lines),
+  ].join('\n\n');
+}
 
 /** Every code of a blocked operation, a failure or a warning. */
 export function codesPage(): string {
