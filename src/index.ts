@@ -1,9 +1,10 @@
 /** The library: what the command line is made of, for programs that put it together themselves. */
 export { createClient, parseBaseUrl } from './api/client.ts';
-export type { Clock } from './core/clock.ts';
+export { type Clock, scaledClock } from './core/clock.ts';
 export type { Desired } from './core/desired.ts';
 export * from './core/errors.ts';
 export type { Plan } from './core/plan.ts';
+export { type ApiProfile, documentedProfile } from './core/profile.ts';
 export type { ApplyReport, ProgressEvent } from './core/progress.ts';
 export type { StateStore } from './core/state.ts';
 export type { Transport } from './core/transport.ts';

@@ -1,0 +1,66 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { filesIn } from './texts.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const docs = filesIn('docs', /\.md$/);
+const pages = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', ...docs];
+const text = (page: string) => readFileSync(join(root, page), 'utf8').replace(/^ *```[\s\S]*?^ *```/gm, '');
+
+/** The anchors of a page, as GitHub and GitLab derive them from its headings. */
+function anchorsOf(page: string): string[] {
+  return [...text(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+/** Every link to a file or an anchor of this repository: the path from the root, and the anchor. */
+function linksOf(page: string): { link: string; file: string; anchor: string | undefined }[] {
+  return [...text(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link = '']) => {
+    if (/^[a-z]+:/.test(link)) return [];
+    const [path = '', anchor] = link.split('#');
+    return [{ link, file: path === '' ? page : normalize(join(dirname(page), path)), anchor }];
+  });
+}
+
+describe('links', () => {
+  test.each(pages)('%s: each link leads to a file and an anchor that exist', (page) => {
+    const broken = linksOf(page).filter(
+      ({ file, anchor }) =>
+        !existsSync(join(root, file)) || (anchor !== undefined && !anchorsOf(file).includes(anchor)),
+    );
+    expect(broken.map(({ link }) => link)).toEqual([]);
+  });
+
+  test('no page has two headings with one anchor', () => {
+    const twice = pages.flatMap((page) => {
+      const anchors = anchorsOf(page);
+      return anchors
+        .filter((each, index) => anchors.indexOf(each) !== index)
+        .map((each) => `${page}#${each}`);
+    });
+    expect(twice.filter((each) => !each.startsWith('CHANGELOG.md'))).toEqual([]);
+  });
+
+  test('docs/README.md leads to every page', () => {
+    const listed = linksOf('docs/README.md').map(({ file }) => file);
+    expect(docs.filter((page) => page !== 'docs/README.md' && !listed.includes(page))).toEqual([]);
+  });
+
+  test('docs/runbook.md has a section for each alert, and each link of a rule leads there', () => {
+    const rules = 'examples/prometheus/vdcsync.rules.yaml';
+    const anchors = anchorsOf('docs/runbook.md');
+    const sections = text('docs/runbook.md').match(/^## Vdcsync\w+$/gm) ?? [];
+    const given = existsSync(join(root, rules)) ? readFileSync(join(root, rules), 'utf8') : '';
+    const alerts = [...given.matchAll(/alert: (\w+)/g)].map(([, name = '']) => name);
+    expect(alerts.filter((name) => !anchors.includes(name.toLowerCase()))).toEqual([]);
+    if (given !== '') expect(sections.map((each) => each.slice(3)).toSorted()).toEqual(alerts.toSorted());
+    for (const [, anchor = ''] of given.matchAll(/runbook\.md#([\w-]+)/g)) expect(anchors).toContain(anchor);
+  });
+});
