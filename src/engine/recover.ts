@@ -212,7 +212,10 @@ async function replayed(run: Run, intent: Intent): Promise<Held> {
   await run.update(intent, { question });
   await run.update(intent, { phase: 'sending', sends: 1, lastSentAt: run.deps.clock.now() });
   const result = await sendFenced(run, intent.request, intent.idempotencyKey);
-  if (result.type === 'unsent') return 'unknown';
+  if (result.type === 'unsent') {
+    await run.update(intent, { phase: 'unknown', sends: 0 });
+    return 'unknown';
+  }
   if (result.type !== 'answer' || (result.status >= 300 && !result.replayed)) {
     const why = (await isConflict(run, intent, result))
       ? ({ why: 'conflict', question: { ...question, conflict: true } } as const)
