@@ -18,6 +18,7 @@ import {
   settled,
   tainted,
 } from './endings.ts';
+import { isReplay } from './ignored-answer.ts';
 import { notThere } from './not-there.ts';
 import { gatewayMs } from './outcome.ts';
 import { asksKey, isServerError, questionOf } from './question.ts';
@@ -265,9 +266,13 @@ export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promi
     case 'unclear':
       return block(run, intent, 'outcome_unknown', evidence.reason, { candidates: evidence.candidates });
     case 'not_done':
-      return ended || elapsed() > deadlineMs
-        ? notSeen(run, intent, () => notThere(run, intent, evidence))
-        : again(nextLookMs(elapsed()));
+      if (!ended && elapsed() <= deadlineMs) return again(nextLookMs(elapsed()));
+      // Nothing has reported the end of this creation, so the API may still be at work on it.
+      if (!ended && intent.verb === 'create' && !isReplay(intent)) {
+        const reason = `no read shows it after ${minutes(elapsed())}, and no task tells whether it has ended`;
+        return notSeen(run, intent, async () => stuck(reason));
+      }
+      return notSeen(run, intent, () => notThere(run, intent, evidence));
   }
 }
 

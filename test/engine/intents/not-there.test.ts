@@ -70,6 +70,18 @@ describe('src/engine/intents/evidence.ts: a creation that succeeded and that no 
     expect(executed(played, 'network')).toBe(1);
   });
 
+  test('is not taken as gone while no task has told its end: it is bought once', async () => {
+    const played = rig({ emulator: { readings: { omitTaskField: true, isoAt: 'taskDone' } } });
+    const spec = `${head}isos: {rescue: {url: "https://mirror.example.com/a.iso"}}\n`;
+    played.emulator.setFaults([faultRule({ path: 'add_iso', nth: 1 }, { do: 'task', ms: 7 * 3_600_000 })]);
+
+    expect((await played.apply(spec)).blocked).toMatchObject([{ key: 'isos.rescue', code: 'stuck' }]);
+    await played.clock.run(played.clock.sleep(2 * 3_600_000));
+
+    expect((await played.apply(spec)).outcome).toBe('converged');
+    expect(executed(played, 'iso')).toBe(1);
+  });
+
   test('a deletion that had no effect is sent again under another key', async () => {
     let left = 1;
     const played = rig({
