@@ -10,21 +10,19 @@ WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 # No package's script runs: none of them is needed to build.
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json tsconfig.build.json rolldown.config.ts ./
 COPY src ./src
 RUN npm run build
-# From nothing again, so that no development package is left.
-RUN npm ci --omit=dev --ignore-scripts
 
 FROM $NODE_IMAGE
 # git and ssh fetch specs from a branch. tini is process 1: it passes signals on and reaps orphans, also where nobody gives --init (Kubernetes).
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates git openssh-client tini && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY --from=build /build/package.json ./
-COPY --from=build /build/node_modules ./node_modules
-COPY --from=build /build/dist ./dist
+# It holds all that it imports.
+COPY --from=build /build/dist/cli ./dist/cli
 COPY schemas ./schemas
-RUN chmod 755 dist/cli/main.js && ln -s /app/dist/cli/main.js /usr/local/bin/vdcsync
+RUN chmod 755 dist/cli/main.cjs && ln -s /app/dist/cli/main.cjs /usr/local/bin/vdcsync
 RUN install -d -o node -g node -m 0700 /var/lib/vdcsync
 ENV NODE_ENV=production
 ENV VDCSYNC_STATE=/var/lib/vdcsync/state.db
@@ -37,5 +35,5 @@ WORKDIR /spec
 # The state can be read. A one-shot container is gone before it is asked.
 HEALTHCHECK --interval=60s --timeout=10s CMD ["vdcsync", "history", "--limit", "1"]
 # Without the flag SIGUSR1 opens Node's debugger, which can read the memory of the process and so its secrets.
-ENTRYPOINT ["tini", "--", "node", "--disable-sigusr1", "/app/dist/cli/main.js"]
+ENTRYPOINT ["tini", "--", "node", "--disable-sigusr1", "/app/dist/cli/main.cjs"]
 CMD ["run"]

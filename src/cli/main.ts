@@ -1,12 +1,17 @@
 #!/usr/bin/env node
-export {};
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
+import type { ExitCode } from './exit.ts';
 
-// Everything else is loaded after this look: an older Node would end in a stack trace of what it cannot load.
+// Everything else is loaded after this check: an older Node would end in a stack trace of what it cannot load.
 const oldest = 24;
 if (Number.parseInt(process.versions.node, 10) < oldest) {
   process.stderr.write(`vdcsync: it needs Node.js ${oldest} or newer, and this is ${process.version}\n`);
   process.exit(1);
 }
+
+// Beside the built code, where whoever can write could change the code itself. Node goes on without where it cannot write.
+if (import.meta.filename.endsWith('.cjs')) enableCompileCache(join(import.meta.dirname, '.cache'));
 
 // A reader that has seen enough, such as `head`, is no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -14,9 +19,12 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
-const { main } = await import('./program.ts');
-const { processIo } = await import('./terminal.ts');
-const code = await main(process.argv.slice(2), processIo());
+void run().then((code) => {
+  // An interrupted read may still be waiting for its next try: nothing waits for it, once all is written.
+  process.stdout.write('', () => process.stderr.write('', () => process.exit(code)));
+});
 
-// An interrupted read may still be waiting for its next try: nothing waits for it, once all is written.
-process.stdout.write('', () => process.stderr.write('', () => process.exit(code)));
+async function run(): Promise<ExitCode> {
+  const [{ main }, { processIo }] = await Promise.all([import('./program.ts'), import('./terminal.ts')]);
+  return main(process.argv.slice(2), processIo());
+}

@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline';
 import { styleText } from 'node:util';
 
 /** What a command may touch of its process: the streams, the environment, the working folder. */
@@ -40,7 +39,7 @@ export async function askYesNo(io: Io, question: string, signal?: AbortSignal): 
 
 /** A line from an operator; `undefined` where the input has ended, or `signal` gave the question up. */
 export async function askText(io: Io, question: string, signal?: AbortSignal): Promise<string | undefined> {
-  const dialogue = openDialogue(io);
+  const dialogue = await openDialogue(io);
   try {
     return await dialogue.ask(question, signal);
   } finally {
@@ -54,7 +53,8 @@ export interface Dialogue {
   close(): void;
 }
 
-export function openDialogue(io: Io): Dialogue {
+export async function openDialogue(io: Io): Promise<Dialogue> {
+  const { createInterface } = await import('node:readline');
   const lines = createInterface({ input: io.stdin, output: io.stderr });
   // At a question the terminal hands Ctrl-C over as a key: it has to mean what it means elsewhere.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));

@@ -53,9 +53,9 @@ const wanted = { backup: 1, ip: 3, iso: 1, network: 2, network_interface: 2, ser
 const built = join(root, 'node_modules/.cache/built');
 
 beforeAll(async () => {
-  const args = ['-p', 'tsconfig.build.json', '--outDir', join(built, 'dist')];
-  execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...args], {
-    ...{ cwd: root, stdio: 'inherit' },
+  const args = ['--config', '--dir', join(built, 'dist/cli')];
+  execFileSync(process.execPath, [join(root, 'node_modules/rolldown/bin/cli.mjs'), ...args], {
+    ...{ cwd: root, stdio: ['ignore', 'ignore', 'inherit'] },
   });
   await copyFile(join(root, 'package.json'), join(built, 'package.json'));
 }, 120_000);
@@ -87,7 +87,7 @@ describe.concurrent('the built command, killed again and again', () => {
         LOG_LEVEL: 'error',
       };
       for (let kills = 0; ; ) {
-        const child = spawn(process.execPath, [join(built, 'dist/cli/main.js'), 'apply', '--yes'], {
+        const child = spawn(process.execPath, [join(built, 'dist/cli/main.cjs'), 'apply', '--yes'], {
           cwd: folder,
           env,
         });

@@ -48,7 +48,7 @@ export async function init(flags: InitFlags, io: Io): Promise<ExitCode> {
 }
 
 async function atTerminal(io: Io, work: (ask: Ask) => Promise<string>): Promise<string> {
-  const dialogue = openDialogue(io);
+  const dialogue = await openDialogue(io);
   try {
     return await work(async (question, fallback, check = () => undefined) => {
       for (;;) {

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../core/clock.ts';
 import type { SpecAnswer, SpecRequest } from './spec-worker.ts';
@@ -43,9 +44,9 @@ export class SpecThread {
   }
 
   async #start(): Promise<Worker> {
-    // The build has other names; `tsc` rewrites those of imports alone.
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const worker = new Worker(new URL(`./spec-worker.${extension}`, import.meta.url), {
+    // In the build it is a file beside this one, too, with the ending of the build.
+    const place = new URL(`./spec-worker${extname(import.meta.filename)}`, import.meta.url);
+    const worker = new Worker(place, {
       resourceLimits: limits,
       // The variables that a spec may use come with each request.
       env: {},
