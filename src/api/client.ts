@@ -4,6 +4,7 @@ import type { ReadPort, TaskWatch, WritePort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { RequestCounts } from '../core/progress.ts';
 import type { Random } from '../core/random.ts';
+import type { Tracing } from '../core/tracing.ts';
 import type { Transport } from '../core/transport.ts';
 import type { Answer } from './answer.ts';
 import { createApiClock } from './api-clock.ts';
@@ -32,6 +33,8 @@ export interface ClientOptions {
   readonly logger?: ApiLogger;
   /** Told once of each wait for a budget that an operator would notice; without it, waits that the API asks for are logged. */
   readonly onWait?: (wait: BudgetWait) => void;
+  /** Where the span of each request goes. */
+  readonly tracing?: Tracing;
   /** Of vdcsync, for the `User-Agent`. */
   readonly version?: string;
   /** One whole exchange, in ms of the API's time; at least 2 s real. Default 30,000. */
@@ -84,6 +87,7 @@ export function createClient(options: ClientOptions): Client {
     realTimeoutMs,
     counters,
     apiClock,
+    tracing: options.tracing,
     ...(options.onWait === undefined ? {} : { onWait: options.onWait }),
   });
   const levels = createTokenLevels(options.uses, clock);

@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
 import { maskerOf } from '../core/masking.ts';
 import type { ApiProfile } from '../core/profile.ts';
+import { type Span, type SpanAttributes, type Tracing, traced } from '../core/tracing.ts';
 import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
 import { type Answer, readAnswer } from './answer.ts';
 import type { ApiClock } from './api-clock.ts';
@@ -48,6 +49,7 @@ export interface PipelineOptions {
   readonly counters: Counters;
   readonly apiClock: ApiClock;
   readonly onWait?: (wait: BudgetWait) => void;
+  readonly tracing?: Tracing | undefined;
 }
 
 /** A 429 that does not say how long closes its bucket for one window. */
@@ -82,13 +84,19 @@ export class Pipeline {
    * once something may have been sent; with anything else, nothing was.
    */
   async exchange(call: Call): Promise<Answer> {
-    const { clock, apiClock } = this.#options;
     const { slot, token, budget } = await this.#acquire(call);
     if (call.mayGo?.() === false) {
       slot.unsent();
       throw new Error('what it was decided on is too old by now');
     }
     this.#count(call);
+    return traced(this.#options.tracing, ...spanOf(call), (span) =>
+      this.#exchanged(call, { slot, token, budget }, span),
+    );
+  }
+
+  async #exchanged(call: Call, { slot, token, budget }: Pass, span: Span): Promise<Answer> {
+    const { clock, apiClock } = this.#options;
     const startedAt = clock.monotonic();
     const response = await this.#sendOnce(httpRequest(this.#options, call, token), slot, call);
     try {
@@ -98,6 +106,7 @@ export class Pipeline {
       slot.answered();
       apiClock.see(response);
       this.#log(call, answer, clock.monotonic() - startedAt);
+      span.set(answerAttributes(answer));
       await closing;
       return answer;
     } catch (error) {
@@ -127,7 +136,7 @@ export class Pipeline {
   }
 
   /** The token may change while its request waits; then it waits again, in the new token's budget. */
-  async #acquire(call: Call): Promise<{ slot: Slot; token: string; budget: Budget }> {
+  async #acquire(call: Call): Promise<Pass> {
     const tokenNow = () => usableToken(this.#options.token());
     for (;;) {
       const before = tokenNow();
@@ -199,6 +208,27 @@ export class Pipeline {
     }
     await budget.close(waitMs);
   }
+}
+
+/** What a request goes out with. */
+interface Pass {
+  readonly slot: Slot;
+  readonly token: string;
+  readonly budget: Budget;
+}
+
+/** The span of a request: its path without ids, so that requests of one sort have one name. */
+function spanOf({ method, path, bucket }: Call): [name: string, attributes: SpanAttributes] {
+  const route = (path.split('?')[0] ?? '').replace(/\/[^/]*\d[^/]*/g, '/{id}');
+  const attributes = { 'http.request.method': method, 'url.template': route, 'vdcsync.budget': bucket };
+  return [`${method} ${route}`, attributes];
+}
+
+function answerAttributes(answer: Answer): SpanAttributes {
+  return {
+    'http.response.status_code': answer.status,
+    ...('requestId' in answer ? { 'vdcsync.request_id': answer.requestId } : {}),
+  };
 }
 
 type Budgets = Readonly<Record<Call['bucket'], Budget>>;

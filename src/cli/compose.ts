@@ -15,6 +15,7 @@ import type { StateStore } from '../core/state.ts';
 import type { Transport } from '../core/transport.ts';
 import type { EngineDeps } from '../engine/deps.ts';
 import { createEngine, type Engine } from '../engine/engine.ts';
+import type { OpenTelemetryTracing } from '../platform/open-telemetry.ts';
 import { systemClock } from '../platform/system-clock.ts';
 import { systemRandom } from '../platform/system-random.ts';
 import { kinds } from '../reconcilers/registry.ts';
@@ -144,6 +145,7 @@ async function assemble(
   // Counted from the state's birth, so that every process with this state has the same accelerated time.
   const { createdAt } = await store.info();
   const clock = scaledClock(systemClock, profile.timeScale, createdAt);
+  const tracing = await tracingOf(io, options);
   const client = createClient({
     baseUrl,
     token,
@@ -158,10 +160,12 @@ async function assemble(
       ? { onWait: (wait: BudgetWait) => tellerOf(io, options)(waitLine(wait, profile)) }
       : {}),
     version,
+    ...(tracing === undefined ? {} : { tracing }),
   });
   const engine = createEngine({
     ...client,
     ...{ store, clock, random: systemRandom, kinds, profile },
+    ...(tracing === undefined ? {} : { tracing }),
     ...(options.onEvent === undefined ? {} : { onEvent: options.onEvent }),
   });
   return {
@@ -178,6 +182,7 @@ async function assemble(
     tokenMark: () => createHash('sha256').update(token()).digest('hex').slice(0, 16),
     counts: client.counts,
     close: async () => {
+      await tracing?.flush();
       await transport.close();
       await store.close();
     },
@@ -275,6 +280,19 @@ function memoryOf(store: StateStore, mode: 'read' | 'write'): UseMemory {
 
 function tellerOf(io: Io, { writeLog }: Pick<SessionOptions, 'writeLog'>): (line: string) => void {
   return writeLog ?? ((line) => void io.stderr.write(line));
+}
+
+/** Traces, where the standard variables ask for them. A daemon's reconciliations are no part of the job that started it. */
+async function tracingOf({ env }: Io, { logger }: SessionOptions): Promise<OpenTelemetryTracing | undefined> {
+  if (!asksForTraces(env)) return undefined;
+  const { openTelemetry } = await import('../platform/open-telemetry.ts');
+  const isDaemon = logger !== undefined;
+  return openTelemetry({ version, traceparent: isDaemon ? undefined : env.TRACEPARENT });
+}
+
+function asksForTraces(env: Io['env']): boolean {
+  if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none') return false;
+  return Object.entries(env).some(([name, value]) => name.startsWith('OTEL_') && value !== '');
 }
 
 /** Why nothing happens for a while. */

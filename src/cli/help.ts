@@ -89,6 +89,8 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
   ['VDCSYNC_NOTIFY_URL', 'where run tells changes, as JSON (or …_FILE); VDCSYNC_SLACK_URL for Slack'],
   ['LOG_LEVEL', 'silent, fatal, error, warn, info (default), debug, trace'],
   ['LOG_FORMAT', 'text, json'],
+  ['OTEL_…', 'traces, where an OpenTelemetry SDK is loaded; see docs/operating.md'],
+  ['TRACEPARENT', 'the span that a trace continues, but not that of run'],
   ['NO_COLOR', 'no colours'],
 ];
 

@@ -4,6 +4,7 @@ import { Mask } from '../core/environment-mask.ts';
 import { parseKey, type ResourceKey } from '../core/keys.ts';
 import { type Operation, type OperationId, operationId, type Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../core/progress.ts';
+import { traced } from '../core/tracing.ts';
 import { isFailedRead } from '../core/transport.ts';
 import { successorOf } from '../plan/order.ts';
 import { keepBooks, settleMoves } from './bookkeeping/keep-books.ts';
@@ -136,7 +137,7 @@ class Rounds {
     const run = this.#run;
     const { saved } = this.#options;
     if (round === 1 && run.intents.size > 0) await this.#settleEarlier();
-    const planned = await this.#plan();
+    const planned = await traced(run.deps.tracing, 'plan', { 'vdcsync.round': round }, () => this.#plan());
     const { plan } = planned;
     this.#note(planned, round);
     if (run.stop.aborted) return this.#report('stopped', plan);

@@ -9,6 +9,7 @@ import type { ApiProfile } from '../core/profile.ts';
 import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
 import type { Random } from '../core/random.ts';
 import type { StateStore } from '../core/state.ts';
+import type { Tracing } from '../core/tracing.ts';
 import type { Stopwatch } from './intents/stopwatch.ts';
 import type { ReadCache } from './read-cache.ts';
 
@@ -27,6 +28,7 @@ export interface EngineDeps {
   /** The client's time-out for one request, in ms of `clock`. */
   readonly requestTimeoutMs: number;
   readonly onEvent?: (event: ProgressEvent) => void;
+  readonly tracing?: Tracing;
 }
 
 export interface ApplyOptions {

@@ -3,6 +3,7 @@ import type { Operation, OperationId, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
 import { type Next, WorkQueue } from '../queue/work-queue.ts';
 import { Grace, hasGrace } from './grace.ts';
+import { IntentSpans } from './intent-spans.ts';
 import { unresolved } from './intents/endings.ts';
 import { type Interrupted, interruption, isIdle } from './interruption.ts';
 import { operate, type Turn } from './operate.ts';
@@ -29,11 +30,13 @@ class Drain {
   readonly #startedAt = new Map<OperationId, number>();
   readonly #graces = new Map<OperationId, Grace>();
   readonly #results = new Map<OperationId, OperationResult>();
+  readonly #spans: IntentSpans;
   readonly #queue: WorkQueue<ResourceKey>;
 
   constructor(run: Run, { operations }: Plan, approved: ReadonlySet<OperationId>) {
     this.#run = run;
     this.#approved = approved;
+    this.#spans = new IntentSpans(run.deps.tracing);
     this.#keys = new Map(operations.map(({ id, key }) => [id, key]));
     this.#todo = Map.groupBy(
       operations.filter(({ id }) => approved.has(id)),
@@ -55,6 +58,7 @@ class Drain {
     } finally {
       stop.removeEventListener('abort', wake);
       for (const grace of this.#graces.values()) grace.end();
+      this.#spans.endAll();
     }
     return [...this.#results.values()];
   }
@@ -68,7 +72,7 @@ class Drain {
       if (run.stop.aborted && grace === undefined && !run.intents.has(key)) return { next: 'done' };
       this.#start(operation);
     }
-    const turn = await turnOf(grace?.run ?? run, operation);
+    const turn = await this.#spans.within(operation, () => turnOf(grace?.run ?? run, operation));
     if (turn.now === 'again') {
       if (turn.until === undefined || this.#isToCome(turn.until, key))
         return { next: 'again', afterMs: turn.afterMs };
@@ -106,6 +110,7 @@ class Drain {
     const closed = exposedMs !== undefined && turn.now === 'closed' && ended.outcome === 'done';
     const result = closed ? { ...ended, exposedMs } : ended;
     this.#results.set(operation.id, result);
+    this.#spans.end(result);
     onEvent?.({ type: 'ended', at: clock.now(), result });
     this.#todo.get(operation.key)?.shift();
     this.#graces.get(operation.id)?.end();

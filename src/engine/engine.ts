@@ -3,6 +3,7 @@ import { Mask } from '../core/environment-mask.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult, ProgressEvent } from '../core/progress.ts';
+import { traced } from '../core/tracing.ts';
 import { apply } from './apply.ts';
 import type { ApplyOptions, EngineDeps, PlanOptions, Resolution } from './deps.ts';
 import { planOnce } from './look.ts';
@@ -45,7 +46,11 @@ export function createEngine(deps: EngineDeps): Engine {
   return {
     plan: async (desired, options = {}) =>
       new Mask(desired).plan(await planOnce(await maskedDeps(deps, desired), gate, desired, options)),
-    apply: (desired, options) => runs.run(0, () => applyMasked(deps, gate, desired, options), options.halt),
+    apply: (desired, options) => {
+      const reconcile = () => applyMasked(deps, gate, desired, options);
+      const project = { 'vdcsync.project': desired.projectId };
+      return runs.run(0, () => traced(deps.tracing, 'reconcile', project, reconcile), options.halt);
+    },
     adopt: (desired, key, id) => settle(desired, (own) => adoptKey(own, gate, desired, key, id)),
     ignore: (desired, names) => settle(desired, (own) => ignoreStrangers(own, gate, desired, names)),
     unignore: (desired, names) => settle(desired, (own) => unignore(own, gate, desired, names)),

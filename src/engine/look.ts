@@ -1,5 +1,6 @@
 import type { Desired } from '../core/desired.ts';
 import type { Plan, Selection } from '../core/plan.ts';
+import { traced } from '../core/tracing.ts';
 import { buildPlan } from '../plan/build.ts';
 import { movedKeys } from './bookkeeping/moves.ts';
 import { applying, standingFindings, withFurther } from './bookkeeping/recorded-findings.ts';
@@ -33,8 +34,18 @@ export function openRun(
   return startRun({ deps, desired, cache, gate, stop, halt, repeating, holds, selection, destroy });
 }
 
-/** One plan, and not a trace of having made it. */
-export async function planOnce(
+/** One plan, and nothing written for it. */
+export function planOnce(
+  deps: EngineDeps,
+  gate: WriteGate,
+  desired: Desired,
+  options: PlanOptions,
+): Promise<Plan> {
+  const project = { 'vdcsync.project': desired.projectId };
+  return traced(deps.tracing, 'plan', project, () => plannedOnce(deps, gate, desired, options));
+}
+
+async function plannedOnce(
   deps: EngineDeps,
   gate: WriteGate,
   desired: Desired,

@@ -2,6 +2,7 @@ import type { ResourceKey } from '../../core/keys.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import type { Intent } from '../../core/state.ts';
 import { type Next, WorkQueue } from '../../queue/work-queue.ts';
+import { IntentSpans } from '../intent-spans.ts';
 import { interruption, isIdle } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import type { Progress } from './endings.ts';
@@ -37,12 +38,13 @@ async function settleFor(run: Run, patienceMs: number): Promise<readonly Operati
 async function settleUntil(run: Run, halt: AbortSignal): Promise<readonly OperationResult[]> {
   const left: OperationResult[] = [];
   const inHand = new Set(run.intents.keys());
+  const spans = new IntentSpans(run.deps.tracing);
   const queue = new WorkQueue<ResourceKey>({
     clock: run.deps.clock,
     concurrency: 64,
     stop: halt,
     work: async (key) => {
-      const next = await settleOne(run, key, { inHand, halt, leave: (result) => left.push(result) });
+      const next = await settleOne(run, key, { inHand, halt, spans, leave: (result) => left.push(result) });
       if (next.next === 'done') inHand.delete(key);
       return next;
     },
@@ -54,6 +56,7 @@ async function settleUntil(run: Run, halt: AbortSignal): Promise<readonly Operat
     await queue.drained();
   } finally {
     run.stop.removeEventListener('abort', wake);
+    spans.endAll();
   }
   return left;
 }
@@ -61,17 +64,23 @@ async function settleUntil(run: Run, halt: AbortSignal): Promise<readonly Operat
 interface Settling {
   readonly inHand: ReadonlySet<ResourceKey>;
   readonly halt: AbortSignal;
+  readonly spans: IntentSpans;
   readonly leave: (result: OperationResult) => void;
 }
 
-async function settleOne(run: Run, key: ResourceKey, { inHand, halt, leave }: Settling): Promise<Next> {
+async function settleOne(
+  run: Run,
+  key: ResourceKey,
+  { inHand, halt, spans, leave }: Settling,
+): Promise<Next> {
   const intent = run.intents.get(key);
   if (intent === undefined) return { next: 'done' };
   if (intent.phase === 'waiting') return { next: 'done' };
   try {
-    const progress = await advance(run, intent, {}, halt);
+    const progress = await spans.within(intent, () => advance(run, intent, {}, halt));
     if (progress.now !== 'again') {
       const result = tellEnd(run, intent, progress);
+      spans.end(result);
       if (result.outcome === 'blocked') leave(result);
     } else if (!isIdle(run, key) && isToCome(progress.until, inHand))
       return { next: 'again', afterMs: progress.afterMs };
