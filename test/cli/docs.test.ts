@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -67,11 +67,6 @@ describe('the documentation', () => {
     const { stdout } = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
     const keys = (JSON.parse(stdout) as { resources: { key: string }[] }).resources.map(({ key }) => key);
     expect(keys).toEqual(expect.arrayContaining(['servers.server-2001', 'networks.backend']));
-  });
-
-  test.each([...pages, 'README.md', 'CONTRIBUTING.md'])('%s links to what exists', (page) => {
-    const links = [...readFileSync(join(root, page), 'utf8').matchAll(/\]\(([^)#:]+)(#[^)]*)?\)/g)];
-    for (const [, link = ''] of links) expect(existsSync(join(root, dirname(page), link)), link).toBe(true);
   });
 
   test('every field of an API profile is explained', () => {

@@ -1,9 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { createProgram } from '../../src/cli/program.ts';
-import type { Io } from '../../src/cli/terminal.ts';
 import { folderWith, inProcess } from './run.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -24,21 +22,4 @@ describe('the README', () => {
     const typed = { cwd, terminal: true, input: 'emulated\n' };
     expect((await inProcess(['destroy', ...destroy], typed)).code).toBe(0);
   });
-
-  test('lists every command', () => {
-    const table = readme.split('## Commands')[1]?.split('\n## ')[0];
-    const { commands } = createProgram({} as Io, () => undefined);
-    for (const name of commands.map((each) => each.name())) expect(table).toContain(`\`${name}\``);
-  });
-
-  test('links to what exists', () => {
-    const links = [...readme.matchAll(/\]\(([^)#:]+)\)/g)].map(([, link]) => link ?? '');
-    expect(links.length).toBeGreaterThan(0);
-    for (const link of links) expect(() => readdirOrRead(join(root, link)), link).not.toThrow();
-  });
 });
-
-function readdirOrRead(path: string): void {
-  if (path.endsWith('/')) readdirSync(path);
-  else readFileSync(path);
-}

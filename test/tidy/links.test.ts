@@ -48,7 +48,8 @@ describe('links', () => {
     expect(twice.filter((each) => !each.startsWith('CHANGELOG.md'))).toEqual([]);
   });
 
-  test('docs/README.md leads to every page', () => {
+  test('README.md leads to docs/README.md, and that to every page', () => {
+    expect(linksOf('README.md').map(({ file }) => file)).toContain('docs/README.md');
     const listed = linksOf('docs/README.md').map(({ file }) => file);
     expect(docs.filter((page) => page !== 'docs/README.md' && !listed.includes(page))).toEqual([]);
   });
