@@ -40,6 +40,11 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['vdcsync resolve servers.web-1 --absent', 'it was not created: the next apply does'],
   ],
   status: [['vdcsync status --format json', 'what is managed, blocked, billed and idle']],
+  output: [
+    ['vdcsync output --format ansible --out inventory.yaml', 'for ansible-playbook -i inventory.yaml'],
+    ['vdcsync output --format ssh-config --out ~/.ssh/vdc.conf', 'for Include in ~/.ssh/config'],
+    ['vdcsync output --key servers.web-1', 'one server, as JSON'],
+  ],
   doctor: [
     ['vdcsync doctor', 'before the first apply, and when something is odd'],
     ['vdcsync doctor --probe-writes', 'whether a lost answer settles itself; takes up to 20 writes'],

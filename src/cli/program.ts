@@ -7,6 +7,7 @@ import type { EmulatorFlags } from './commands/emulator.ts';
 import type { ExportFlags } from './commands/export.ts';
 import type { HistoryFlags } from './commands/history.ts';
 import type { InitFlags } from './commands/init.ts';
+import type { OutputsFlags } from './commands/outputs.ts';
 import type { PlanFlags } from './commands/plan.ts';
 import type { RehearseFlags } from './commands/rehearse.ts';
 import type { AdoptFlags, IgnoreFlags, ResolveFlags } from './commands/settle.ts';
@@ -17,6 +18,7 @@ import { type ExitCode, exitCodes, report } from './exit.ts';
 import { durationRange, positiveNumber, wholeNumber } from './flag-values.ts';
 import { textOrJson, withApi, withChanges, withFile, withRun, withSelection, withState } from './flags.ts';
 import { exampleText, programHelp } from './help.ts';
+import { outputFormats } from './outputs/names.ts';
 import { planFormats } from './plan/formats.ts';
 import { type Call, carryingIo } from './render/carrying.ts';
 import type { Io } from './terminal.ts';
@@ -241,6 +243,16 @@ function addReports({ command, io, end }: Making): void {
     .action(async (flags: StatusFlags) => {
       const { status } = await import('./commands/status.ts');
       end(await status(flags, io));
+    });
+
+  withApi(command('output', 'print addresses, ids and names of what is managed, for other programs'))
+    .addOption(new Option('--format <format>', 'form of the result (default: json)').choices(outputFormats))
+    .option('--key <key>', 'only of this resource, such as servers.web-1')
+    .option('--offline', 'from the state alone, without private addresses, which it does not hold')
+    .option('--out <file>', 'write it to a file')
+    .action(async (flags: OutputsFlags) => {
+      const { outputs } = await import('./commands/outputs.ts');
+      end(await outputs(flags, io));
     });
 
   withApi(command('doctor', 'check all that an apply relies on, by safe reads alone'))

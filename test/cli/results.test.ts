@@ -27,6 +27,8 @@ describe('cli: results as JSON, as their schemas say', () => {
     ['status', ['status', '--emulator']],
     ['status', ['status', '--offline']],
     ['history', ['history']],
+    ['output', ['output', '--emulator']],
+    ['output', ['output', '--offline']],
     ['doctor', ['doctor', '--emulator']],
     ['rehearse', ['rehearse', '-f', 'one.yaml', '--crashes', '1']],
     ['validate', ['validate']],

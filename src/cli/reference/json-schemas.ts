@@ -9,6 +9,7 @@ import {
   doctorSchema,
   errorSchema,
   historySchema,
+  outputSchema,
   rehearsalSchema,
   settledSchema,
   statusSchema,
@@ -18,6 +19,7 @@ import {
 const results = {
   status: statusSchema,
   history: historySchema,
+  output: outputSchema,
   doctor: doctorSchema,
   rehearse: rehearsalSchema,
   validate: validationSchema,

@@ -75,6 +75,32 @@ export const statusSchema = z.strictObject({
     .describe('Backups of servers that are gone: billed, until `vdcsync ignore SERVER_ID` says otherwise.'),
 });
 
+const named = { key: text, id: text };
+
+/** `vdcsync output` */
+export const outputSchema = z.strictObject({
+  format_version: format,
+  project_id: z.int().nullable(),
+  observed_at: moment.nullable().describe('When the API was read; null with `--offline`.'),
+  servers: z
+    .record(
+      text,
+      z.strictObject({
+        ...named,
+        name: text,
+        public_ipv4: z.ipv4().nullable(),
+        network_interfaces: z
+          .record(text, z.strictObject({ id: text, addresses: z.array(z.ipv4()) }))
+          .describe("By the network's name in the file. With `--offline` no address is known."),
+      }),
+    )
+    .describe('By the name in the file, like every map here.'),
+  ips: z.record(text, z.strictObject({ ...named, address: z.ipv4().nullable() })),
+  networks: z.record(text, z.strictObject({ ...named, name: text, cidr: text.nullable() })),
+  isos: z.record(text, z.strictObject(named)),
+  server_images: z.record(text, z.strictObject(named)),
+});
+
 /** `vdcsync history --format json` */
 export const historySchema = z.strictObject({
   format_version: format,

@@ -1,0 +1,106 @@
+import type { Desired } from '../../core/desired.ts';
+import { Mask } from '../../core/environment-mask.ts';
+import { ConfigError } from '../../core/errors.ts';
+import type { ServerId } from '../../core/resources.ts';
+import type { Binding, StateInfo } from '../../core/state.ts';
+import { refuseOtherProject } from '../../engine/survey.ts';
+import { openSession, openStore } from '../compose.ts';
+import { type ExitCode, exitCodes } from '../exit.ts';
+import { formatOutputs, withoutAddress } from '../outputs/formats.ts';
+import type { OutputFormat } from '../outputs/names.ts';
+import { type LiveFacts, outputsOf } from '../outputs/outputs.ts';
+import type { CommonFlags } from '../settings/config.ts';
+import { refuseNoState, refuseSecondState } from '../settings/own-state.ts';
+import { readSpec } from '../settings/spec-source.ts';
+import type { Io } from '../terminal.ts';
+import { writeOut } from './output.ts';
+
+export interface OutputsFlags extends CommonFlags {
+  readonly format?: OutputFormat;
+  readonly key?: string;
+  readonly offline?: boolean;
+  readonly out?: string;
+}
+
+/** Addresses, ids and names of what is managed, for other programs. Reads only. */
+export async function outputs(flags: OutputsFlags, io: Io): Promise<ExitCode> {
+  const desired = await readSpec(flags, io);
+  await refuseSecondState(desired.projectId, flags, io);
+  await refuseNoState(flags, io);
+  const { info, bindings } = await readState(flags, io);
+  const shown = flags.key === undefined ? bindings : withKey(flags.key, bindings);
+  const live = flags.offline === true ? {} : { live: await readLive(flags, io, desired, shown) };
+  const made = outputsOf({ projectId: info.projectId, bindings, ...live }, flags.key);
+  for (const { key, id } of missing(shown, live.live)) {
+    io.stderr.write(
+      `vdcsync: ${key} is left out: the API does not find server ${id}. \`vdcsync plan\` shows the difference.\n`,
+    );
+  }
+  const format = flags.format ?? 'json';
+  for (const { key } of format === 'json' || format === 'env' ? [] : withoutAddress(made)) {
+    const why =
+      flags.offline === true ? 'the state holds no address of it' : 'the API shows no address of it';
+    io.stderr.write(`vdcsync: ${key} has no address in this form: ${why}\n`);
+  }
+  const masks = new Mask(desired);
+  const text = formatOutputs(made, format);
+  const clean = masks.isEmpty
+    ? text
+    : text
+        .split('\n')
+        .map((line) => masks.longOnly(line))
+        .join('\n');
+  if (flags.out === undefined) io.stdout.write(clean);
+  else writeOut(flags.out, clean, io);
+  return exitCodes.done;
+}
+
+async function readState(
+  flags: CommonFlags,
+  io: Io,
+): Promise<{ readonly info: StateInfo; readonly bindings: readonly Binding[] }> {
+  const store = await openStore(flags, io, 'read');
+  try {
+    return { info: await store.info(), bindings: await store.bindings() };
+  } finally {
+    await store.close();
+  }
+}
+
+function withKey(key: string, bindings: readonly Binding[]): readonly Binding[] {
+  const found = bindings.filter((each) => each.key === key);
+  if (found.length > 0 && key.split('.').length === 2) return found;
+  throw new ConfigError(
+    `--key ${key}: the state has no such network, address, ISO, server or server image. \`vdcsync status\` lists what is managed.`,
+    true,
+  );
+}
+
+async function readLive(
+  flags: CommonFlags,
+  io: Io,
+  desired: Desired,
+  bindings: readonly Binding[],
+): Promise<LiveFacts> {
+  const { projectId, token } = desired;
+  const session = await openSession(flags, io, { mode: 'read', projectId, token, masked: desired });
+  try {
+    const at = session.clock.now();
+    refuseOtherProject(desired, await session.reads.project());
+    const [ips, networks] = await Promise.all([session.reads.ips(), session.reads.networks()]);
+    const servers = bindings.filter(({ kind }) => kind === 'server');
+    const interfaces = await Promise.all(
+      servers.map(async ({ id }) => {
+        const found = await session.reads.findNetworkInterfaces(Number(id) as ServerId);
+        return found === undefined ? [] : [[id, found] as const];
+      }),
+    );
+    return { at, ips, networks, interfaces: new Map(interfaces.flat()) };
+  } finally {
+    await session.close();
+  }
+}
+
+function missing(bindings: readonly Binding[], live: LiveFacts | undefined): readonly Binding[] {
+  return bindings.filter(({ kind, id }) => kind === 'server' && live?.interfaces.has(id) === false);
+}

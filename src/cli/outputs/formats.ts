@@ -1,0 +1,175 @@
+import { stringify } from 'yaml';
+import { ConfigError } from '../../core/errors.ts';
+import { shellWord } from '../../core/shell.ts';
+import type { OutputFormat } from './names.ts';
+import type { Outputs, ServerOutput } from './outputs.ts';
+
+const writers: Readonly<Record<OutputFormat, (outputs: Outputs) => string>> = {
+  json: (outputs) => `${JSON.stringify(outputs, null, 2)}\n`,
+  env,
+  ansible,
+  'ssh-config': sshConfig,
+  hosts,
+  dns,
+};
+
+/** @throws ConfigError where two names of the file become one name of the format. */
+export function formatOutputs(outputs: Outputs, format: OutputFormat): string {
+  return writers[format](outputs);
+}
+
+/** `SERVERS_WEB_1_PUBLIC_IPV4=203.0.113.10`: the path of a value in the JSON, in capital letters. */
+function env(outputs: Outputs): string {
+  const { servers, ips, networks, isos, server_images } = outputs;
+  const values = leaves({ servers, ips, networks, isos, server_images }).filter(
+    ([path]) => path.at(-1) !== 'key',
+  );
+  const names = unique(
+    values,
+    ([path]) =>
+      path
+        .join('_')
+        .toUpperCase()
+        .replaceAll(/[^A-Z0-9]/g, '_'),
+    ([path]) => path.join('.'),
+  );
+  return values.map(([, value], at) => `${names[at]}=${shellWord(value)}\n`).join('');
+}
+
+/** Every text of it with its path; lists as one text with spaces, and nothing for null. */
+function leaves(value: unknown, path: readonly string[] = []): (readonly [readonly string[], string])[] {
+  if (value === null) return [];
+  if (typeof value === 'string') return [[path, value]];
+  if (Array.isArray(value)) return value.length === 0 ? [] : [[path, value.join(' ')]];
+  return Object.entries(value as object).flatMap(([name, each]) => leaves(each, [...path, name]));
+}
+
+/** An inventory file for `ansible-playbook -i`: each server, in a group for each of its networks. */
+function ansible(outputs: Outputs): string {
+  const servers = Object.entries(outputs.servers);
+  const networks = [...new Set(servers.flatMap(([, each]) => Object.keys(each.network_interfaces)))].sort();
+  const groups = unique(
+    networks,
+    (name) => `network_${name.replaceAll(/[^A-Za-z0-9_]/g, '_')}`,
+    (name) => name,
+  );
+  const inventory = {
+    all: {
+      hosts: Object.fromEntries(servers.map(([name, server]) => [name, hostVariables(server)])),
+      ...(networks.length === 0
+        ? {}
+        : {
+            children: Object.fromEntries(
+              networks.map((network, at) => {
+                const inside = servers.filter(([, each]) => Object.hasOwn(each.network_interfaces, network));
+                return [groups[at], { hosts: Object.fromEntries(inside.map(([name]) => [name, {}])) }];
+              }),
+            ),
+          }),
+    },
+  };
+  // Ansible reads YAML 1.1, in which more words than in 1.2 are no texts.
+  return `${head(outputs)}${stringify(inventory, { version: '1.1', lineWidth: 0 })}`;
+}
+
+function hostVariables(server: ServerOutput) {
+  const address = addressOf(server);
+  return {
+    ...(address === undefined ? {} : { ansible_host: address }),
+    vdc_id: server.id,
+    vdc_name: server.name,
+    vdc_public_ipv4: server.public_ipv4,
+    vdc_network_interfaces: server.network_interfaces,
+  };
+}
+
+/** For `Include` in `~/.ssh/config`; users, keys and jump hosts stay in the operator's own file. */
+function sshConfig(outputs: Outputs): string {
+  return `${head(outputs)}${reachable(outputs)
+    .map(([name, address]) => `\nHost ${name}\n  HostName ${address}\n`)
+    .join('')}`;
+}
+
+/** For `/etc/hosts`. */
+function hosts(outputs: Outputs): string {
+  const width = '255.255.255.255'.length;
+  return `${head(outputs)}${records(outputs)
+    .map(([name, address]) => `${address.padEnd(width)} ${name}\n`)
+    .join('')}`;
+}
+
+/** Records for a zone file (RFC 1035), relative to the zone that includes them. */
+function dns(outputs: Outputs): string {
+  const list = records(outputs);
+  const width = Math.max(0, ...list.map(([name]) => name.length));
+  return `${head(outputs, ';')}${list.map(([name, address]) => `${name.padEnd(width)} IN A ${address}\n`).join('')}`;
+}
+
+/** The address that a server is reached at: the public one, else that of its first private network. */
+function addressOf({ public_ipv4, network_interfaces }: ServerOutput): string | undefined {
+  return public_ipv4 ?? Object.values(network_interfaces).flatMap(({ addresses }) => addresses)[0];
+}
+
+function reachable({ servers }: Outputs): [string, string][] {
+  return Object.entries(servers).flatMap(([name, each]) => {
+    const address = addressOf(each);
+    return address === undefined ? [] : [[name, address] as [string, string]];
+  });
+}
+
+/** `web-1` for the address that it is reached at, `web-1.backend` for each of its private ones. */
+function records(outputs: Outputs): readonly (readonly [string, string])[] {
+  const all = [
+    ...reachable(outputs).map(([name, address]) => ({ of: `servers.${name}`, name: label(name), address })),
+    ...Object.entries(outputs.servers).flatMap(([name, { network_interfaces }]) =>
+      Object.entries(network_interfaces).flatMap(([network, { addresses }]) =>
+        addresses.map((address) => ({
+          of: `servers.${name}.network_interfaces.${network}`,
+          name: `${label(name)}.${label(network)}`,
+          address,
+        })),
+      ),
+    ),
+  ];
+  const owners = [...new Map(all.map(({ name, of }) => [of, name]))];
+  unique(
+    owners,
+    ([, name]) => name,
+    ([of]) => of,
+  );
+  return all.map(({ name, address }) => [name, address] as const);
+}
+
+/** A name as a label of DNS: small letters, digits and hyphens, none of them at an end. */
+function label(name: string): string {
+  return name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '');
+}
+
+/** @throws ConfigError that names both, where two of the list get one name. */
+function unique<T>(list: readonly T[], nameOf: (each: T) => string, told: (each: T) => string): string[] {
+  const taken = new Map<string, T>();
+  return list.map((each) => {
+    const name = nameOf(each);
+    const other = taken.get(name);
+    if (other !== undefined) {
+      throw new ConfigError(
+        `${told(other)} and ${told(each)} both become ${name} in this format. Rename one of them in the file (\`moved\` keeps the resource), or use --format json.`,
+      );
+    }
+    taken.set(name, each);
+    return name;
+  });
+}
+
+/** Without a time, so that the same addresses give the same file. */
+function head({ project_id }: Outputs, mark = '#'): string {
+  return `${mark} Written by vdcsync output for project ${project_id ?? 'unknown'}\n`;
+}
+
+/** Servers that formats of addresses leave out. */
+export function withoutAddress({ servers }: Outputs): readonly ServerOutput[] {
+  return Object.values(servers).filter((each) => addressOf(each) === undefined);
+}

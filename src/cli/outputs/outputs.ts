@@ -1,0 +1,125 @@
+import type { Json } from '../../core/json.ts';
+import type { collections, ResourceKey } from '../../core/keys.ts';
+import type { Ip, Network, NetworkInterface } from '../../core/resources.ts';
+import type { Binding } from '../../core/state.ts';
+
+/** What the state binds, and what the API shows of it; without `live` from the state alone. */
+export interface OutputFacts {
+  readonly projectId: number | null;
+  readonly bindings: readonly Binding[];
+  readonly live?: LiveFacts;
+}
+
+export interface LiveFacts {
+  /** Wall ms. */
+  readonly at: number;
+  readonly ips: readonly Ip[];
+  readonly networks: readonly Network[];
+  /** By the id of the server; a server that the API does not find is not in it. */
+  readonly interfaces: ReadonlyMap<string, readonly NetworkInterface[]>;
+}
+
+interface Output {
+  readonly key: ResourceKey;
+  readonly id: string;
+}
+
+export interface ServerOutput extends Output {
+  readonly name: string;
+  readonly public_ipv4: string | null;
+  /** By the network's name in the file. */
+  readonly network_interfaces: Readonly<
+    Record<string, { readonly id: string; readonly addresses: readonly string[] }>
+  >;
+}
+
+/** The public result of `vdcsync output`: every managed resource by its name in the file. */
+export interface Outputs {
+  readonly format_version: 1;
+  readonly project_id: number | null;
+  readonly observed_at: string | null;
+  readonly servers: Readonly<Record<string, ServerOutput>>;
+  readonly ips: Readonly<Record<string, Output & { readonly address: string | null }>>;
+  readonly networks: Readonly<
+    Record<string, Output & { readonly name: string; readonly cidr: string | null }>
+  >;
+  readonly isos: Readonly<Record<string, Output>>;
+  readonly server_images: Readonly<Record<string, Output>>;
+}
+
+/** With `key`, that resource alone. Pure. */
+export function outputsOf(facts: OutputFacts, key?: string): Outputs {
+  const bound = facts.bindings.filter((each) => key === undefined || each.key === key);
+  const of = <T>(collection: (typeof collections)[number], make: (binding: Binding, name: string) => T) =>
+    Object.fromEntries(
+      bound
+        .filter((each) => each.parentId === undefined && each.key.startsWith(`${collection}.`))
+        .map((each) => [each, each.key.slice(collection.length + 1)] as const)
+        .filter(([each]) => collection !== 'servers' || isShown(each, facts))
+        .sort(([, a], [, b]) => (a < b ? -1 : 1))
+        .map(([each, name]) => [name, make(each, name)]),
+    );
+  const plain = ({ key: own, id }: Binding): Output => ({ key: own, id });
+  return {
+    format_version: 1,
+    project_id: facts.projectId,
+    observed_at: facts.live === undefined ? null : new Date(facts.live.at).toISOString(),
+    servers: of('servers', (each, name) => serverOutput(each, name, facts)),
+    ips: of('ips', (each) => ({ ...plain(each), address: addressOf(each, facts) })),
+    networks: of('networks', (each, name) => ({ ...plain(each), ...networkOf(each, name, facts) })),
+    isos: of('isos', plain),
+    server_images: of('server_images', plain),
+  };
+}
+
+/** An address with a key below its server is an output of the server; a server that is gone has no output. */
+function isShown({ kind, id }: Binding, { live }: OutputFacts): boolean {
+  return kind === 'server' && (live === undefined || live.interfaces.has(id));
+}
+
+function serverOutput(binding: Binding, name: string, facts: OutputFacts): ServerOutput {
+  const below = `${binding.key}.network_interfaces.`;
+  const inside = facts.bindings.filter((each) => each.key.startsWith(below) && each.parentId === binding.id);
+  const live = facts.live?.interfaces.get(binding.id) ?? [];
+  return {
+    key: binding.key,
+    id: binding.id,
+    name: textAt(binding.applied, 'entry', 'name') ?? binding.identity.name ?? name,
+    public_ipv4: serverIpv4(binding, facts),
+    network_interfaces: Object.fromEntries(
+      inside
+        .map(({ key, id }) => [key.slice(below.length), id] as const)
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([network, id]) => [
+          network,
+          { id, addresses: live.find((each) => each.id === id)?.addresses ?? [] },
+        ]),
+    ),
+  };
+}
+
+function addressOf({ id, identity }: Binding, { live }: OutputFacts): string | null {
+  return live?.ips.find((each) => String(each.id) === id)?.address ?? identity.address ?? null;
+}
+
+function networkOf({ id, identity }: Binding, name: string, { live }: OutputFacts) {
+  const shown = live?.networks.find((each) => String(each.id) === id);
+  return { name: shown?.name ?? identity.name ?? name, cidr: shown?.cidr ?? identity.cidr ?? null };
+}
+
+/** A text inside what was applied, which the state holds as it was sent. */
+function textAt(value: Json, ...path: readonly string[]): string | undefined {
+  let at: unknown = value;
+  for (const step of path) at = (at as Record<string, unknown> | null | undefined)?.[step];
+  return typeof at === 'string' ? at : undefined;
+}
+
+/** The address that the API calls primary; from the state, the one that the server was recognized by or came with. */
+function serverIpv4(server: Binding, { bindings, live }: OutputFacts): string | null {
+  if (live === undefined) {
+    const own = bindings.find(({ key }) => key === `${server.key}.public_ipv4`);
+    return server.identity.ipv4 ?? own?.identity.address ?? null;
+  }
+  const held = live.ips.filter(({ server_id }) => String(server_id) === server.id);
+  return (held.find(({ primary }) => primary) ?? held[0])?.address ?? null;
+}

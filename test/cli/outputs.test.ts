@@ -1,0 +1,156 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { outputFormats } from '../../src/cli/outputs/names.ts';
+import type { Outputs } from '../../src/cli/outputs/outputs.ts';
+import { startEmulator } from '../../src/emulator/http-server.ts';
+import { lacks } from '../support/programs.ts';
+import { folderWith, inProcess, oneNetwork } from './run.ts';
+
+const shop = readFileSync(new URL('../../examples/shop.yaml', import.meta.url), 'utf8');
+
+let cwd: string;
+const output = async (...args: string[]) => {
+  const { code, stdout, stderr } = await inProcess(['output', ...args], { cwd });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return stdout;
+};
+const written = async (format: string, name: string) => {
+  const path = join(cwd, name);
+  await output('--emulator', '--format', format, '--out', path);
+  return path;
+};
+
+beforeAll(async () => {
+  cwd = folderWith({ 'vdcsync.yaml': shop });
+  await inProcess(['apply', '--emulator', '--yes'], { cwd });
+});
+
+describe('cli: output', () => {
+  test('json: addresses, ids and names, by the names in the file', async () => {
+    const made = JSON.parse(await output('--emulator')) as Outputs;
+    const web = made.servers['web-1'];
+    expect(web).toMatchObject({ key: 'servers.web-1', name: 'web-1' });
+    expect(web?.public_ipv4).toBe(made.ips.web?.address);
+    expect(web?.network_interfaces.backend?.addresses[0]).toMatch(/^10\.20\.0\./);
+    expect(made.servers['db-1']?.public_ipv4).toBeNull();
+    expect(made.networks.backend).toMatchObject({ name: 'backend', cidr: '10.20.0.0/24' });
+  });
+
+  test('--offline gives the same ids and public addresses, and asks no API', async () => {
+    const live = JSON.parse(await output('--emulator')) as Outputs;
+    const state = JSON.parse(await output('--offline')) as Outputs;
+    const known = ({ servers, ips, networks }: Outputs) => ({
+      servers: Object.values(servers).map(({ id, name, public_ipv4 }) => [id, name, public_ipv4]),
+      ...{ ips, networks },
+    });
+    expect(known(state)).toEqual(known(live));
+    expect(state.observed_at).toBeNull();
+  });
+
+  test('--key keeps one resource, and the shape; a key that is not bound is refused', async () => {
+    const made = JSON.parse(await output('--offline', '--key', 'servers.db-1')) as Outputs;
+    expect(Object.keys(made.servers)).toEqual(['db-1']);
+    expect(made.ips).toEqual({});
+    const { code, stderr } = await inProcess(['output', '--offline', '--key', 'servers.nope'], { cwd });
+    expect(code).toBe(64);
+    expect(stderr).toContain('vdcsync status');
+  });
+
+  test('env: a shell reads it, each value under the path that it has in the JSON', async () => {
+    const made = JSON.parse(await output('--emulator')) as Outputs;
+    const path = await written('env', 'project.env');
+    const shown = execFileSync('sh', [
+      '-euc',
+      '. "$0"; echo "$SERVERS_WEB_1_PUBLIC_IPV4 $NETWORKS_BACKEND_CIDR"',
+      path,
+    ]);
+    expect(String(shown).trim()).toBe(`${made.servers['web-1']?.public_ipv4} 10.20.0.0/24`);
+  });
+
+  test.skipIf(lacks('ansible-inventory'))(
+    'ansible: ansible-inventory takes it, with hosts and groups',
+    async () => {
+      const path = await written('ansible', 'inventory.yaml');
+      const made = JSON.parse(await output('--emulator')) as Outputs;
+      const listed = JSON.parse(
+        execFileSync('ansible-inventory', ['-i', path, '--list'], { encoding: 'utf8', cwd }),
+      );
+      expect(listed._meta.hostvars['web-1'].ansible_host).toBe(made.servers['web-1']?.public_ipv4);
+      expect(listed._meta.hostvars['db-1'].ansible_host).toMatch(/^10\.20\.0\./);
+      expect([...listed.network_backend.hosts].sort()).toEqual(['db-1', 'web-1']);
+    },
+  );
+
+  test.skipIf(lacks('ssh'))('ssh-config: ssh finds each server by its name', async () => {
+    const path = await written('ssh-config', 'ssh.conf');
+    const made = JSON.parse(await output('--emulator')) as Outputs;
+    const found = execFileSync('ssh', ['-G', '-F', path, 'web-1'], { encoding: 'utf8', stdio: 'pipe' });
+    expect(found.split('\n')).toContain(`hostname ${made.servers['web-1']?.public_ipv4}`);
+  });
+
+  test('hosts and dns: each server, and each of its private addresses', async () => {
+    const made = JSON.parse(await output('--emulator')) as Outputs;
+    const [address = ''] = made.servers['web-1']?.network_interfaces.backend?.addresses ?? [];
+    const words = (text: string) => text.split('\n').map((line) => line.split(/\s+/));
+    expect(words(readFileSync(await written('hosts', 'hosts'), 'utf8'))).toContainEqual([
+      address,
+      'web-1.backend',
+    ]);
+    const zone = words(readFileSync(await written('dns', 'zone'), 'utf8'));
+    expect(zone).toContainEqual(['web-1.backend', 'IN', 'A', address]);
+    expect(zone).toContainEqual(['web-1', 'IN', 'A', made.servers['web-1']?.public_ipv4]);
+  });
+
+  test('the same project gives the same text', async () => {
+    for (const format of outputFormats.filter((each) => each !== 'json')) {
+      expect(await output('--emulator', '--format', format)).toBe(
+        await output('--emulator', '--format', format),
+      );
+    }
+  });
+
+  test('a server that is gone is left out and named on standard error', async () => {
+    const api = await startEmulator({ speed: 600 });
+    const folder = folderWith({
+      'vdcsync.yaml': `${oneNetwork}servers:\n  a: {server_type: plans-1, plan_id: 51, image: debian-13, network_interfaces: [backend]}\n`,
+      'profile.yaml': 'time_scale: 600\n',
+    });
+    const env = {
+      VDC_BASE_URL: api.baseUrl,
+      VDC_TOKEN: api.emulator.tokens(4711).readWrite,
+      VDCSYNC_API_PROFILE: 'profile.yaml',
+    };
+    try {
+      await inProcess(['apply', '--yes'], { cwd: folder, env });
+      const [server] = api.emulator.world.projects[0]?.servers ?? [];
+      api.emulator.mutate({ do: 'delete_server', id: server?.id ?? 0 });
+      const { stdout, stderr } = await inProcess(['output'], { cwd: folder, env });
+      expect((JSON.parse(stdout) as Outputs).servers).toEqual({});
+      expect(stderr).toContain('servers.a');
+    } finally {
+      await api.close();
+    }
+  });
+
+  test('two names that become one in a format are refused', async () => {
+    const folder = folderWith({
+      'vdcsync.yaml': 'version: 1\nproject: {id: 4711}\nips: {a-b: {}, a_b: {}}\n',
+    });
+    await inProcess(['apply', '--emulator', '--yes'], { cwd: folder });
+    const { code, stderr } = await inProcess(['output', '--offline', '--format', 'env'], { cwd: folder });
+    expect(code).toBe(1);
+    expect(stderr).toContain('ips.a-b');
+    expect(stderr).toContain('ips.a_b');
+  });
+
+  test('ansible: words that YAML 1.1 takes for truth values stay names', async () => {
+    const folder = folderWith();
+    writeFileSync(join(folder, 'vdcsync.yaml'), shop.replaceAll('web-1', 'yes'));
+    await inProcess(['apply', '--emulator', '--yes'], { cwd: folder });
+    const { stdout } = await inProcess(['output', '--emulator', '--format', 'ansible'], { cwd: folder });
+    expect(Object.keys(parse(stdout, { version: '1.1' }).all.hosts)).toContain('yes');
+  });
+});
