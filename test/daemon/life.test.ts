@@ -68,7 +68,7 @@ describe('daemon: a project kept as its file says', () => {
     expect(Date.parse(left.at)).toBeGreaterThanOrEqual(Date.parse(left.condition_since));
     const page = await (await fetch(daemon.url)).text();
     expect(page).toMatch(
-      /servers\.web-1\.firewall<\/td><td>[^<]*<\/td><td class="undeclared">not in its entry any more</,
+      /<span>firewall<\/span><\/span><\/span> <span class="undeclared">not in its entry any more</,
     );
     expect(page).toContain('<title>web-1: a part of it is not in its entry any more,');
     expect(page).toContain('<li>1 managed server, 1 managed backup, 1 address in the project</li>');

@@ -29,13 +29,14 @@ describe.runIf(executable !== undefined)('daemon: the status page in a browser',
     });
     await page.goto(daemon.url);
     await page.waitForSelector('.badge:text-is("converged")');
+    expect(await page.title()).toMatch(/^✓ converged · /);
     expect(await page.locator('svg .box').count()).toBe(4);
     expect(await page.locator('svg .link').count()).toBe(2);
     expect(await page.locator('#bill').innerText()).toMatch(
-      /203\.0\.113\.\d+ is idle and billed\s+ips\.spare/,
+      /203\.0\.113\.\d+ is idle and billed\s+ips\.\s*spare/,
     );
-    expect(await page.locator('#resources').innerText()).toContain('servers.web-1.firewall');
-    expect(await page.locator('#journal').innerText()).toContain('create servers.web-1');
+    expect(await page.locator('#resources').textContent()).toContain('servers.web-1.firewall');
+    expect(await page.locator('#journal').textContent()).toContain('create servers.web-1');
 
     daemon.write(
       `${shop}    replace: never\n`
@@ -43,12 +44,13 @@ describe.runIf(executable !== undefined)('daemon: the status page in a browser',
         .replace('web: {}', 'web: {}\n  spare: {}'),
     );
     await page.waitForSelector('.badge:text-is("blocked")');
+    expect(await page.title()).toMatch(/^● blocked · /);
     const blocked = page.locator('#blocked');
     expect(await blocked.innerText()).toContain('servers.web-1');
     const [first] = (await daemon.until(({ condition }) => condition === 'blocked', 'blocked')).blocked;
     const [way = ''] = first?.resolve.split(' | ') ?? [];
     expect(await blocked.locator('.way').first().innerText()).toBe(`→ ${way.replaceAll('`', '')}`);
-    expect(await blocked.locator('code.command').count()).toBe(0);
+    expect(await blocked.locator('.command').count()).toBe(0);
 
     daemon.write('version: 1\nproject: {id: 4711}\nnetworks: {"<b>x</b>": {cidr: 1}}\n');
     await page.waitForSelector('text=The spec is broken');

@@ -24,7 +24,7 @@ describe('daemon: what its operator is told', () => {
     expect(project).toMatchObject({ idle: [], in_doubt: [{ id: '5001', key: 'ips.web' }] });
     expect(await metrics(daemon)).toContain('vdcsync_idle_addresses{project="4711"} 0\n');
     const page = await (await fetch(daemon.url)).text();
-    expect(page).toMatch(/203\.0\.113\.\d+ is billed and in doubt: it may be <span class="dim">ips\.web/);
+    expect(page).toMatch(/203\.0\.113\.\d+<\/strong> <span class="bad">billed and unconfirmed/);
     expect(page).not.toContain('idle, billed');
   });
 

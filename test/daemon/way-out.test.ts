@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
-import { billCard } from '../../src/daemon/http/page.ts';
+import { billCard } from '../../src/daemon/http/bill.ts';
+import { dangersCard } from '../../src/daemon/http/dangers.ts';
 import { wayOut } from '../../src/daemon/http/way-out.ts';
 import { told } from '../../src/daemon/notices/notice.ts';
 import { conditionOf } from '../../src/daemon/project/condition.ts';
@@ -21,14 +22,14 @@ const planWith = (more: object) =>
 describe('daemon: ways out', () => {
   test('a command stands alone, to be copied; when to take it, and what is no command, are words', async () => {
     const shown = async (text: string) => String(await wayOut(text));
-    expect(await shown('vdcsync resolve ips.web --adopt 5001 (if `this` is it)')).toBe(
-      '<div class="way"><code class="command">vdcsync resolve ips.web --adopt 5001</code> <span class="dim">if <code>this</code> is it</span></div>',
-    );
+    const first = await shown('vdcsync resolve ips.web --adopt 5001 (if `this` is it)');
+    expect(first).toContain('<span class="dim">if <code>this</code> is it</span>');
+    expect(first).toContain('data-copy="vdcsync resolve ips.web --adopt 5001"');
     expect(await shown("vdcsync adopt ips.web 5001 -f 'my file.yaml' --state /x/state.db")).toContain(
-      'command">vdcsync adopt ips.web 5001 -f &#39;my file.yaml&#39; --state /x/state.db</code></div>',
+      'data-copy="vdcsync adopt ips.web 5001 -f &#39;my file.yaml&#39; --state /x/state.db"',
     );
     expect(await shown('vdcsync adopt -f a.yaml --state "$VDCSYNC_STATE&state=7" ips.web 5001')).toContain(
-      'command">vdcsync adopt -f a.yaml --state &quot;$VDCSYNC_STATE&amp;state=7&quot; ips.web 5001</code></div>',
+      'data-copy="vdcsync adopt -f a.yaml --state &quot;$VDCSYNC_STATE&amp;state=7&quot; ips.web 5001"',
     );
     expect(await shown('write `prune: true` under `settings` (to have it deleted)')).toBe(
       '<div class="way">→ write <code>prune: true</code> under <code>settings</code> (to have it deleted)</div>',
@@ -43,18 +44,17 @@ describe('daemon: ways out', () => {
     const leftBackups = [{ server: '9', key: 'servers.old', backups: ['2026-01-01T00:00:00Z'], at: 0 }];
     const known = { bindings: [], intents: [], leftBackups };
     const carry = (text: string) => text.replace('ignore 9', 'ignore 9 -f shop.yaml');
-    const card = String(await billCard({ known, carry } as unknown as ProjectFacts));
-    expect(card).toContain(
-      'is billed<div class="way"><code class="command">vdcsync ignore 9 -f shop.yaml</code> <span class="dim">once they are deleted in the client area</span></div>',
-    );
+    const card = String(await dangersCard({ known, carry } as unknown as ProjectFacts));
+    expect(card).toContain('2026-01-01T00:00:00Z still exists and is billed');
+    expect(card).toContain('data-copy="vdcsync ignore 9 -f shop.yaml"');
   });
 
   test("what is left alone as somebody else's is on the bill, with the way back", async () => {
     const known = { bindings: [], intents: [], vouched: { servers: [9], addresses: [] } };
     const facts = { known, carry: (text: string) => text } as unknown as ProjectFacts;
-    expect(String(await billCard(facts))).toContain(
-      'billed as long as it is there: server 9<div class="way"><code class="command">vdcsync ignore --undo ID</code>',
-    );
+    const card = String(await billCard(facts));
+    expect(card).toContain('Ignored, and still billed: server 9');
+    expect(card).toContain('data-copy="vdcsync ignore --undo ID"');
   });
 
   test('a notice has each of them by itself', () => {

@@ -56,6 +56,8 @@ export interface Rig {
   readonly engine: Engine;
   /** The engine of another process, from now on: same state, or another one. */
   restart(store?: StateStore): Engine;
+  /** A client of its own on the same state and transport. */
+  client(): ReturnType<typeof createClient>;
   /** What a daemon keeps from pass to pass. */
   repeating(): Repeating;
   plan(spec: string): Promise<Plan>;
@@ -133,6 +135,7 @@ export function rig(options: RigOptions = {}): Rig {
       engine = engineOn(other ?? store);
       return engine;
     },
+    client: () => clientOn(store),
     repeating: () => ({
       cache: createReadCache(clientOn(store).reads('operation'), clock),
       holds: new Map(),

@@ -4,9 +4,10 @@ import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { streamSSE } from 'hono/streaming';
 import type { Daemon } from '../daemon.ts';
-import { lastWorker } from '../fleet/assignment.ts';
+import { type Assignment, lastWorker } from '../fleet/assignment.ts';
 import type { DaemonDeps } from '../ports.ts';
 import { knownCondition } from '../project/condition.ts';
+import type { ProjectSummary } from '../project/facts.ts';
 import type { Changes } from './changes.ts';
 import type { Metrics } from './metrics.ts';
 import { type PageInput, renderBody, renderPage } from './page.ts';
@@ -82,10 +83,10 @@ export function createApp(options: AppOptions): App {
   app.get('/', async (context) => {
     const nonce = randomBytes(16).toString('base64');
     context.header('content-security-policy', policyOf(nonce));
-    return context.html(renderPage(await pageInput(options, context.req.query('project')), nonce));
+    return context.html(renderPage(await pageInput(options, context.req.query()), nonce));
   });
   app.get('/page', async (context) =>
-    context.html(renderBody(await pageInput(options, context.req.query('project')))),
+    context.html(renderBody(await pageInput(options, context.req.query()))),
   );
   app.get('/events', (context) => {
     if (changes.isFull()) return context.json({ error: 'too many pages are open' }, 503);
@@ -102,28 +103,36 @@ export function createApp(options: AppOptions): App {
   return app;
 }
 
+/** The page of one project, or the overview of several. */
 async function pageInput(
   { daemon, deps, version }: AppOptions,
-  wanted: string | undefined,
+  query: Readonly<Record<string, string>>,
 ): Promise<PageInput> {
   const projects = daemon.projects();
-  const chosen = projects.find(({ id }) => String(id) === wanted) ?? projects[0];
+  const chosen =
+    projects.find(({ id }) => String(id) === query.project) ??
+    (projects.length === 1 ? projects[0] : undefined);
   const assignments = (await daemon.fleet?.board.assignments().catch(() => undefined)) ?? [];
-  const assignmentOf = (id: number | undefined) => assignments.find(({ project }) => project === id);
-  const assignment = assignmentOf(chosen?.id);
+  const byProject = new Map(assignments.map((each) => [each.project, each]));
+  const worker = chosen && byProject.get(chosen.id);
+  const replica = worker === undefined ? undefined : lastWorker(worker);
   return {
     facts: await chosen?.facts(),
-    projects: projects.map(({ id, condition }) => {
-      return { id, condition: knownCondition(assignmentOf(id)?.memory?.ledger.condition) ?? condition };
-    }),
-    elsewhere:
-      assignment === undefined || lastWorker(assignment) === daemon.fleet?.replica
-        ? undefined
-        : lastWorker(assignment),
+    projects: projects.map((project) => summaryOf(project.summary(), byProject.get(project.id))),
+    wanted: { text: query.q, state: query.state, all: query.all === '1' },
+    elsewhere: replica === daemon.fleet?.replica ? undefined : replica,
     source: daemon.specs.state(),
     version,
     now: deps.clock.now(),
   };
+}
+
+/** Another replica may know more of the project than this one. */
+function summaryOf(own: ProjectSummary, assignment: Assignment | undefined): ProjectSummary {
+  const left = assignment?.memory?.ledger;
+  const condition = knownCondition(left?.condition);
+  if (left === undefined || condition === undefined) return own;
+  return { ...own, condition, since: left.conditionSince, blocked: left.blocked };
 }
 
 /** Nothing from elsewhere, no script but the page's own, and no page around it. */
@@ -135,7 +144,7 @@ function policyOf(nonce: string): string {
     "connect-src 'self'",
     'img-src data:',
     "base-uri 'none'",
-    "form-action 'none'",
+    "form-action 'self'",
     "frame-ancestors 'none'",
   ].join('; ');
 }

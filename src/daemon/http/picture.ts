@@ -1,5 +1,6 @@
 import { html } from 'hono/html';
 import { standingText } from './standing.ts';
+import type { Html } from './text.ts';
 import type { Box, Picture } from './view.ts';
 
 const size = { width: 760, box: 200, height: 46, gap: 14, top: 30 } as const;
@@ -30,7 +31,7 @@ export function drawPicture({ networks, servers, addresses, links }: Picture) {
   }
   const total = tallest + size.top + size.gap;
   const titles = { networks: 'Networks', servers: 'Servers', addresses: 'Addresses' } as const;
-  return html`<svg viewBox="0 0 ${size.width} ${total}" role="img" aria-label="${networks.length} networks, ${servers.length} servers, ${addresses.length} addresses and how they hang together">
+  return html`<svg viewBox="0 0 ${size.width} ${total}" role="img" aria-label="${networks.length} networks, ${servers.length} servers, ${addresses.length} addresses and their connections">
 ${Object.entries(titles).map(
   ([name, title]) =>
     html`<text class="column" x="${columns[name as keyof typeof columns] + size.box / 2}" y="16">${title}</text>`,
@@ -38,6 +39,25 @@ ${Object.entries(titles).map(
 ${links.map(([a, b]) => drawLink(placed.get(a), placed.get(b)))}
 ${[...placed.values()].map(drawBox)}
 </svg>`;
+}
+
+/** The same for a narrow screen: each server with its networks and addresses below it, then everything else. */
+export function drawOutline({ networks, servers, addresses, links }: Picture): Html {
+  const linkedTo = (id: string, boxes: readonly Box[]) =>
+    boxes.filter((box) => links.some(([a, b]) => (a === id && b === box.id) || (b === id && a === box.id)));
+  const isAlone = ({ id }: Box) => !links.some(([a, b]) => a === id || b === id);
+  const leaf = (noun: string) => (box: Box) =>
+    html`<li class="${classOf(box)}"><span class="dot"></span>${noun} <strong>${box.title}</strong> <span class="dim">${box.note}</span></li>`;
+  return html`<ul class="outline">${servers.map(
+    (
+      server,
+    ) => html`<li class="${classOf(server)}"><span class="dot"></span><strong>${server.title}</strong> <span class="dim">${server.note}</span>
+<ul>${linkedTo(server.id, networks).map(leaf('network'))}${linkedTo(server.id, addresses).map(leaf('address'))}</ul></li>`,
+  )}${networks.filter(isAlone).map(leaf('network'))}${addresses.filter(isAlone).map(leaf('address'))}</ul>`;
+}
+
+function classOf({ standing, idle }: Box): string {
+  return `${standing}${idle ? ' idle' : ''}`;
 }
 
 function drawLink(from: Placed | undefined, to: Placed | undefined) {
@@ -49,8 +69,8 @@ function drawLink(from: Placed | undefined, to: Placed | undefined) {
 }
 
 function drawBox({ box, x, y }: Placed) {
-  const { title, note, standing, says = standingText(standing), idle } = box;
-  return html`<g class="box ${standing}${idle ? ' idle' : ''}"><title>${title}: ${says}${note === '' ? '' : `, ${note}`}</title>
+  const { title, note, standing, says = standingText(standing) } = box;
+  return html`<g class="box ${classOf(box)}"><title>${title}: ${says}${note === '' ? '' : `, ${note}`}</title>
 <rect x="${x + 0.5}" y="${y + 0.5}" width="${size.box - 1}" height="${size.height}" rx="7"/>
 <circle cx="${x + 15}" cy="${y + 17}" r="4.5"/>
 <text class="name" x="${x + 27}" y="${y + 21}">${cut(title, most.title)}</text>

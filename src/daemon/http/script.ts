@@ -1,22 +1,70 @@
 /**
  * Keeps the page as it is on the server: at each change the part that changes is fetched
- * anew. Without it the page reloads itself now and then; nothing else is lost.
+ * anew, with title and icon. What the reader has opened, typed and scrolled stays. Without it
+ * the page reloads itself now and then; only the copy buttons are lost.
  */
 export const script = `
+document.documentElement.classList.add('scripted');
+const page = document.getElementById('page');
 const live = document.getElementById('live');
-const place = new URL(location.href);
 let busy = false, again = false;
+function keep() {
+  const open = [...page.querySelectorAll('details[open]')].map(each => each.id);
+  const scrolled = [...page.querySelectorAll('.scroll')].map(each => each.scrollLeft);
+  const { id, value, selectionStart } = document.activeElement ?? {};
+  return () => {
+    for (const each of open) document.getElementById(each)?.setAttribute('open', '');
+    page.querySelectorAll('.scroll').forEach((each, at) => { each.scrollLeft = scrolled[at] ?? 0; });
+    const field = id === 'q' ? document.getElementById(id) : null;
+    if (field) { field.value = value; field.focus(); field.setSelectionRange(selectionStart, selectionStart); }
+  };
+}
+function show(text) {
+  const restore = keep();
+  page.innerHTML = text;
+  restore();
+  const top = page.querySelector('header');
+  if (!top) return;
+  document.title = top.dataset.title;
+  document.getElementById('icon').href = top.dataset.icon;
+}
 async function renew() {
   if (busy) { again = true; return; }
   busy = true;
   try {
-    const answer = await window.fetch('/page' + place.search, { cache: 'no-store' });
-    if (answer.ok) document.getElementById('page').innerHTML = await answer.text();
+    const answer = await window.fetch('/page' + location.search, { cache: 'no-store' });
+    if (answer.ok) show(await answer.text());
   } catch {} finally { busy = false; }
   if (again) { again = false; renew(); }
 }
+async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = document.createElement('textarea');
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  document.execCommand('copy');
+  field.remove();
+}
+page.addEventListener('click', async ({ target }) => {
+  const button = target.closest('button.copy');
+  if (!button) return;
+  await copy(button.dataset.copy).then(() => { button.textContent = 'Copied'; }, () => { button.textContent = 'Not copied'; });
+  setTimeout(() => { button.textContent = 'Copy'; }, 2000);
+});
+let typing;
+page.addEventListener('input', ({ target }) => {
+  if (target.id !== 'q') return;
+  clearTimeout(typing);
+  typing = setTimeout(() => {
+    const place = new URL(location.href);
+    if (target.value) place.searchParams.set('q', target.value); else place.searchParams.delete('q');
+    history.replaceState(null, '', place);
+    renew();
+  }, 150);
+});
 const events = new EventSource('/events');
 events.addEventListener('changed', renew);
 events.onopen = () => { live.textContent = 'live'; live.className = ''; renew(); };
-events.onerror = () => { live.textContent = 'no connection: what is shown may be old'; live.className = 'offline'; };
+events.onerror = () => { live.textContent = 'No connection: this page may be out of date'; live.className = 'offline'; };
 `;

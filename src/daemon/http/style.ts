@@ -1,33 +1,57 @@
 /** The page's whole style: two palettes, one column on a phone, two where there is room. */
 export const style = `
 :root { color-scheme: light dark;
-  --back: #f6f7f9; --card: #fff; --line: #dfe3e8; --text: #1c2430; --dim: #5c6876;
-  --good: #1a7f4b; --warn: #9a6200; --bad: #c22f3d; --busy: #1f6fd1; --code: #eef1f5; }
+  --back: #f5f6f8; --card: #fff; --line: #e1e5ea; --text: #18202b; --dim: #586473;
+  --good: #17784a; --warn: #8f5a00; --bad: #bf2233; --busy: #1b67c4; --code: #eef1f5; --alarm: #fff3f3; }
 @media (prefers-color-scheme: dark) { :root {
-  --back: #12161c; --card: #1a2029; --line: #2d3643; --text: #e4e9f0; --dim: #97a3b3;
-  --good: #4cc38a; --warn: #e0a63c; --bad: #ff7b83; --busy: #6cb0ff; --code: #252d39; } }
+  --back: #0f1318; --card: #181d25; --line: #2a323d; --text: #e6ebf1; --dim: #98a4b3;
+  --good: #4cc38a; --warn: #e5ad45; --bad: #ff8088; --busy: #74b3ff; --code: #232b36; --alarm: #2a181c; } }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--back); color: var(--text); font: 15px/1.5 system-ui, sans-serif; }
+body { margin: 0; background: var(--back); color: var(--text); font: 15px/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
 header, main, footer { max-width: 1120px; margin: 0 auto; padding: 0 16px; }
-header { padding-top: 18px; display: flex; flex-wrap: wrap; gap: 4px 16px; align-items: baseline; }
-h1 { font-size: 20px; margin: 0; } h2 { font-size: 15px; margin: 0 0 8px; }
-nav a { margin-right: 10px; } a { color: var(--busy); } nav a[aria-current] { color: inherit; font-weight: 600; }
-.badge { display: inline-block; border: 1px solid currentColor; border-radius: 99px; padding: 1px 11px; font-weight: 600; font-size: 14px; }
+header { padding-top: 18px; display: flex; flex-wrap: wrap; gap: 4px 10px; align-items: center; }
+h1 { font-size: 22px; line-height: 1.2; margin: 0 4px 0 0; } h2 { font-size: 16px; line-height: 1.3; margin: 0 0 8px; }
+p { margin: 3px 0; } a { color: var(--busy); } .back { flex-basis: 100%; }
+.badge { border: 1px solid currentColor; border-radius: 99px; padding: 1px 12px; font-weight: 600; font-size: 14px; }
+.badge.bad { background: #c62839; border-color: #c62839; color: #fff; }
 .good, .converged { color: var(--good); } .warn, .differs, .undeclared { color: var(--warn); } .bad, .blocked, .tainted { color: var(--bad); }
 .busy, .in_flight { color: var(--busy); } .dim, .unknown { color: var(--dim); }
-.facts { color: var(--dim); margin: 6px 0 14px; }
-.facts span { margin-right: 16px; }
-.cards { display: grid; gap: 14px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); margin-bottom: 14px; }
-section { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 13px 15px; min-width: 0; }
-section.wide { grid-column: 1 / -1; } section.alarm { border-color: var(--bad); }
-ul { list-style: none; margin: 0; padding: 0; } li { padding: 6px 0; border-top: 1px solid var(--line); } li:first-child { border-top: 0; padding-top: 0; }
-code { background: var(--code); border-radius: 5px; padding: 1px 6px; font: 13px/1.6 ui-monospace, monospace; overflow-wrap: anywhere; }
-.way { margin-top: 4px; } .command { display: block; padding: 5px 9px; user-select: all; }
+main { padding-top: 10px; }
+.facts { color: var(--dim); margin: 12px 0; font-size: 14px; } .facts > span { margin-right: 16px; display: inline-block; }
+.chips { display: flex; flex-wrap: wrap; gap: 8px; margin: 2px 0 12px; }
+.chip { border: 1px solid var(--line); border-radius: 99px; padding: 5px 13px; text-decoration: none; background: var(--card); font-size: 14px; }
+.chip:not(.good, .warn, .bad, .busy, .dim) { color: var(--text); } .chip[aria-current] { border-color: currentColor; font-weight: 600; }
+.chip.good { color: var(--good); } .chip.warn { color: var(--warn); } .chip.bad { color: var(--bad); border-color: currentColor; } .chip.dim { color: var(--dim); }
+.cards { display: grid; gap: 14px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); }
+section { background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: 14px 16px; min-width: 0; scroll-margin: 12px; }
+section.wide { grid-column: 1 / -1; }
+section.alarm { border-color: var(--bad); border-left-width: 5px; } .alarm h2 { color: var(--bad); }
+section.danger { background: var(--alarm); } .danger h2 { font-size: 18px; } .danger h2::before { content: '▲ '; }
+ul { list-style: none; margin: 0; padding: 0; } li { padding: 8px 0; border-top: 1px solid var(--line); } li:first-child { border-top: 0; padding-top: 0; } li:last-child { padding-bottom: 0; }
+code { background: var(--code); border-radius: 5px; padding: 1px 5px; font: 13px/1.6 ui-monospace, monospace; }
+code .key { font: inherit; }
+.key { font-family: ui-monospace, monospace; font-size: .93em; }
+.key > span, .command span { display: inline-block; max-width: 100%; overflow-wrap: anywhere; }
+.nowrap { white-space: nowrap; }
+.code { color: var(--dim); font: 12.5px ui-monospace, monospace; }
+.way { margin-top: 8px; }
+.command { display: flex; align-items: center; gap: 8px; background: var(--code); border-radius: 8px; padding: 6px 6px 6px 12px; margin-top: 2px; }
+.command code { flex: 1; min-width: 0; background: none; padding: 4px 0; user-select: all; white-space: pre-wrap; }
+.copy { display: none; flex: none; min-width: 76px; min-height: 34px; } .scripted .copy { display: block; }
+button { font: 600 14px system-ui, sans-serif; color: var(--text); background: var(--card); border: 1px solid var(--line); border-radius: 7px; padding: 5px 12px; cursor: pointer; }
+button:hover { border-color: var(--busy); } :focus-visible { outline: 2px solid var(--busy); outline-offset: 2px; }
+details { margin-top: 8px; } details ul { margin-top: 8px; } summary { cursor: pointer; padding: 4px 0; } h2 + details { margin-top: 0; }
+.rows li { display: flex; flex-wrap: wrap; gap: 0 14px; align-items: baseline; } .rows .what { flex: 1 1 300px; } .rows li > p { flex-basis: 100%; }
+.projects li { display: flex; flex-wrap: wrap; gap: 2px 14px; align-items: baseline; } .projects li > a { flex: 1 1 260px; text-decoration: none; color: inherit; } .projects strong { color: var(--busy); }
+form { display: flex; gap: 8px; margin-bottom: 12px; } input { font: 16px system-ui, sans-serif; flex: 1; min-width: 0; padding: 7px 12px; color: inherit; background: var(--back); border: 1px solid var(--line); border-radius: 8px; }
+.dot { display: inline-block; width: 10px; height: 10px; border-radius: 50%; background: currentColor; margin-right: 9px; }
+.sum b { font-size: 20px; } #bill > p { margin-bottom: 6px; }
+time { text-decoration: underline dotted 1px; text-underline-offset: 3px; cursor: help; }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: 14px; } th { text-align: left; color: var(--dim); font-weight: 500; }
-th, td { padding: 4px 12px 4px 0; border-top: 1px solid var(--line); vertical-align: top; } tr:first-child th { border-top: 0; }
-td.key { font-family: ui-monospace, monospace; font-size: 13px; overflow-wrap: anywhere; }
-meter { width: 120px; height: 12px; vertical-align: middle; }
+progress, meter { width: 140px; height: 12px; vertical-align: middle; } progress { accent-color: var(--busy); }
+.outline > li > ul { margin: 4px 0 0 4px; padding-left: 16px; border-left: 2px solid var(--line); } .outline ul li { border: 0; padding: 3px 0; }
+.outline li { color: var(--text); } .outline .dot { background: var(--good); } .outline .differs > .dot, .outline .undeclared > .dot { background: var(--warn); }
+.outline .blocked > .dot, .outline .tainted > .dot { background: var(--bad); } .outline .in_flight > .dot { background: var(--busy); } .outline .unknown > .dot { background: var(--dim); } .outline .idle > .dot { background: var(--warn); }
 svg { display: block; width: 100%; min-width: 660px; max-width: 860px; margin: 0 auto; }
 svg text { fill: var(--text); font: 13px system-ui, sans-serif; } svg .note, svg .column { fill: var(--dim); font-size: 11.5px; }
 svg .column { text-anchor: middle; } svg rect { fill: var(--back); stroke: var(--line); }
@@ -35,7 +59,8 @@ svg circle { fill: currentColor; } svg .box:not(.converged) rect { stroke: curre
 svg .link { fill: none; stroke: var(--dim); stroke-width: 1.4; opacity: .65; }
 svg .in_flight circle { animation: pulse 1.2s infinite; } @keyframes pulse { 50% { opacity: .2; } }
 @media (prefers-reduced-motion: reduce) { svg .in_flight circle { animation: none; } }
-@media (max-width: 600px) { #journal th:last-child, #journal td:last-child { display: none; } }
+.narrow-screen { display: none; }
+@media (max-width: 720px) { .narrow-screen { display: block; } .wide-screen { display: none; } .rows .what { flex-basis: 100%; } .projects li > a { flex-basis: 100%; } }
 footer { color: var(--dim); font-size: 13px; padding: 4px 16px 28px; }
 .offline { color: var(--bad); }
 `;

@@ -67,8 +67,8 @@ function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
 /** Nothing is bound; what a creation without an answer has made may be there all the same. */
 function absence({ known }: ProjectFacts, key: ResourceKey): string {
   const sent = known?.intents.find((each) => each.key === key && each.verb === 'create');
-  if (sent === undefined) return 'not there yet';
-  return sent.phase === 'blocked' ? 'in doubt: it may be there, billed' : 'being made';
+  if (sent === undefined) return 'not created yet';
+  return sent.phase === 'blocked' ? 'unconfirmed, may be billed' : 'being created';
 }
 
 function networkBox(facts: ProjectFacts, key: ResourceKey): Box {
@@ -101,8 +101,8 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
     const doubt = inDoubt.find((each) => each.ip.id === ip.id);
     const isIdle = idle.some((each) => each.ip.id === ip.id);
     const whose =
-      key === undefined ? (server === undefined ? 'not of this file' : 'comes with its server') : nameOf(key);
-    const note = doubt ? `in doubt: ${doubt.key}` : isIdle ? `${whose} · idle, billed` : whose;
+      key === undefined ? (server === undefined ? 'not in the file' : 'comes with its server') : nameOf(key);
+    const note = doubt ? `may be ${doubt.key}` : isIdle ? `${whose} · idle, billed` : whose;
     const standing = key === undefined ? 'unknown' : standingNow(facts, key);
     boxes.push({ id, title: ip.address, note, standing, idle: isIdle });
     if (server !== undefined) links.push([server, id]);

@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import { marked } from './text.ts';
 
 /** A whole command and nothing else, and when to take it. */
 const command =
@@ -8,13 +9,11 @@ const command =
 export function wayOut(text: string) {
   const [, line, when] = command.exec(text) ?? [];
   if (line === undefined) return html`<div class="way">→ ${marked(text)}</div>`;
-  return html`<div class="way"><code class="command">${line}</code>${when === undefined ? '' : html` <span class="dim">${marked(when)}</span>`}</div>`;
+  return html`<div class="way">${when === undefined ? '' : html`<span class="dim">${marked(when)}</span>`}${commandBox(line)}</div>`;
 }
 
-/** What stands between backticks is shown as code. */
-export function marked(text: string) {
-  return text.split('`').map((part, index, parts) =>
-    // The last of an even number has no end.
-    index % 2 === 1 && index < parts.length - 1 ? html`<code>${part}</code>` : part,
-  );
+/** The button copies where scripts run; without them a click selects the whole command. */
+function commandBox(line: string) {
+  const words = line.split(' ').map((word, at) => html`${at === 0 ? '' : ' '}<span>${word}</span>`);
+  return html`<div class="command"><code>${words}</code><button type="button" class="copy" data-copy="${line}">Copy</button></div>`;
 }

@@ -60,7 +60,7 @@ function plannedIn(plan: Plan | undefined): readonly string[] {
 }
 
 const newToken =
-  'put a token that is good into the file that VDC_TOKEN_FILE or the spec names, which is taken up at once; one in VDC_TOKEN needs a restart';
+  'put a valid token into the file that `VDC_TOKEN_FILE` or the spec names: vdcsync reads it at once. A new `VDC_TOKEN` needs a restart.';
 
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -1,7 +1,7 @@
 import type { Desired } from '../../core/desired.ts';
 import type { Diagnostic } from '../../core/errors.ts';
 import type { World } from '../../core/kind.ts';
-import type { Plan } from '../../core/plan.ts';
+import type { Blocked, Plan } from '../../core/plan.ts';
 import type { ApplyReport, RequestCounts } from '../../core/progress.ts';
 import type { Binding, Intent, StateInfo } from '../../core/state.ts';
 import type { LeftBackups } from '../../engine/bookkeeping/left-backups.ts';
@@ -61,6 +61,8 @@ export interface ProjectFacts {
   readonly differsSince: number | undefined;
   readonly inFlight: readonly InFlight[];
   readonly holds: readonly ShownHold[];
+  /** When each blocked entry was first seen, by {@link blockedName}. */
+  readonly blockedSince: ReadonlyMap<string, number>;
   /** Gives the commands that a text names what it takes to mean this project. */
   readonly carry: (text: string) => string;
 }
@@ -83,4 +85,24 @@ export interface Known {
   /** Age of the oldest answer about a server that the picture rests on, in ms. */
   readonly oldestReadMs: number;
   readonly backOff: readonly BackOff[];
+}
+
+/** A project as a line of the overview. Wall times are of the project's clock. */
+export interface ProjectSummary {
+  readonly id: number;
+  readonly name: string | undefined;
+  readonly condition: Condition;
+  readonly since: number | undefined;
+  readonly now: number;
+  /** How many entries are blocked. */
+  readonly blocked: number;
+  /** A server is public, and its firewall is not in place. */
+  readonly exposed: boolean;
+  /** The newest spec cannot be used. */
+  readonly broken: boolean;
+}
+
+/** The same operation, blocked for the same cause, keeps its name from one reconciliation to the next. */
+export function blockedName({ code, verb, key }: Pick<Blocked, 'code' | 'verb' | 'key'>): string {
+  return `${code} ${verb} ${key}`;
 }

@@ -8,7 +8,7 @@ import { PlanNews } from '../notices/plan-news.ts';
 import type { ShownHold } from '../pace/holds.ts';
 import type { DaemonLogger } from '../ports.ts';
 import { type Condition, conditionOf, knownCondition } from './condition.ts';
-import type { PassRecord } from './facts.ts';
+import { blockedName, type PassRecord } from './facts.ts';
 import type { PassMemory } from './memory.ts';
 
 /** Conditions that do not pass by themselves, or may not. */
@@ -45,6 +45,8 @@ export class Ledger {
   differsSince: number | undefined;
   condition: Condition = 'starting';
   conditionSince: number | undefined;
+  /** When each blocked entry was first seen, by {@link blockedName}. */
+  blockedSince: ReadonlyMap<string, number> = new Map();
   readonly #options: LedgerOptions;
   readonly #news: PlanNews;
   /** Of the spec that the project was last seen to equal, but for what waits. */
@@ -166,6 +168,7 @@ export class Ledger {
       ...{ outcome: lastPass?.outcome ?? 'stopped', endedAt: lastPass?.endedAt ?? 0 },
       ...{ settledDigest: this.#settledDigest ?? null, differsSince: differsSince ?? null },
       ...{ scarce: [...this.#scarce], waiting: [...this.#waiting], drifted: [...this.#drifted] },
+      blockedSince: [...this.blockedSince],
     };
   }
 
@@ -179,6 +182,7 @@ export class Ledger {
     this.#settledDigest = memory.settledDigest ?? undefined;
     this.#waiting = new Set(memory.waiting);
     this.#drifted = new Set(memory.drifted);
+    this.blockedSince = new Map(memory.blockedSince);
     this.#scarce.clear();
     for (const key of memory.scarce) this.#scarce.add(key as ResourceKey);
   }
@@ -205,6 +209,8 @@ export class Ledger {
     }
     this.#differs = differs;
     if (error === undefined && plan !== undefined) {
+      const names = plan.blocked.map(blockedName);
+      this.blockedSince = new Map(names.map((name) => [name, this.blockedSince.get(name) ?? at]));
       this.#news.warn(plan.warnings);
       this.#news.ask(plan);
       this.#news.end();

@@ -27,6 +27,7 @@ const ledger = z.object({
   settledDigest: z.string().nullable(),
   waiting: z.array(z.string()),
   drifted: z.array(z.string()).default([]),
+  blockedSince: z.array(z.tuple([z.string(), z.number()])).default([]),
   differsSince: z.number().nullable(),
   scarce: z.array(z.string()),
 });

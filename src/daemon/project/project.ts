@@ -16,7 +16,7 @@ import type { DaemonDeps, Mode, ProjectSession, Trigger } from '../ports.ts';
 import { SpecProblem } from '../sources/spec-problem.ts';
 import { Activity } from './activity.ts';
 import { type Condition, isHopeless } from './condition.ts';
-import type { Known, Offer, PassRecord, ProjectFacts } from './facts.ts';
+import type { Known, Offer, PassRecord, ProjectFacts, ProjectSummary } from './facts.ts';
 import { Ledger } from './ledger.ts';
 import { makePass } from './pass.ts';
 import { handOn, type Turn, takeUp } from './turn.ts';
@@ -388,6 +388,19 @@ export class Project {
         carry: (text) => this.#carry(text),
       },
       ...{ inFlight: this.#activity.list(), holds: this.#workspace?.holds.list() ?? [] },
+      blockedSince: this.#ledger.blockedSince,
+    };
+  }
+
+  /** A line of the overview. It asks no state, since there may be a thousand projects. */
+  summary(): ProjectSummary {
+    const { plan, condition, conditionSince } = this.#ledger;
+    return {
+      ...{ id: this.id, name: plan?.project.name, condition, since: conditionSince },
+      now: (this.#workspace?.session.clock ?? this.#options.deps.clock).now(),
+      blocked: plan?.blocked.length ?? 0,
+      exposed: (plan?.warnings ?? []).some(({ code }) => code === 'stands_open'),
+      broken: this.hasBrokenSpec(),
     };
   }
 }

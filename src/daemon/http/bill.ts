@@ -1,0 +1,52 @@
+import { html } from 'hono/html';
+import { waysWithLeftAlone } from '../../core/ways-out.ts';
+import { leftAloneName } from '../../engine/bookkeeping/left-alone.ts';
+import type { ProjectFacts } from '../project/facts.ts';
+import { addressPrice, perMonth } from './dangers.ts';
+import { leftAloneIn, unattachedAddresses } from './status.ts';
+import { counted, type Html, keyText, marked } from './text.ts';
+import { wayOut } from './way-out.ts';
+
+/** What is billed, and what it costs where prices are known. */
+export function billCard(facts: ProjectFacts): Html {
+  const { known, world, plan } = facts;
+  const { idle } = unattachedAddresses(facts);
+  const addresses = world?.ips.length ?? 0;
+  const managed = (['server', 'backup', 'server_image'] as const).flatMap((kind) => {
+    const count = known?.bindings.filter((each) => each.kind === kind).length ?? 0;
+    return count === 0 && kind !== 'server' ? [] : [`${counted(count, `managed ${kind.replace('_', ' ')}`)}`];
+  });
+  const unknown = plan?.cost.unknown ?? [];
+  return html`<section id="bill"><h2>Cost</h2>${monthly(facts)}<ul>
+<li>${managed.join(', ')}, ${counted(addresses, 'address', 'addresses')} in the project</li>
+${idle.filter(({ key }) => key !== null).map(({ ip, key }) => html`<li class="warn"><span class="nowrap">${ip.address}</span> is idle and billed${costOf(world)} <span class="dim">${keyText(key ?? '')}</span></li>`)}
+${(plan?.cost.left_billed ?? []).map((text) => html`<li class="warn">${marked(text)}</li>`)}
+${leftAloneItem(facts)}</ul>
+${unknown.length === 0 ? '' : html`<details id="unpriced"><summary class="dim">${counted(unknown.length, 'price')} not known</summary><ul>${unknown.map((text) => html`<li class="dim">${marked(text)}</li>`)}</ul></details>`}</section>`;
+}
+
+/** The sum of known prices, and how the pending operations change it. A sum of nothing would read as free. */
+function monthly({ plan }: ProjectFacts): Html {
+  if (plan === undefined) return '';
+  const { monthly: sum, known_monthly_delta: delta } = plan.cost;
+  const isKnown = Number(sum.known_before) !== 0;
+  const change = Number(delta);
+  if (!isKnown && change === 0) {
+    return html`<p class="dim">No prices are known. <code>--prices FILE</code> gives vdcsync the prices that the API does not show.</p>`;
+  }
+  const currency = sum.currency === null ? '' : ` ${sum.currency}`;
+  return html`<p class="sum">${isKnown ? html`<b>${sum.known_before}${currency}</b> a month for managed resources` : ''}${sum.unknown.length === 0 ? '' : html`, without ${counted(sum.unknown.length, 'resource')} of unknown price`}</p>
+${change === 0 ? '' : html`<p class="${change > 0 ? 'warn' : 'good'}">${change > 0 ? '+' : '−'}${perMonth(delta.replace('-', ''), sum.currency)} with the pending operations</p>`}`;
+}
+
+function costOf(world: ProjectFacts['world']): string {
+  const price = addressPrice(world, 1);
+  return price === undefined ? '' : `, ${price}`;
+}
+
+/** Billed, and ignored by the operator. */
+function leftAloneItem(facts: ProjectFacts): Html {
+  const left = leftAloneIn(facts);
+  if (left.length === 0) return '';
+  return html`<li class="dim">Ignored, and still billed: ${left.map(leftAloneName).join(', ')}${waysWithLeftAlone().map((way) => wayOut(facts.carry(way)))}</li>`;
+}

@@ -1,0 +1,169 @@
+import { html } from 'hono/html';
+import { takeApart } from '../../core/keys.ts';
+import { type Blocked, isLeft } from '../../core/plan.ts';
+import { type Standing, standings } from '../../core/standing.ts';
+import { told } from '../notices/notice.ts';
+import type { Condition } from '../project/condition.ts';
+import type { ProjectFacts } from '../project/facts.ts';
+import type { SourceState } from '../sources/spec-reader.ts';
+import { isOfExposed, sinceText } from './dangers.ts';
+import { span } from './spans.ts';
+import { standingNow, standingText } from './standing.ts';
+import { whyOpen } from './status.ts';
+import { counted, type Html, keyText, marked, timeAgo, timeAhead, timeSince } from './text.ts';
+import { keysOf } from './view.ts';
+import { wayOut } from './way-out.ts';
+
+/** What stops vdcsync as a whole: as loud as a blocked write. */
+export function alarms(facts: ProjectFacts | undefined, source: SourceState, now: number): Html[] {
+  const broken = [...(facts?.problem ?? []), ...source.orphans.flatMap(({ problem }) => problem)];
+  const error = facts?.error;
+  const { commit } = source;
+  return [
+    source.error === undefined
+      ? ''
+      : html`<section class="wide alarm" id="source"><h2>The source cannot be read</h2><p>${source.error}</p><p>The specs ${source.readAt === undefined ? 'were never read.' : html`that were read ${timeAgo(source.readAt, now)} stay in force.`}</p></section>`,
+    broken.length === 0
+      ? ''
+      : html`<section class="wide alarm" id="broken"><h2>The spec is broken</h2>
+<p>The last valid spec stays in force, so the newest edit has no effect.${commit === undefined ? '' : html` Newest commit: <code>${commit.id.slice(0, 12)}</code> ${commit.subject}.`}</p><ul>${broken.map(
+          ({ position, message }) =>
+            html`<li><code>${position.file}:${position.line}:${position.column}</code><br>${marked(message)}</li>`,
+        )}</ul></section>`,
+    facts?.waitingFor === undefined
+      ? ''
+      : html`<section class="wide alarm" id="waiting"><h2>Another process owns the state</h2><p>The owner is ${facts.waitingFor}. Nothing is written until it ends.</p></section>`,
+    error === undefined
+      ? ''
+      : html`<section class="wide alarm" id="error"><h2>${failures[facts?.condition ?? 'failing'] ?? failures.failing}</h2><p>${error instanceof Error ? error.message : String(error)}</p>${told(facts?.condition ?? 'failing', facts?.plan, error).resolve.map(wayOut)}</section>`,
+  ];
+}
+
+const failures: Readonly<Partial<Record<Condition, string>>> = {
+  fenced: 'The token is for another project',
+  unauthorized: 'The API refuses the token',
+  unreachable: 'The API does not answer',
+  failing: 'The last reconciliation failed',
+};
+
+/** Each entry with how long it has been so, its cause, and the commands that settle it. */
+export function blockedCard(facts: ProjectFacts): Html {
+  const { plan, holds, known } = facts;
+  const all = (plan?.blocked ?? []).filter((each) => !isOfExposed(facts, each));
+  const waiting = all.filter(({ code }) => code === 'dependency_blocked');
+  const blocked = all.filter(({ code }) => code !== 'dependency_blocked');
+  const backOff = (known?.backOff ?? []).filter((each) => !all.some(({ key }) => key === each.key));
+  if (all.length + holds.length + backOff.length === 0) return '';
+  const now = known?.now ?? 0;
+  return html`<section class="wide alarm" id="blocked"><h2>Blocked${blocked.length === 0 ? '' : ': manual decision needed'}</h2><ul>
+${blocked.map((each) => blockedItem(each, facts))}
+${holds.map(
+  ({ scope, code, reason, probeAt, since }) =>
+    html`<li><strong>Writes of the class ${scope} are paused</strong> <span class="bad">${timeSince(since, now)}</span> <span class="code">${code}</span><p>${marked(reason)}</p><p class="dim">${probeAt === null ? 'They resume when the project is Active.' : html`Next attempt: ${timeAhead(probeAt, now)}.`}</p></li>`,
+)}
+${backOff.map(
+  ({ key, failures, until, reason, code }) =>
+    html`<li><strong>${keyText(key)}</strong> <span class="warn">failed ${counted(failures, 'time')}</span> <span class="code">${code}</span><p>${marked(reason)}</p><p class="dim">Next attempt: ${timeAhead(until, now)}.</p></li>`,
+)}</ul>${
+    waiting.length === 0
+      ? ''
+      : html`<details id="waiting-for-blocked"><summary>${counted(waiting.length, 'operation waits', 'operations wait')} for these</summary><ul>${waiting.map((each) => blockedItem(each, facts))}</ul></details>`
+  }</section>`;
+}
+
+function blockedItem(entry: Blocked, { blockedSince, known }: ProjectFacts): Html {
+  const { key, verb, code, reason, resolve } = entry;
+  const retry = known?.backOff.find((each) => each.key === key);
+  return html`<li><strong>${verb} ${keyText(key)}</strong> <span class="bad">blocked${sinceText(entry, blockedSince, known?.now)}</span> <span class="code">${code}</span>
+<p>${marked(reason)}</p>${retry === undefined || known === undefined ? '' : html`<p class="dim">Failed ${counted(retry.failures, 'time')}. Next attempt: ${timeAhead(retry.until, known.now)}.</p>`}${resolve.split(' | ').map(wayOut)}</li>`;
+}
+
+export function inFlightCard({ inFlight, known, plan }: ProjectFacts): Html {
+  const shown = new Set([...inFlight, ...(plan?.blocked ?? [])].map(({ key }) => key));
+  const open = (known?.intents ?? []).filter(({ key, phase }) => phase !== 'blocked' && !shown.has(key));
+  if (inFlight.length + open.length === 0) return '';
+  const now = known?.now ?? 0;
+  return html`<section id="in-flight"><h2 class="busy">In flight</h2><ul>
+${inFlight.map(
+  ({ key, verb, step, detail, since, until }) =>
+    html`<li><strong>${verb} ${keyText(key)}</strong> ${timeSince(since, now)}<p class="dim">${steps[step]}${detail === '' ? '' : `: ${detail}`}</p>${
+      until === undefined || until <= since
+        ? html`<progress></progress>`
+        : html`<progress max="100" value="${Math.min(100, Math.round((100 * (now - since)) / (until - since)))}"></progress> <span class="dim">${timeAhead(until, now)}</span>`
+    }</li>`,
+)}
+${open.map((intent) => {
+  const { key, verb, phase, createdAt, taskId } = intent;
+  const why = whyOpen(intent);
+  return html`<li><strong>${verb} ${keyText(key)}</strong> ${phase}, sent ${timeAgo(createdAt, now)}${taskId === undefined ? '' : html` <code>${taskId}</code>`}${why === undefined ? '' : html`<p class="dim">${marked(why)}</p>`}</li>`;
+})}</ul></section>`;
+}
+
+/** What an operation is at, in standard words. */
+const steps = {
+  queued: 'queued',
+  sent: 'sent',
+  task: 'waiting for task',
+  checking: 'checking the result',
+  waiting: 'waiting',
+} as const;
+
+export function differencesCard({ plan, differsSince, known }: ProjectFacts): Html {
+  const left = (plan?.warnings ?? []).filter(isLeft);
+  const operations = plan?.operations ?? [];
+  if (left.length + operations.length === 0) return '';
+  const age =
+    differsSince === undefined || known === undefined ? '' : html` ${timeSince(differsSince, known.now)}`;
+  return html`<section id="differences"><h2 class="warn">Differs from the file${age}</h2><ul>
+${left.map(({ key, code, message }) => html`<li><strong>${keyText(key ?? '')}</strong> ${code === 'drift' ? html`<span class="code">drift, only reported</span>` : ''}<p>${marked(message)}</p></li>`)}
+${operations.map(({ verb, key, reason }) => html`<li><strong>${verb} ${keyText(key)}</strong>${reason === undefined ? '' : html`<p>${marked(reason)}</p>`}</li>`)}</ul></section>`;
+}
+
+/** Warnings that have a card of their own. */
+const elsewhere: ReadonlySet<string> = new Set(['stands_open', 'in_flight']);
+
+export function warningsCard({ plan }: ProjectFacts): Html {
+  const warnings = (plan?.warnings ?? []).filter((each) => !isLeft(each) && !elsewhere.has(each.code));
+  if (warnings.length === 0) return '';
+  return html`<section id="warnings"><h2>Warnings</h2><ul>
+${warnings.map(({ key, code, message }) => html`<li>${key === null ? '' : html`<strong>${keyText(key)}</strong> `}<span class="code">${code}</span><p>${marked(message)}</p></li>`)}</ul></section>`;
+}
+
+/** What is not converged comes first, the worst above; the rest is folded. */
+export function resourcesCard(facts: ProjectFacts): Html {
+  const rows = keysOf(facts).map((key) => ({ key, standing: standingNow(facts, key) }));
+  const rank = ({ standing }: { readonly standing: Standing }) => -standings.indexOf(standing);
+  const open = rows.filter(({ standing }) => standing !== 'converged').sort((a, b) => rank(a) - rank(b));
+  const converged = rows.filter(({ standing }) => standing === 'converged');
+  const bindings = new Map(facts.known?.bindings.map((each) => [each.key, each]));
+  const row = ({ key, standing }: (typeof rows)[number]): Html => {
+    const binding = bindings.get(key);
+    const id = binding?.id ?? facts.world?.idOf(key);
+    return html`<li><span class="what">${keyText(key)}</span> <span class="${standing}">${standingText(standing)}</span> <span class="dim">${id === undefined ? 'no id' : `id ${id}`}${binding?.protect ? ', protected' : ''}</span></li>`;
+  };
+  return html`<section class="wide" id="resources"><h2>${counted(rows.length, 'resource')}</h2>
+${open.length === 0 ? '' : html`<ul class="rows">${open.map(row)}</ul>`}
+${converged.length === 0 ? '' : html`<details id="converged"><summary><span class="good">${converged.length} converged</span></summary><ul class="rows">${converged.map(row)}</ul></details>`}</section>`;
+}
+
+export function budgetCard({ known }: ProjectFacts): Html {
+  if (known === undefined) return '';
+  const { used, limits, counts, oldestReadMs } = known;
+  const row = (name: 'reads' | 'writes') =>
+    html`<li>${name} <meter min="0" max="${limits[name]}" high="${limits[name] * 0.9}" value="${Math.min(used[name], limits[name])}"></meter> ${used[name]} of ${limits[name]} in ${span(limits.windowMs)}</li>`;
+  return html`<section id="budgets"><h2>Requests</h2><ul>${row('reads')}${row('writes')}
+<li class="dim">Since the start: ${counted(counts.reads, 'read')}, ${counts.polls} of them polls of tasks; ${counted(counts.writes, 'write')}; rate limited ${counted(counts.throttled, 'time')}</li>
+<li class="dim">The oldest answer in use is ${span(oldestReadMs)} old</li></ul></section>`;
+}
+
+/** So many writes are read at a glance; the others are folded. */
+const mostWrites = 5;
+
+export function journalCard({ known }: ProjectFacts): Html {
+  if (known === undefined || known.history.length === 0) return '';
+  const { history, now } = known;
+  const row = ({ key, verb, createdAt, outcome, phase, requestId, detail, kind }: (typeof history)[number]) =>
+    html`<li><span class="what">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span>${outcome ?? phase}</span> <span class="dim">${timeAgo(createdAt, now)}${requestId === undefined ? '' : html`, request <span class="nowrap">${requestId}</span>`}</span>${detail ? html`<p class="dim">${marked(detail)}</p>` : ''}</li>`;
+  return html`<section class="wide" id="journal"><h2>Last writes</h2><ul class="rows">${history.slice(0, mostWrites).map(row)}</ul>
+${history.length <= mostWrites ? '' : html`<details id="older-writes"><summary>${history.length - mostWrites} more</summary><ul class="rows">${history.slice(mostWrites).map(row)}</ul></details>`}</section>`;
+}

@@ -1,0 +1,105 @@
+import { html } from 'hono/html';
+import { money, part } from '../../core/decimal.ts';
+import { childKey, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { type Blocked, endsExposure } from '../../core/plan.ts';
+import { waysWithBackups, waysWithIdle } from '../../core/ways-out.ts';
+import { blockedName, type ProjectFacts } from '../project/facts.ts';
+import { unattachedAddresses } from './status.ts';
+import { type Html, keyText, marked, timeSince } from './text.ts';
+import { wayOut } from './way-out.ts';
+
+/** Servers that are public and have no firewall although the file declares one. */
+export function exposedServers({ plan, known }: ProjectFacts): readonly ResourceKey[] {
+  const isBound = (key: ResourceKey) => known?.bindings.some((each) => each.key === key) === true;
+  const reported = (plan?.warnings ?? []).flatMap(({ code, key }) =>
+    code === 'stands_open' && key !== null ? [key] : [],
+  );
+  const pending = (plan?.operations ?? [])
+    .filter(endsExposure)
+    .flatMap(({ key }) => takeApart(key).parent ?? [])
+    .filter(isBound);
+  return [...new Set([...reported, ...pending])];
+}
+
+/** Everything that is billed although no entry of the file asks for it. */
+export function isLeaking(facts: ProjectFacts): boolean {
+  const { idle, inDoubt } = unattachedAddresses(facts);
+  return (
+    idle.some(({ key }) => key === null) || inDoubt.length > 0 || (facts.known?.leftBackups ?? []).length > 0
+  );
+}
+
+/** The entries under *blocked* that the card of dangers shows already. */
+export function isOfExposed(facts: ProjectFacts, { key }: Pick<Blocked, 'key'>): boolean {
+  return exposedServers(facts).some((server) => key === childKey(server, 'firewall'));
+}
+
+/** Danger comes first: servers without their firewall, then money that is spent for nothing. */
+export function dangersCard(facts: ProjectFacts): Html {
+  const items = [...exposedServers(facts).map((key) => exposedItem(facts, key)), ...leaks(facts)];
+  if (items.length === 0) return '';
+  return html`<section class="wide alarm danger" id="danger"><h2>Danger</h2><ul>${items}</ul></section>`;
+}
+
+function exposedItem({ plan, known, world, blockedSince }: ProjectFacts, server: ResourceKey): Html {
+  const firewall = childKey(server, 'firewall');
+  const entry = plan?.blocked.find(({ key }) => key === firewall);
+  const binding = known?.bindings.find(({ key }) => key === server);
+  const addresses = binding === undefined ? [] : (world?.ipsOf(binding.id) ?? []);
+  const public_ =
+    addresses.length === 0
+      ? ''
+      : html` <span class="nowrap">${addresses.map(({ address }) => address).join(', ')}</span>`;
+  const since =
+    binding === undefined || known === undefined ? '' : html` ${timeSince(binding.boundAt, known.now)}`;
+  return html`<li><strong>${keyText(server)}</strong> <span class="bad">exposed${since}</span>${public_}
+<p>The server is public, and its firewall is not in place: nothing is filtered.${entry === undefined ? ' The firewall is the next write.' : html` The firewall is blocked${sinceText(entry, blockedSince, known?.now)}: ${marked(entry.reason)}`}</p>${(entry?.resolve ?? '').split(' | ').filter(Boolean).map(wayOut)}</li>`;
+}
+
+/** How long an entry has been blocked, where that is known. */
+export function sinceText(
+  entry: Pick<Blocked, 'code' | 'verb' | 'key'>,
+  blockedSince: ProjectFacts['blockedSince'],
+  now: number | undefined,
+): Html {
+  const since = blockedSince.get(blockedName(entry));
+  return since === undefined || now === undefined ? '' : html` ${timeSince(since, now)}`;
+}
+
+function leaks(facts: ProjectFacts): Html[] {
+  const { carry, known, world } = facts;
+  const { idle, inDoubt } = unattachedAddresses(facts);
+  const ways = (each: readonly string[]) => each.map((way) => wayOut(carry(way)));
+  const price = addressPrice(world, 1);
+  const cost = price === undefined ? '' : `, ${price}`;
+  return [
+    ...idle
+      .filter(({ key }) => key === null)
+      .map(
+        ({ ip }) =>
+          html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and idle${cost}</span>
+<p>The address is attached to nothing, and the file does not declare it.</p>${ways(waysWithIdle(String(ip.id), ip.address))}</li>`,
+      ),
+    ...inDoubt.map(
+      ({ ip, key }) =>
+        html`<li><strong class="nowrap">${ip.address}</strong> <span class="bad">billed and unconfirmed${cost}</span>
+<p>The address is attached to nothing. The open write of ${keyText(key ?? '')} may have created it.</p></li>`,
+    ),
+    ...(known?.leftBackups ?? []).map(
+      ({ server, key, backups }) =>
+        html`<li><strong>${keyText(key)}</strong> <span class="bad">backup left and billed</span>
+<p>Server ${server} is deleted. Its ${backups.length === 1 ? 'backup' : 'backups'} ${backups.join(', ')} still ${backups.length === 1 ? 'exists and is' : 'exist and are'} billed.</p>${ways(waysWithBackups(server))}</li>`,
+    ),
+  ];
+}
+
+/** What so many addresses cost, where the price list tells. */
+export function addressPrice(world: ProjectFacts['world'], count: number): string | undefined {
+  const prices = world?.profile?.prices;
+  if (prices?.address === undefined) return undefined;
+  return perMonth(money(part(prices.address, count)), prices.currency);
+}
+
+export function perMonth(amount: string, currency: string | null | undefined): string {
+  return `${amount}${currency === null || currency === undefined ? '' : ` ${currency}`} a month`;
+}

@@ -1,0 +1,80 @@
+import type { Condition } from '../project/condition.ts';
+
+/** How urgent something is. */
+export type Level = 'bad' | 'warn' | 'busy' | 'good' | 'dim';
+
+/** The state of a page in a word, for its title, icon and badge. */
+export interface Headline {
+  readonly level: Level;
+  readonly word: string;
+}
+
+const levels: Readonly<Record<Condition, Level>> = {
+  starting: 'dim',
+  fenced: 'bad',
+  unauthorized: 'bad',
+  unreachable: 'bad',
+  failing: 'bad',
+  blocked: 'bad',
+  held: 'warn',
+  drifting: 'warn',
+  converging: 'busy',
+  suspended: 'warn',
+  converged: 'good',
+};
+
+export function levelOf(condition: Condition): Level {
+  return levels[condition];
+}
+
+/** What is wrong with a project beside its condition. */
+export interface Troubles {
+  readonly exposed: boolean;
+  readonly broken: boolean;
+  /** Something is billed that the file does not ask for. */
+  readonly leaking?: boolean;
+}
+
+/** The worst of all that is known: an exposed server first, and a broken spec as loud as a blocked write. */
+export function headlineOf(condition: Condition, { exposed, broken, leaking }: Troubles): Headline {
+  const level = levels[condition];
+  if (exposed) return { level: 'bad', word: 'exposed' };
+  if (level === 'bad') return { level, word: condition };
+  if (broken) return { level: 'bad', word: 'spec broken' };
+  if (leaking) return { level: 'bad', word: 'billed unseen' };
+  return { level, word: condition };
+}
+
+const signs: Readonly<Record<Level, string>> = { bad: '●', warn: '▲', busy: '◌', dim: '○', good: '✓' };
+
+/** `● blocked · shop` */
+export function titleOf({ level, word }: Headline, name: string): string {
+  return `${signs[level]} ${word} · ${name}`;
+}
+
+const colours: Readonly<Record<Level, string>> = {
+  bad: '#d92f3f',
+  warn: '#e0a63c',
+  busy: '#2f7fe0',
+  dim: '#8a94a1',
+  good: '#25a063',
+};
+const shapes: Readonly<Record<Level, string>> = {
+  bad: 'M14 6h4v12h-4zM14 22h4v4h-4z',
+  warn: 'M14 9h4v9h-4zM14 21h4v4h-4z',
+  busy: 'M8 14h4v4H8zM14 14h4v4h-4zM20 14h4v4h-4z',
+  dim: 'M9 14h14v4H9z',
+  good: 'M8 16l3-3 4 4 7-8 3 3-10 11z',
+};
+
+/** The icon of the tab: colour and shape tell the level, for those who see no colours too. */
+export function iconOf({ level }: Headline): string {
+  const outline =
+    level === 'warn'
+      ? '<path d="M16 1 32 30H0z"'
+      : level === 'bad'
+        ? '<rect width="32" height="32" rx="6"'
+        : '<circle cx="16" cy="16" r="16"';
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">${outline} fill="${colours[level]}"/><path d="${shapes[level]}" fill="#fff"/></svg>`;
+  return `data:image/svg+xml,${encodeURIComponent(svg)}`;
+}

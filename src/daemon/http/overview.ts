@@ -1,0 +1,109 @@
+import { html, raw } from 'hono/html';
+import { type Condition, conditions } from '../project/condition.ts';
+import type { ProjectSummary } from '../project/facts.ts';
+import { type Headline, headlineOf, type Level } from './headline.ts';
+import { counted, type Html, timeSince } from './text.ts';
+
+/** More rows than an operator reads at once; the others are counted, and found by search or filter. */
+const mostRows = 100;
+
+/** What the reader of the overview asks for, from the query of its address. */
+export interface Wanted {
+  readonly text?: string | undefined;
+  /** A word of {@link headlineOf}. */
+  readonly state?: string | undefined;
+  readonly all?: boolean;
+}
+
+interface Row {
+  readonly project: ProjectSummary;
+  readonly headline: Headline;
+}
+
+const order: Readonly<Record<Level, number>> = { bad: 0, warn: 1, busy: 2, dim: 3, good: 4 };
+/** Within a level: a server exposed comes before all, then whatever is in the list of conditions first. */
+const words = ['exposed', 'spec broken', ...conditions] as const;
+
+/** All projects in a word. */
+export function overviewHeadline(projects: readonly ProjectSummary[]): Headline {
+  const rows = projects.map(rowOf);
+  const unhealthy = rows.filter(({ headline }) => headline.level === 'bad').length;
+  if (unhealthy > 0) return { level: 'bad', word: `${unhealthy} of ${projects.length} need attention` };
+  const open = rows.filter(({ headline }) => headline.level !== 'good');
+  const worst = open.sort(byUrgency)[0]?.headline.level;
+  if (worst !== undefined)
+    return { level: worst, word: `${open.length} of ${projects.length} not converged` };
+  return { level: 'good', word: `${projects.length} converged` };
+}
+
+/** Every project in a line, those that need attention first: found by name, id or state. */
+export function overviewCard(projects: readonly ProjectSummary[], wanted: Wanted): Html {
+  const rows = projects.map(rowOf).sort(byUrgency);
+  const text = (wanted.text ?? '').trim().toLowerCase();
+  const matching = rows.filter(
+    ({ project, headline }) =>
+      (text === '' || `${project.name ?? ''} ${project.id}`.toLowerCase().includes(text)) &&
+      (wanted.state === undefined || wanted.state === '' || headline.word === wanted.state),
+  );
+  // Without a question, only projects that an operator may have to look at.
+  const isAsked = text !== '' || Boolean(wanted.state) || wanted.all === true;
+  const listed = isAsked ? matching : matching.filter(({ headline }) => headline.level !== 'good');
+  const shown = wanted.all === true ? listed : listed.slice(0, mostRows);
+  return html`<section class="wide" id="projects"><h2>${counted(projects.length, 'project')}</h2>
+<form method="get" action="/" role="search"><input type="search" name="q" id="q" value="${wanted.text ?? ''}" placeholder="Name or id" aria-label="Search by name or id" autocomplete="off">
+${wanted.state ? html`<input type="hidden" name="state" value="${wanted.state}">` : ''}<button>Search</button></form>
+${filters(rows, wanted)}
+${shown.length === 0 ? html`<p class="dim">${isAsked ? 'No project matches.' : 'Every project is converged.'}</p>` : html`<ul class="projects">${shown.map(rowItem)}</ul>`}
+${moreText(listed.length - shown.length, matching.length - listed.length, wanted)}</section>`;
+}
+
+function filters(rows: readonly Row[], wanted: Wanted): Html {
+  const counts = Map.groupBy(rows, ({ headline }) => headline.word);
+  const chips = [...counts].map(
+    ([word, own]) =>
+      html`<a class="chip ${own[0]?.headline.level ?? 'dim'}" href="${queryOf({ ...wanted, all: false, state: word })}" ${wanted.state === word ? raw('aria-current="true"') : ''}>${word} <b>${own.length}</b></a>`,
+  );
+  const all = html`<a class="chip" href="${queryOf({ text: wanted.text, all: true })}" ${wanted.all === true ? raw('aria-current="true"') : ''}>all <b>${rows.length}</b></a>`;
+  return html`<nav class="chips" aria-label="Filter by state">${chips}${all}</nav>`;
+}
+
+function rowItem({ project, headline }: Row): Html {
+  const { id, name, since, now, blocked, broken } = project;
+  const notes = [
+    ...(blocked === 0 ? [] : [`${blocked} blocked`]),
+    ...(broken && headline.word !== 'spec broken' ? ['spec broken'] : []),
+  ];
+  return html`<li><a href="/?project=${id}"><span class="dot ${headline.level}"></span><strong>${name ?? `project ${id}`}</strong> <span class="dim">${id}</span></a>
+<span class="${headline.level}">${headline.word}</span> <span class="dim">${since === undefined ? '' : timeSince(since, now)}${notes.map((note) => ` · ${note}`)}</span></li>`;
+}
+
+function moreText(cut: number, converged: number, wanted: Wanted): Html {
+  if (cut > 0) return html`<p><a href="${queryOf({ ...wanted, all: true })}">Show ${cut} more</a></p>`;
+  if (converged === 0) return '';
+  return html`<p><a href="${queryOf({ state: 'converged' })}">Show ${converged} converged</a></p>`;
+}
+
+function queryOf({ text, state, all }: Wanted): string {
+  const query = new URLSearchParams({
+    ...(text ? { q: text } : {}),
+    ...(state ? { state } : {}),
+    ...(all === true ? { all: '1' } : {}),
+  });
+  return query.size === 0 ? '/' : `/?${query}`;
+}
+
+function rowOf(project: ProjectSummary): Row {
+  return { project, headline: headlineOf(project.condition, project) };
+}
+
+function byUrgency(a: Row, b: Row): number {
+  const level = order[a.headline.level] - order[b.headline.level];
+  if (level !== 0) return level;
+  const word = rank(a) - rank(b);
+  // The one that has been so for longest comes first.
+  return word !== 0 ? word : (a.project.since ?? 0) - (b.project.since ?? 0) || a.project.id - b.project.id;
+}
+
+function rank({ headline }: Row): number {
+  return words.indexOf(headline.word as Condition);
+}

@@ -1,0 +1,52 @@
+import { html } from 'hono/html';
+import { collections } from '../../core/keys.ts';
+import { moment } from '../../core/moment.ts';
+import { ago, ahead, span } from './spans.ts';
+
+export type Html = ReturnType<typeof html> | '';
+
+/** Keys in running text. */
+const keys = new RegExp(`\\b((?:${collections.join('|')})\\.[\\w-]+(?:\\.[\\w-]+)*)`);
+
+/** A key that breaks after its dots alone, so that no name in it is cut on a narrow screen. */
+export function keyText(key: string) {
+  const parts = key.split('.');
+  const pieces = parts.map((part, at) => (at === parts.length - 1 ? part : `${part}.`));
+  return html`<span class="key">${pieces.map((piece) => html`<span>${piece}</span>`)}</span>`;
+}
+
+/** Text whose backticks mark code, and whose keys stay whole. */
+export function marked(text: string) {
+  return text.split('`').map((part, index, parts) =>
+    // The last of an even number has no end.
+    index % 2 === 1 && index < parts.length - 1 ? html`<code>${part}</code>` : withKeys(part),
+  );
+}
+
+function withKeys(text: string) {
+  // The keys stand at the odd places.
+  return text.split(keys).map((part, index) => (index % 2 === 1 ? keyText(part) : part));
+}
+
+/** `5 min ago`, with the moment itself on hover. */
+export function timeAgo(at: number, now: number) {
+  return stamped(at, ago(now - at));
+}
+
+/** `in 5 min` */
+export function timeAhead(at: number, now: number) {
+  return stamped(at, ahead(at - now));
+}
+
+/** `for 5 min` */
+export function timeSince(at: number, now: number) {
+  return stamped(at, `for ${span(now - at)}`);
+}
+
+function stamped(at: number, text: string) {
+  return html`<time datetime="${new Date(at).toISOString()}" title="${moment(at)}">${text}</time>`;
+}
+
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,220 @@
+import type { Diagnostic } from '../../src/core/errors.ts';
+import { documentedProfile, type PriceList } from '../../src/core/profile.ts';
+import type { ProgressEvent } from '../../src/core/progress.ts';
+import type { PageInput } from '../../src/daemon/http/page.ts';
+import type { Mode } from '../../src/daemon/ports.ts';
+import type { ProjectFacts, ProjectSummary } from '../../src/daemon/project/facts.ts';
+import { Project } from '../../src/daemon/project/project.ts';
+import type { SourceState } from '../../src/daemon/sources/spec-reader.ts';
+import { type FaultRule, faultRule } from '../../src/emulator/faults.ts';
+import { load, type Rig, rig, seededRandom } from './rig.ts';
+
+/** The states of the status page that an operator meets, each made by the real daemon, engine and emulator in process. */
+export const pageStates: Readonly<Record<string, () => Promise<PageInput>>> = {
+  converged: async () => pageOf(await shop.run(converged)),
+  converging: async () => pageOf(await shop.run({ ...converged, forMs: 12_000 })),
+  drifting: async () =>
+    pageOf(await shop.run({ ...converged, mode: 'observe', before: converged, spec: edited(shopSpec) })),
+  blocked: async () => pageOf(await shop.run(blocked)),
+  exposed: async () => pageOf(await shop.run(exposed)),
+  broken: async () => {
+    const facts = await shop.run({ ...converged, problem: brokenSpec });
+    return pageOf(facts, {
+      commit: { ...commit, id: 'b81f0c2e55d1', subject: 'Add a replica of the database' },
+    });
+  },
+  unauthorized: async () => pageOf(await shop.run({ ...converged, before: converged, revoked: true })),
+  fleet: async () => ({ ...pageOf(undefined), projects: thousand(), wanted: {} }),
+};
+
+const now = Date.UTC(2026, 0, 1, 3, 4, 0);
+
+const commit = {
+  id: '4f2a91c07be3d2',
+  ref: 'main',
+  fullRef: 'refs/heads/main',
+  subject: 'Give the shop a second server',
+  at: Date.UTC(2026, 0, 1),
+};
+
+const prices: PriceList = {
+  currency: 'EUR',
+  address: '3.20',
+  network_interface: '0.00',
+  servers: { 'sliders-1': { core: '4.50', memory_gb: '2.10', disk_gb: '0.06' } },
+};
+
+const shopSpec = `version: 1
+project: { id: 4711 }
+settings: { max_deletions: 9 }
+networks:
+  default: { managed: false }
+  backend: { cidr: 10.20.0.0/24 }
+ips:
+  web: {}
+servers:
+  web-1: &web
+    server_type: sliders-1
+    image: ubuntu-24.04
+    cores: 2
+    memory_mb: 4096
+    disk_gb: 40
+    public_ipv4: { ip: web }
+    network_interfaces: [backend]
+    firewall:
+      enabled: true
+      policy_in: drop
+      rules:
+        - { direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22,443" }
+  web-2:
+    server_type: sliders-1
+    image: ubuntu-24.04
+    cores: 2
+    memory_mb: 4096
+    disk_gb: 40
+    public_ipv4: { new: true }
+    network_interfaces: [backend]
+    firewall: { enabled: true, policy_in: drop, rules: [] }
+  database-primary:
+    server_type: sliders-1
+    image: ubuntu-24.04
+    cores: 8
+    memory_mb: 16384
+    disk_gb: 160
+    network_interfaces: [backend]
+    backup: { max_age: 24h }
+    protect: true
+`.replace(' &web', '');
+
+/** Asks for a firewall that lets in less. */
+function edited(spec: string): string {
+  return spec.replace('"22,443"', '"443"');
+}
+
+interface Story {
+  readonly spec: string;
+  readonly mode?: Mode;
+  readonly faults?: readonly FaultRule[];
+  /** How long it goes on, in ms of the API. */
+  readonly forMs?: number;
+  /** What ran on the same project before. */
+  readonly before?: Story;
+  readonly problem?: readonly Diagnostic[];
+  readonly revoked?: boolean;
+  /** Bought by somebody else, and not by this file. */
+  readonly strays?: number;
+}
+
+const hour = 3_600_000;
+const converged: Story = { spec: shopSpec, forMs: 2 * hour };
+
+const blocked: Story = {
+  before: converged,
+  spec: shopSpec
+    .replace('cidr: 10.20.0.0/24', 'cidr: 10.21.0.0/24')
+    .replace('  web: {}\n', '  web: {}\n  mail: {}\n')
+    .replace(/ {2}web-2:[\s\S]*?(?= {2}database)/, ''),
+  faults: [
+    faultRule({ method: 'POST', path: '/ips' }, { do: 'reset', effect: 'done', stored: false }),
+    faultRule({ method: 'POST', path: '/servers/*/backups' }, { do: 'answer', status: 500 }),
+  ],
+  forMs: hour,
+};
+
+const refused: Story = {
+  spec: shopSpec,
+  faults: [
+    faultRule(
+      { method: 'PUT', path: '/servers/*/firewall' },
+      { do: 'answer', status: 422, code: 'invalid_request', detail: 'destination_port: not a port' },
+    ),
+  ],
+  forMs: hour,
+};
+
+const exposed: Story = { ...refused, before: refused, strays: 2 };
+
+const brokenSpec: readonly Diagnostic[] = [
+  {
+    position: { file: 'vdcsync.yaml', line: 14, column: 5 },
+    message: 'unknown field `server_typ`: did you mean `server_type`?',
+  },
+  { position: { file: 'vdcsync.yaml', line: 22, column: 26 }, message: 'no network `backnd` is declared' },
+];
+
+const shop = {
+  /** The facts of the project after the story. */
+  async run(story: Story): Promise<ProjectFacts> {
+    let onEvent = (_event: ProgressEvent): void => {};
+    const profile = { ...documentedProfile, prices };
+    const own = rig({ profile, onEvent: (event) => onEvent(event) });
+    const follow = (listen: typeof onEvent) => {
+      onEvent = listen;
+    };
+    if (story.before !== undefined) await play(own, story.before, follow);
+    return play(own, story, follow);
+  },
+};
+
+async function play(
+  { clock, emulator, engine, store, client }: Rig,
+  { spec, mode = 'correct', faults = [], forMs = hour, problem, revoked, strays = 0 }: Story,
+  follow: (listen: (event: ProgressEvent) => void) => void,
+): Promise<ProjectFacts> {
+  emulator.setFaults(faults);
+  for (let at = 0; at < strays; at += 1) emulator.mutate({ do: 'add_ip' });
+  if (revoked) emulator.mutate({ do: 'revoke_token', token: emulator.tokens().readWrite });
+  const { reads, counts } = client();
+  const quiet = () => undefined;
+  const project = new Project({
+    deps: {
+      ...{ clock, random: seededRandom(1), log: { debug: quiet, info: quiet, warn: quiet, error: quiet } },
+      open: async (opened) => {
+        follow(opened.onEvent);
+        const profile = { ...documentedProfile, prices };
+        const session = { engine, store, reads, clock, counts, profile };
+        return { ...session, tokenMark: () => '', onOrder: async () => {}, close: async () => {} };
+      },
+      carrying: () => (text) => text,
+    },
+    ...{ id: 4711, mode, intervalMs: 300_000, keepMs: 90 * 24 * hour },
+    ...{ onNotice: quiet, onChange: quiet, onEvent: quiet, onPass: quiet },
+  });
+  project.offer({ desired: load(spec), files: ['vdcsync.yaml'], commit }, 'start');
+  const stop = new AbortController();
+  const running = project.run(stop.signal);
+  await clock.advance(forMs);
+  if (problem !== undefined) project.reject(problem);
+  const facts = await project.facts();
+  stop.abort(new Error('the story is over'));
+  await clock.run(running);
+  return facts;
+}
+
+function pageOf(facts: ProjectFacts | undefined, source: Partial<SourceState> = {}): PageInput {
+  return {
+    facts,
+    projects: [],
+    source: { name: 'git', commit, readAt: now - 60_000, error: undefined, orphans: [], ...source },
+    version: '0.1.0',
+    now,
+  };
+}
+
+/** Enough projects for a fleet: a few of them in each state that needs attention. */
+export function thousand(): readonly ProjectSummary[] {
+  const sorts = ['blocked', 'held', 'drifting', 'converging', 'unreachable', 'suspended'] as const;
+  return Array.from({ length: 1_000 }, (_, at) => {
+    const sort = at % 83 === 7 ? sorts[Math.floor(at / 83) % sorts.length] : undefined;
+    return {
+      id: 4_000 + at,
+      name: `${['shop', 'billing', 'search', 'media', 'analytics'][at % 5]}-${String(at).padStart(3, '0')}`,
+      condition: sort ?? 'converged',
+      since: now - ((at * 7) % 400) * 60_000,
+      now,
+      blocked: sort === 'blocked' ? 1 + (at % 3) : 0,
+      exposed: at === 7,
+      broken: at === 421,
+    };
+  });
+}
