@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
-import { billCard } from '../../src/daemon/http/bill.ts';
-import { dangersCard } from '../../src/daemon/http/dangers.ts';
+import { billPanel } from '../../src/daemon/http/bill.ts';
+import { dangersPanel } from '../../src/daemon/http/dangers.ts';
 import { wayOut } from '../../src/daemon/http/way-out.ts';
 import { told } from '../../src/daemon/notices/notice.ts';
 import { conditionOf } from '../../src/daemon/project/condition.ts';
@@ -44,7 +44,7 @@ describe('daemon: ways out', () => {
     const leftBackups = [{ server: '9', key: 'servers.old', backups: ['2026-01-01T00:00:00Z'], at: 0 }];
     const known = { bindings: [], intents: [], leftBackups };
     const carry = (text: string) => text.replace('ignore 9', 'ignore 9 -f shop.yaml');
-    const card = String(await dangersCard({ known, carry } as unknown as ProjectFacts));
+    const card = String(await dangersPanel({ known, carry } as unknown as ProjectFacts));
     expect(card).toContain('2026-01-01T00:00:00Z still exists and is billed');
     expect(card).toContain('data-copy="vdcsync ignore 9 -f shop.yaml"');
   });
@@ -52,7 +52,7 @@ describe('daemon: ways out', () => {
   test("what is left alone as somebody else's is on the bill, with the way back", async () => {
     const known = { bindings: [], intents: [], vouched: { servers: [9], addresses: [] } };
     const facts = { known, carry: (text: string) => text } as unknown as ProjectFacts;
-    const card = String(await billCard(facts));
+    const card = String(await billPanel(facts));
     expect(card).toContain('Ignored, and still billed: server 9');
     expect(card).toContain('data-copy="vdcsync ignore --undo ID"');
   });

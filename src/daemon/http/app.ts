@@ -21,7 +21,7 @@ export interface AppOptions {
   readonly metrics: Metrics;
   readonly changes: Changes;
   readonly version: string;
-  /** Asked of everything but health and webhooks, where there is one. Read anew each time. */
+  /** Asked of everything but health and webhooks, where there is one. Read again each time. */
   readonly token: (() => string) | undefined;
   readonly webhookSecret: (() => string) | undefined;
   /** Only this machine can reach it. */
@@ -31,7 +31,7 @@ export interface AppOptions {
 /** With Node's own request and response, where it is served by them. */
 export type App = Hono<{ Bindings: Partial<HttpBindings> }>;
 
-/** Everything the daemon answers over HTTP. Nothing here changes anything but by making it look again. */
+/** Everything the daemon answers over HTTP. A request changes nothing: it can only start a refresh. */
 export function createApp(options: AppOptions): App {
   const { daemon, deps, metrics, changes, version, token } = options;
   const app = new Hono<{ Bindings: Partial<HttpBindings> }>();
@@ -42,7 +42,7 @@ export function createApp(options: AppOptions): App {
     headers.set('x-content-type-options', 'nosniff');
     headers.set('cache-control', 'no-store');
     headers.set('referrer-policy', 'no-referrer');
-    // Whoever is refused holds no connection, and sends no more of a body that nobody reads.
+    // A refused client keeps no connection, and sends no more of a body that is not read.
     if (context.res.status >= 400) headers.set('connection', 'close');
   });
   app.onError((error, context) => {
@@ -52,7 +52,7 @@ export function createApp(options: AppOptions): App {
 
   app.get('/healthz', (context) => context.json({ alive: true }));
   app.get('/readyz', (context) => {
-    // Without the details, which name paths and quote other programs: whoever asks here has shown no token.
+    // Without the details, which name paths and quote other programs: this client has shown no token.
     const reasons = daemon.notReady().map(({ reason }) => reason);
     return context.json({ ready: reasons.length === 0, reasons }, reasons.length === 0 ? 200 : 503);
   });
@@ -160,7 +160,7 @@ function challenge({ env, header }: Context<{ Bindings: Partial<HttpBindings> }>
 }
 
 /**
- * Whether a name cannot be somebody else's domain that leads here: an IP address, `localhost`, and, where other
+ * Whether a name cannot be a foreign domain that leads here: an IP address, `localhost`, and, where other
  * machines reach this one, a name without a dot, as a container has it.
  */
 function isOwnName(host = '', loopback: boolean): boolean {
@@ -171,7 +171,7 @@ function isOwnName(host = '', loopback: boolean): boolean {
   return isAddress || /^[a-z0-9_-]*[a-z_-][a-z0-9_-]*$/.test(name);
 }
 
-/** Bearer, or the password of Basic, which is what a browser can send. */
+/** Bearer, or the password of Basic, which a browser can send. */
 function carries(header: string | undefined, wanted: string): boolean {
   const [scheme = '', value = ''] = (header ?? '').split(' ');
   if (/^bearer$/i.test(scheme)) return isSame(value, wanted);

@@ -7,8 +7,8 @@ import { leftAloneIn, unattachedAddresses } from './status.ts';
 import { counted, type Html, keyText, marked } from './text.ts';
 import { wayOut } from './way-out.ts';
 
-/** What is billed, and what it costs where prices are known. */
-export function billCard(facts: ProjectFacts): Html {
+/** Everything that is billed, with its cost where prices are known. */
+export function billPanel(facts: ProjectFacts): Html {
   const { known, world, plan } = facts;
   const { idle } = unattachedAddresses(facts);
   const addresses = world?.ips.length ?? 0;

@@ -29,13 +29,13 @@ export function isLeaking(facts: ProjectFacts): boolean {
   );
 }
 
-/** The entries under *blocked* that the card of dangers shows already. */
+/** The entries under *blocked* that the panel of dangers already shows. */
 export function isOfExposed(facts: ProjectFacts, { key }: Pick<Blocked, 'key'>): boolean {
   return exposedServers(facts).some((server) => key === childKey(server, 'firewall'));
 }
 
 /** Danger comes first: servers without their firewall, then money that is spent for nothing. */
-export function dangersCard(facts: ProjectFacts): Html {
+export function dangersPanel(facts: ProjectFacts): Html {
   const items = [...exposedServers(facts).map((key) => exposedItem(facts, key)), ...leaks(facts)];
   if (items.length === 0) return '';
   return html`<section class="wide alarm danger" id="danger"><h2>Danger</h2><ul>${items}</ul></section>`;
@@ -93,7 +93,7 @@ function leaks(facts: ProjectFacts): Html[] {
   ];
 }
 
-/** What so many addresses cost, where the price list tells. */
+/** The cost of so many addresses, if the price list has it. */
 export function addressPrice(world: ProjectFacts['world'], count: number): string | undefined {
   const prices = world?.profile?.prices;
   if (prices?.address === undefined) return undefined;

@@ -27,7 +27,7 @@ export function levelOf(condition: Condition): Level {
   return levels[condition];
 }
 
-/** What is wrong with a project beside its condition. */
+/** Problems of a project that its condition does not show. */
 export interface Troubles {
   readonly exposed: boolean;
   readonly broken: boolean;
@@ -67,7 +67,7 @@ const shapes: Readonly<Record<Level, string>> = {
   good: 'M8 16l3-3 4 4 7-8 3 3-10 11z',
 };
 
-/** The icon of the tab: colour and shape tell the level, for those who see no colours too. */
+/** The icon of the tab: colour and shape both show the level, for operators who see no colours. */
 export function iconOf({ level }: Headline): string {
   const outline =
     level === 'warn'

@@ -7,7 +7,7 @@ import { counted, type Html, timeSince } from './text.ts';
 /** More rows than an operator reads at once; the others are counted, and found by search or filter. */
 const mostRows = 100;
 
-/** What the reader of the overview asks for, from the query of its address. */
+/** The search and the filter of the overview, from the query of its address. */
 export interface Wanted {
   readonly text?: string | undefined;
   /** A word of {@link headlineOf}. */
@@ -21,7 +21,7 @@ interface Row {
 }
 
 const order: Readonly<Record<Level, number>> = { bad: 0, warn: 1, busy: 2, dim: 3, good: 4 };
-/** Within a level: a server exposed comes before all, then whatever is in the list of conditions first. */
+/** Within a level: an exposed server comes first, then the order of the conditions. */
 const words = ['exposed', 'spec broken', ...conditions] as const;
 
 /** All projects in a word. */
@@ -37,7 +37,7 @@ export function overviewHeadline(projects: readonly ProjectSummary[]): Headline 
 }
 
 /** Every project in a line, those that need attention first: found by name, id or state. */
-export function overviewCard(projects: readonly ProjectSummary[], wanted: Wanted): Html {
+export function overviewPanel(projects: readonly ProjectSummary[], wanted: Wanted): Html {
   const rows = projects.map(rowOf).sort(byUrgency);
   const text = (wanted.text ?? '').trim().toLowerCase();
   const matching = rows.filter(
@@ -45,7 +45,7 @@ export function overviewCard(projects: readonly ProjectSummary[], wanted: Wanted
       (text === '' || `${project.name ?? ''} ${project.id}`.toLowerCase().includes(text)) &&
       (wanted.state === undefined || wanted.state === '' || headline.word === wanted.state),
   );
-  // Without a question, only projects that an operator may have to look at.
+  // Without a question, only projects that may need an operator.
   const isAsked = text !== '' || Boolean(wanted.state) || wanted.all === true;
   const listed = isAsked ? matching : matching.filter(({ headline }) => headline.level !== 'good');
   const shown = wanted.all === true ? listed : listed.slice(0, mostRows);

@@ -1,20 +1,20 @@
 import { html, raw } from 'hono/html';
 import type { ProjectFacts, ProjectSummary } from '../project/facts.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
-import { billCard } from './bill.ts';
+import { billPanel } from './bill.ts';
+import { dangersPanel, exposedServers, isLeaking } from './dangers.ts';
+import { type Headline, headlineOf, iconOf, levelOf, titleOf } from './headline.ts';
+import { overviewHeadline, overviewPanel, type Wanted } from './overview.ts';
 import {
   alarms,
-  blockedCard,
-  budgetCard,
-  differencesCard,
-  inFlightCard,
-  journalCard,
-  resourcesCard,
-  warningsCard,
-} from './cards.ts';
-import { dangersCard, exposedServers, isLeaking } from './dangers.ts';
-import { type Headline, headlineOf, iconOf, levelOf, titleOf } from './headline.ts';
-import { overviewCard, overviewHeadline, type Wanted } from './overview.ts';
+  blockedPanel,
+  budgetPanel,
+  differencesPanel,
+  inFlightPanel,
+  journalPanel,
+  resourcesPanel,
+  warningsPanel,
+} from './panels.ts';
 import { drawOutline, drawPicture } from './picture.ts';
 import { script } from './script.ts';
 import { span } from './spans.ts';
@@ -50,7 +50,7 @@ export function renderPage(input: PageInput, nonce: string) {
 <script nonce="${nonce}">${raw(script)}</script></body></html>`;
 }
 
-/** The part of the page that changes. Its header carries what the script puts into title and icon. */
+/** The part of the page that changes. Its header carries the title and the icon, which the script takes over. */
 export function renderBody(input: PageInput) {
   const { facts, projects, source, now } = input;
   const { name, headline, title, icon } = tabOf(input);
@@ -60,8 +60,8 @@ ${facts !== undefined && projects.length > 1 ? html`<a class="back" href="/">All
 ${facts === undefined ? '' : otherWords(facts, headline)}</header>
 <main>${facts === undefined ? '' : chips(facts)}
 ${input.elsewhere === undefined ? '' : html`<p class="facts"><span class="warn">Replica ${input.elsewhere} works on this project. This page shows the last refresh of this replica.</span></p>`}
-<div class="cards">${facts === undefined ? '' : dangersCard(facts)}${alarms(facts, source, now)}${
-    facts === undefined ? overview(input) : cards(facts)
+<div class="panels">${facts === undefined ? '' : dangersPanel(facts)}${alarms(facts, source, now)}${
+    facts === undefined ? overview(input) : panels(facts)
   }</div>
 ${facts === undefined ? '' : summary(facts)}</main>`;
 }
@@ -99,10 +99,10 @@ function otherWords({ condition, conditionSince, known }: ProjectFacts, { word }
 function overview({ projects, wanted = {} }: PageInput): Html {
   return projects.length === 0
     ? html`<section class="wide"><p>No project yet: vdcsync has read no spec that it can use.</p></section>`
-    : overviewCard(projects, wanted);
+    : overviewPanel(projects, wanted);
 }
 
-/** The counts at a glance, each a way to its card. */
+/** The counts at a glance, each a link to its panel. */
 function chips(facts: ProjectFacts): Html {
   const { plan, inFlight, problem } = facts;
   const [exposed, blocked] = [exposedServers(facts).length, plan?.blocked.length ?? 0];
@@ -120,18 +120,18 @@ function chips(facts: ProjectFacts): Html {
     .map(([, id, level, text]) => html`<a class="chip ${level}" href="#${id}">${text}</a>`)}</nav>`;
 }
 
-function cards(facts: ProjectFacts): Html[] {
+function panels(facts: ProjectFacts): Html[] {
   const picture = pictureOf(facts);
   return [
-    blockedCard(facts),
-    inFlightCard(facts),
-    differencesCard(facts),
-    warningsCard(facts),
-    resourcesCard(facts),
+    blockedPanel(facts),
+    inFlightPanel(facts),
+    differencesPanel(facts),
+    warningsPanel(facts),
+    resourcesPanel(facts),
     html`<section class="wide" id="picture"><h2>The project</h2><div class="scroll wide-screen">${drawPicture(picture)}</div><div class="narrow-screen">${drawOutline(picture)}</div></section>`,
-    billCard(facts),
-    budgetCard(facts),
-    journalCard(facts),
+    billPanel(facts),
+    budgetPanel(facts),
+    journalPanel(facts),
   ];
 }
 

@@ -14,7 +14,7 @@ interface Placed {
   readonly y: number;
 }
 
-/** The project drawn: networks, servers and addresses in columns, what belongs together joined by lines. */
+/** The project drawn: networks, servers and addresses in columns, with lines between connected ones. */
 export function drawPicture({ networks, servers, addresses, links }: Picture) {
   const placed = new Map<string, Placed>();
   const height = (count: number) => count * (size.height + size.gap);

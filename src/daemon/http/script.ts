@@ -1,7 +1,7 @@
 /**
- * Keeps the page as it is on the server: at each change the part that changes is fetched
- * anew, with title and icon. What the reader has opened, typed and scrolled stays. Without it
- * the page reloads itself now and then; only the copy buttons are lost.
+ * Keeps the page current: after each change on the server the script fetches the part that changes, with title and
+ * icon. Details that the reader has opened, typed or scrolled stay. Without scripts the page reloads itself now and
+ * then; only the copy buttons are missing.
  */
 export const script = `
 document.documentElement.classList.add('scripted');
@@ -28,14 +28,14 @@ function show(text) {
   document.title = top.dataset.title;
   document.getElementById('icon').href = top.dataset.icon;
 }
-async function renew() {
+async function update() {
   if (busy) { again = true; return; }
   busy = true;
   try {
     const answer = await window.fetch('/page' + location.search, { cache: 'no-store' });
     if (answer.ok) show(await answer.text());
   } catch {} finally { busy = false; }
-  if (again) { again = false; renew(); }
+  if (again) { again = false; update(); }
 }
 async function copy(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
@@ -50,21 +50,21 @@ page.addEventListener('click', async ({ target }) => {
   const button = target.closest('button.copy');
   if (!button) return;
   await copy(button.dataset.copy).then(() => { button.textContent = 'Copied'; }, () => { button.textContent = 'Not copied'; });
-  setTimeout(() => { button.textContent = 'Copy'; }, 2000);
+  window.setTimeout(() => { button.textContent = 'Copy'; }, 2000);
 });
 let typing;
 page.addEventListener('input', ({ target }) => {
   if (target.id !== 'q') return;
   clearTimeout(typing);
-  typing = setTimeout(() => {
+  typing = window.setTimeout(() => {
     const place = new URL(location.href);
     if (target.value) place.searchParams.set('q', target.value); else place.searchParams.delete('q');
     history.replaceState(null, '', place);
-    renew();
+    update();
   }, 150);
 });
 const events = new EventSource('/events');
-events.addEventListener('changed', renew);
-events.onopen = () => { live.textContent = 'live'; live.className = ''; renew(); };
+events.addEventListener('changed', update);
+events.onopen = () => { live.textContent = 'live'; live.className = ''; update(); };
 events.onerror = () => { live.textContent = 'No connection: this page may be out of date'; live.className = 'offline'; };
 `;

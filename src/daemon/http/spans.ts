@@ -1,4 +1,4 @@
-/** A span as people say it: `45 s`, `3 min`, `2 h 5 min`, `4 d 3 h`. */
+/** A span in words: `45 s`, `3 min`, `2 h 5 min`, `4 d 3 h`. */
 export function span(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 100) return `${seconds} s`;

@@ -2,7 +2,7 @@ import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { type Standing, standingOf } from '../../core/standing.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 
-/** How the resource with this key stands, by the last plan and what goes on now. */
+/** The standing of the resource with this key, by the last plan and the operations in flight. */
 export function standingNow(facts: ProjectFacts, key: ResourceKey): Standing {
   const { plan, inFlight, known } = facts;
   if (inFlight.some((each) => each.key === key)) return 'in_flight';

@@ -37,7 +37,7 @@ export async function statusOf(
   };
 }
 
-/** Where each project of a fleet is worked on. What the parts below say is what this replica has seen itself. */
+/** The replica that works on each project of a fleet. The other parts show the last refresh of this replica. */
 async function fleetJson(fleet: Fleet): Promise<Record<string, unknown>> {
   const { replica } = fleet;
   const assignments = await fleet.board.assignments().catch((error: Error) => error.message);
@@ -147,22 +147,22 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
   };
 }
 
-/** What the API said last of a write that has to wait, or why its end is not known. */
+/** The last answer about a write that has to wait, or the reason why its outcome is unknown. */
 export function whyOpen({ phase, detail, blocked }: Intent): string | undefined {
   if (phase === 'blocked') return blocked?.reason;
   return phase === 'waiting' || phase === 'unknown' ? detail : undefined;
 }
 
-/** What is billed and attached to nothing; none before the first look. */
+/** Addresses that are billed and attached to nothing; none before the first refresh. */
 export function unattachedAddresses({ world, known }: ProjectFacts): Unattached {
   const { bindings = [], intents = [], vouched } = known ?? {};
   const { idle, inDoubt } = unattached(world?.ips ?? [], vouched, { bindings, intents });
-  // An entry that names its id stands for it before it is bound.
+  // An entry that names an id is about that address before the two are bound.
   const keyOf = ({ id }: Ip) => world?.keyOf('ip', String(id)) ?? null;
   return { idle: idle.map((each) => ({ ...each, key: each.key ?? keyOf(each.ip) })), inDoubt };
 }
 
-/** What is in nobody's way, as was said. */
+/** Resources that the operator has ignored. */
 export function leftAloneIn({ known, world }: ProjectFacts): readonly LeftAlone[] {
   return leftAlone(known?.vouched, { bindings: known?.bindings ?? [], ips: world?.ips });
 }

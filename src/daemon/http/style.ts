@@ -1,10 +1,10 @@
 /** The page's whole style: two palettes, one column on a phone, two where there is room. */
 export const style = `
 :root { color-scheme: light dark;
-  --back: #f5f6f8; --card: #fff; --line: #e1e5ea; --text: #18202b; --dim: #586473;
+  --back: #f5f6f8; --panel: #fff; --line: #e1e5ea; --text: #18202b; --dim: #586473;
   --good: #17784a; --warn: #8f5a00; --bad: #bf2233; --busy: #1b67c4; --code: #eef1f5; --alarm: #fff3f3; }
 @media (prefers-color-scheme: dark) { :root {
-  --back: #0f1318; --card: #181d25; --line: #2a323d; --text: #e6ebf1; --dim: #98a4b3;
+  --back: #0f1318; --panel: #181d25; --line: #2a323d; --text: #e6ebf1; --dim: #98a4b3;
   --good: #4cc38a; --warn: #e5ad45; --bad: #ff8088; --busy: #74b3ff; --code: #232b36; --alarm: #2a181c; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--back); color: var(--text); font: 15px/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
@@ -19,11 +19,11 @@ p { margin: 3px 0; } a { color: var(--busy); } .back { flex-basis: 100%; }
 main { padding-top: 10px; }
 .facts { color: var(--dim); margin: 12px 0; font-size: 14px; } .facts > span { margin-right: 16px; display: inline-block; }
 .chips { display: flex; flex-wrap: wrap; gap: 8px; margin: 2px 0 12px; }
-.chip { border: 1px solid var(--line); border-radius: 99px; padding: 5px 13px; text-decoration: none; background: var(--card); font-size: 14px; }
+.chip { border: 1px solid var(--line); border-radius: 99px; padding: 5px 13px; text-decoration: none; background: var(--panel); font-size: 14px; }
 .chip:not(.good, .warn, .bad, .busy, .dim) { color: var(--text); } .chip[aria-current] { border-color: currentColor; font-weight: 600; }
 .chip.good { color: var(--good); } .chip.warn { color: var(--warn); } .chip.bad { color: var(--bad); border-color: currentColor; } .chip.dim { color: var(--dim); }
-.cards { display: grid; gap: 14px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); }
-section { background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: 14px 16px; min-width: 0; scroll-margin: 12px; }
+.panels { display: grid; gap: 14px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); }
+section { background: var(--panel); border: 1px solid var(--line); border-radius: 12px; padding: 14px 16px; min-width: 0; scroll-margin: 12px; }
 section.wide { grid-column: 1 / -1; }
 section.alarm { border-color: var(--bad); border-left-width: 5px; } .alarm h2 { color: var(--bad); }
 section.danger { background: var(--alarm); } .danger h2 { font-size: 18px; } .danger h2::before { content: '▲ '; }
@@ -38,10 +38,10 @@ code .key { font: inherit; }
 .command { display: flex; align-items: center; gap: 8px; background: var(--code); border-radius: 8px; padding: 6px 6px 6px 12px; margin-top: 2px; }
 .command code { flex: 1; min-width: 0; background: none; padding: 4px 0; user-select: all; white-space: pre-wrap; }
 .copy { display: none; flex: none; min-width: 76px; min-height: 34px; } .scripted .copy { display: block; }
-button { font: 600 14px system-ui, sans-serif; color: var(--text); background: var(--card); border: 1px solid var(--line); border-radius: 7px; padding: 5px 12px; cursor: pointer; }
+button { font: 600 14px system-ui, sans-serif; color: var(--text); background: var(--panel); border: 1px solid var(--line); border-radius: 7px; padding: 5px 12px; cursor: pointer; }
 button:hover { border-color: var(--busy); } :focus-visible { outline: 2px solid var(--busy); outline-offset: 2px; }
 details { margin-top: 8px; } details ul { margin-top: 8px; } summary { cursor: pointer; padding: 4px 0; } h2 + details { margin-top: 0; }
-.rows li { display: flex; flex-wrap: wrap; gap: 0 14px; align-items: baseline; } .rows .what { flex: 1 1 300px; } .rows li > p { flex-basis: 100%; }
+.rows li { display: flex; flex-wrap: wrap; gap: 0 14px; align-items: baseline; } .rows .row-key { flex: 1 1 300px; } .rows li > p { flex-basis: 100%; }
 .projects li { display: flex; flex-wrap: wrap; gap: 2px 14px; align-items: baseline; } .projects li > a { flex: 1 1 260px; text-decoration: none; color: inherit; } .projects strong { color: var(--busy); }
 form { display: flex; gap: 8px; margin-bottom: 12px; } input { font: 16px system-ui, sans-serif; flex: 1; min-width: 0; padding: 7px 12px; color: inherit; background: var(--back); border: 1px solid var(--line); border-radius: 8px; }
 .dot { display: inline-block; width: 10px; height: 10px; border-radius: 50%; background: currentColor; margin-right: 9px; }
@@ -60,7 +60,7 @@ svg .link { fill: none; stroke: var(--dim); stroke-width: 1.4; opacity: .65; }
 svg .in_flight circle { animation: pulse 1.2s infinite; } @keyframes pulse { 50% { opacity: .2; } }
 @media (prefers-reduced-motion: reduce) { svg .in_flight circle { animation: none; } }
 .narrow-screen { display: none; }
-@media (max-width: 720px) { .narrow-screen { display: block; } .wide-screen { display: none; } .rows .what { flex-basis: 100%; } .projects li > a { flex-basis: 100%; } }
+@media (max-width: 720px) { .narrow-screen { display: block; } .wide-screen { display: none; } .rows .row-key { flex-basis: 100%; } .projects li > a { flex-basis: 100%; } }
 footer { color: var(--dim); font-size: 13px; padding: 4px 16px 28px; }
 .offline { color: var(--bad); }
 `;

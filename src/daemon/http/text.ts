@@ -24,7 +24,7 @@ export function marked(text: string) {
 }
 
 function withKeys(text: string) {
-  // The keys stand at the odd places.
+  // The keys have the odd indexes.
   return text.split(keys).map((part, index) => (index % 2 === 1 ? keyText(part) : part));
 }
 

@@ -18,7 +18,7 @@ export interface Box {
   readonly idle: boolean;
 }
 
-/** The project as a picture: what hangs together with what. */
+/** The project as a picture: resources and their connections. */
 export interface Picture {
   readonly networks: readonly Box[];
   readonly servers: readonly Box[];
@@ -48,7 +48,7 @@ export function pictureOf(facts: ProjectFacts): Picture {
 
 function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
   const own = [key, ...keysOf(facts).filter((each) => isInside(each, key))];
-  // As bad as the worst of what is in it.
+  // As bad as the worst of its parts.
   const seen = own.map((each) => standingNow(facts, each));
   const standing = standings.findLast((each) => seen.includes(each)) ?? 'unknown';
   const wanted = facts.offer?.desired.resources.find((each) => each.key === key)?.value as
@@ -64,7 +64,7 @@ function serverBox(facts: ProjectFacts, key: ResourceKey): Box {
   return { id: key, title: nameOf(key), note, standing, ...says, idle: false };
 }
 
-/** Nothing is bound; what a creation without an answer has made may be there all the same. */
+/** No id is bound. A creation without an answer may have had its effect nevertheless. */
 function absence({ known }: ProjectFacts, key: ResourceKey): string {
   const sent = known?.intents.find((each) => each.key === key && each.verb === 'create');
   if (sent === undefined) return 'not created yet';
@@ -86,7 +86,7 @@ function networkBox(facts: ProjectFacts, key: ResourceKey): Box {
   };
 }
 
-/** Addresses that are there, whoever's they are, and those that are only wanted so far. */
+/** All addresses of the project, and those that are only declared so far. */
 function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [string, string])[] } {
   const { world } = facts;
   const { idle, inDoubt } = unattachedAddresses(facts);
@@ -118,7 +118,7 @@ function addressBoxes(facts: ProjectFacts): { boxes: Box[]; links: (readonly [st
   return { boxes, links };
 }
 
-/** By the cards that were seen, and by those that are wanted. */
+/** By the observed network interfaces, and by the declared ones. */
 function networkLinks(facts: ProjectFacts): (readonly [string, string])[] {
   const { world } = facts;
   const wanted = keysOf(facts).flatMap((key) => {

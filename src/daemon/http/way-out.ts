@@ -5,7 +5,7 @@ import { marked } from './text.ts';
 const command =
   /^(vdcsync (?:[\w./:@%+=,-]*[\w/]|'[^']*'|"[^"]*")(?: (?:[\w./:@%+=,-]*[\w/]|'[^']*'|"[^"]*"))*)(?: \((.*)\))?$/s;
 
-/** One way out of what is blocked: a command to be copied, or words. */
+/** One way out of a blocked operation: a command to be copied, or words. */
 export function wayOut(text: string) {
   const [, line, when] = command.exec(text) ?? [];
   if (line === undefined) return html`<div class="way">→ ${marked(text)}</div>`;

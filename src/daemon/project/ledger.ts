@@ -161,6 +161,22 @@ export class Ledger {
     if (pass.outcome !== 'stopped') this.judge(holds, pass.endedAt);
   }
 
+  /** The part of the facts about the project that reconciliations found out. */
+  facts() {
+    const { plan, world, lookedAt, error, condition, conditionSince, passes, lastPass } = this;
+    const { differsSince, blockedSince } = this;
+    return {
+      ...{ plan, world, lookedAt, error, condition, conditionSince, passes, lastPass },
+      ...{ differsSince, blockedSince },
+    };
+  }
+
+  summary() {
+    const { plan, condition, conditionSince: since } = this;
+    const exposed = (plan?.warnings ?? []).some(({ code }) => code === 'stands_open');
+    return { name: plan?.project.name, condition, since, blocked: plan?.blocked.length ?? 0, exposed };
+  }
+
   remember(): PassMemory['ledger'] {
     const { condition, conditionSince = 0, passes, failures, lastPass, plan, differsSince } = this;
     return {

@@ -374,34 +374,22 @@ export class Project {
   /** Everything that is known of the project now; for the pages, in no public form. */
   async facts(): Promise<ProjectFacts> {
     const { mode, intervalMs } = this.#options;
-    const { plan, world, lookedAt, error, condition, conditionSince, passes, lastPass, differsSince } =
-      this.#ledger;
     // A state that is closed meanwhile says nothing more.
     const known = await knownOf(this.#workspace, this.#backOff).catch(() => undefined);
     return {
       ...{ id: this.id, mode, intervalMs, known: known ?? this.#known },
       ...{ offer: this.#offer, problem: this.#problem.list(), waitingFor: this.#waitingFor },
-      ...{ plan, world, lookedAt, error, condition, conditionSince, passes, lastPass, differsSince },
-      ...{
-        passing: this.#halt !== undefined,
-        nextPassAt: this.#nextPassAt,
-        carry: (text) => this.#carry(text),
-      },
+      ...this.#ledger.facts(),
+      ...{ passing: this.#halt !== undefined, nextPassAt: this.#nextPassAt },
+      carry: (text) => this.#carry(text),
       ...{ inFlight: this.#activity.list(), holds: this.#workspace?.holds.list() ?? [] },
-      blockedSince: this.#ledger.blockedSince,
     };
   }
 
   /** A line of the overview. It asks no state, since there may be a thousand projects. */
   summary(): ProjectSummary {
-    const { plan, condition, conditionSince } = this.#ledger;
-    return {
-      ...{ id: this.id, name: plan?.project.name, condition, since: conditionSince },
-      now: (this.#workspace?.session.clock ?? this.#options.deps.clock).now(),
-      blocked: plan?.blocked.length ?? 0,
-      exposed: (plan?.warnings ?? []).some(({ code }) => code === 'stands_open'),
-      broken: this.hasBrokenSpec(),
-    };
+    const { clock } = this.#workspace?.session ?? this.#options.deps;
+    return { ...this.#ledger.summary(), id: this.id, now: clock.now(), broken: this.hasBrokenSpec() };
   }
 }
 

@@ -14,7 +14,7 @@ import { counted, type Html, keyText, marked, timeAgo, timeAhead, timeSince } fr
 import { keysOf } from './view.ts';
 import { wayOut } from './way-out.ts';
 
-/** What stops vdcsync as a whole: as loud as a blocked write. */
+/** Problems that stop vdcsync as a whole: as loud as a blocked write. */
 export function alarms(facts: ProjectFacts | undefined, source: SourceState, now: number): Html[] {
   const broken = [...(facts?.problem ?? []), ...source.orphans.flatMap(({ problem }) => problem)];
   const error = facts?.error;
@@ -47,7 +47,7 @@ const failures: Readonly<Partial<Record<Condition, string>>> = {
 };
 
 /** Each entry with how long it has been so, its cause, and the commands that settle it. */
-export function blockedCard(facts: ProjectFacts): Html {
+export function blockedPanel(facts: ProjectFacts): Html {
   const { plan, holds, known } = facts;
   const all = (plan?.blocked ?? []).filter((each) => !isOfExposed(facts, each));
   const waiting = all.filter(({ code }) => code === 'dependency_blocked');
@@ -78,7 +78,7 @@ function blockedItem(entry: Blocked, { blockedSince, known }: ProjectFacts): Htm
 <p>${marked(reason)}</p>${retry === undefined || known === undefined ? '' : html`<p class="dim">Failed ${counted(retry.failures, 'time')}. Next attempt: ${timeAhead(retry.until, known.now)}.</p>`}${resolve.split(' | ').map(wayOut)}</li>`;
 }
 
-export function inFlightCard({ inFlight, known, plan }: ProjectFacts): Html {
+export function inFlightPanel({ inFlight, known, plan }: ProjectFacts): Html {
   const shown = new Set([...inFlight, ...(plan?.blocked ?? [])].map(({ key }) => key));
   const open = (known?.intents ?? []).filter(({ key, phase }) => phase !== 'blocked' && !shown.has(key));
   if (inFlight.length + open.length === 0) return '';
@@ -99,7 +99,7 @@ ${open.map((intent) => {
 })}</ul></section>`;
 }
 
-/** What an operation is at, in standard words. */
+/** The step of an operation, in standard words. */
 const steps = {
   queued: 'queued',
   sent: 'sent',
@@ -108,7 +108,7 @@ const steps = {
   waiting: 'waiting',
 } as const;
 
-export function differencesCard({ plan, differsSince, known }: ProjectFacts): Html {
+export function differencesPanel({ plan, differsSince, known }: ProjectFacts): Html {
   const left = (plan?.warnings ?? []).filter(isLeft);
   const operations = plan?.operations ?? [];
   if (left.length + operations.length === 0) return '';
@@ -119,18 +119,18 @@ ${left.map(({ key, code, message }) => html`<li><strong>${keyText(key ?? '')}</s
 ${operations.map(({ verb, key, reason }) => html`<li><strong>${verb} ${keyText(key)}</strong>${reason === undefined ? '' : html`<p>${marked(reason)}</p>`}</li>`)}</ul></section>`;
 }
 
-/** Warnings that have a card of their own. */
+/** Warnings that another panel shows. */
 const elsewhere: ReadonlySet<string> = new Set(['stands_open', 'in_flight']);
 
-export function warningsCard({ plan }: ProjectFacts): Html {
+export function warningsPanel({ plan }: ProjectFacts): Html {
   const warnings = (plan?.warnings ?? []).filter((each) => !isLeft(each) && !elsewhere.has(each.code));
   if (warnings.length === 0) return '';
   return html`<section id="warnings"><h2>Warnings</h2><ul>
 ${warnings.map(({ key, code, message }) => html`<li>${key === null ? '' : html`<strong>${keyText(key)}</strong> `}<span class="code">${code}</span><p>${marked(message)}</p></li>`)}</ul></section>`;
 }
 
-/** What is not converged comes first, the worst above; the rest is folded. */
-export function resourcesCard(facts: ProjectFacts): Html {
+/** Resources that are not converged come first, the worst above; the others are folded. */
+export function resourcesPanel(facts: ProjectFacts): Html {
   const rows = keysOf(facts).map((key) => ({ key, standing: standingNow(facts, key) }));
   const rank = ({ standing }: { readonly standing: Standing }) => -standings.indexOf(standing);
   const open = rows.filter(({ standing }) => standing !== 'converged').sort((a, b) => rank(a) - rank(b));
@@ -139,14 +139,14 @@ export function resourcesCard(facts: ProjectFacts): Html {
   const row = ({ key, standing }: (typeof rows)[number]): Html => {
     const binding = bindings.get(key);
     const id = binding?.id ?? facts.world?.idOf(key);
-    return html`<li><span class="what">${keyText(key)}</span> <span class="${standing}">${standingText(standing)}</span> <span class="dim">${id === undefined ? 'no id' : `id ${id}`}${binding?.protect ? ', protected' : ''}</span></li>`;
+    return html`<li><span class="row-key">${keyText(key)}</span> <span class="${standing}">${standingText(standing)}</span> <span class="dim">${id === undefined ? 'no id' : `id ${id}`}${binding?.protect ? ', protected' : ''}</span></li>`;
   };
   return html`<section class="wide" id="resources"><h2>${counted(rows.length, 'resource')}</h2>
 ${open.length === 0 ? '' : html`<ul class="rows">${open.map(row)}</ul>`}
 ${converged.length === 0 ? '' : html`<details id="converged"><summary><span class="good">${converged.length} converged</span></summary><ul class="rows">${converged.map(row)}</ul></details>`}</section>`;
 }
 
-export function budgetCard({ known }: ProjectFacts): Html {
+export function budgetPanel({ known }: ProjectFacts): Html {
   if (known === undefined) return '';
   const { used, limits, counts, oldestReadMs } = known;
   const row = (name: 'reads' | 'writes') =>
@@ -159,11 +159,11 @@ export function budgetCard({ known }: ProjectFacts): Html {
 /** So many writes are read at a glance; the others are folded. */
 const mostWrites = 5;
 
-export function journalCard({ known }: ProjectFacts): Html {
+export function journalPanel({ known }: ProjectFacts): Html {
   if (known === undefined || known.history.length === 0) return '';
   const { history, now } = known;
   const row = ({ key, verb, createdAt, outcome, phase, requestId, detail, kind }: (typeof history)[number]) =>
-    html`<li><span class="what">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span>${outcome ?? phase}</span> <span class="dim">${timeAgo(createdAt, now)}${requestId === undefined ? '' : html`, request <span class="nowrap">${requestId}</span>`}</span>${detail ? html`<p class="dim">${marked(detail)}</p>` : ''}</li>`;
+    html`<li><span class="row-key">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span>${outcome ?? phase}</span> <span class="dim">${timeAgo(createdAt, now)}${requestId === undefined ? '' : html`, request <span class="nowrap">${requestId}</span>`}</span>${detail ? html`<p class="dim">${marked(detail)}</p>` : ''}</li>`;
   return html`<section class="wide" id="journal"><h2>Last writes</h2><ul class="rows">${history.slice(0, mostWrites).map(row)}</ul>
 ${history.length <= mostWrites ? '' : html`<details id="older-writes"><summary>${history.length - mostWrites} more</summary><ul class="rows">${history.slice(mostWrites).map(row)}</ul></details>`}</section>`;
 }
