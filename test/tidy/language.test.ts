@@ -17,8 +17,6 @@ const left: Readonly<Record<string, number>> = {
   'docs/architecture.md': 39,
   'docs/assumptions.md': 30,
   'docs/benchmarks.md': 7,
-  'docs/how-to/fleet.md': 34,
-  'docs/operating.md': 76,
   'docs/reference/cli.md': 70,
   'docs/reference/codes.md': 62,
   'docs/reference/file.md': 33,
