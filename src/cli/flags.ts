@@ -73,6 +73,10 @@ export function withRun(command: Command): Command {
       wholeNumber(1, 1_000),
     )
     .option(
+      '--fleet-config <file>',
+      'of a folder of projects in PostgreSQL: waves, and how many deletions one change may make (default: 10)',
+    )
+    .option(
       '--allow-env <name>',
       'a variable that specs of a folder or of Git may use; repeatable (default: none)',
       listed,

@@ -39,6 +39,9 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['vdcsync resolve servers.web-1 --adopt 2001', 'it was created, and is server 2001'],
     ['vdcsync resolve servers.web-1 --absent', 'it was not created: the next apply does'],
   ],
+  'approve-commit': [
+    ['vdcsync approve-commit 9f2c41d', "with the fleet's URL in VDCSYNC_STATE: its deletions are meant"],
+  ],
   status: [['vdcsync status --format json', 'what is managed, blocked, billed and idle']],
   output: [
     ['vdcsync output --format ansible --out inventory.yaml', 'for ansible-playbook -i inventory.yaml'],

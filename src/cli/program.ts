@@ -21,6 +21,7 @@ import { exampleText, programHelp } from './help.ts';
 import { outputFormats } from './outputs/names.ts';
 import { planFormats } from './plan/formats.ts';
 import { type Call, carryingIo } from './render/carrying.ts';
+import type { CommonFlags } from './settings/config.ts';
 import type { Io } from './terminal.ts';
 import { version } from './version.ts';
 
@@ -105,6 +106,7 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .addHelpText('after', programHelp());
   addPlanAndApply(making);
   addBinding(making);
+  addFleet(making);
   addReports(making);
   addTools(making);
   making
@@ -229,6 +231,20 @@ function addBinding({ command, io, end }: Making): void {
     .action(async (key: string, flags: ResolveFlags) => {
       const { resolve } = await import('./commands/settle.ts');
       end(await resolve(key, flags, io));
+    });
+}
+
+function addFleet({ command, io, end }: Making): void {
+  withState(
+    command(
+      'approve-commit',
+      'let a change of the specs of a fleet go on that waits for an approval or has stopped',
+    ),
+  )
+    .argument('<commit>', 'the commit or digest that log, notification and status name')
+    .action(async (change: string, flags: CommonFlags) => {
+      const { approveCommit } = await import('./commands/approve-commit.ts');
+      end(await approveCommit(change, flags, io));
     });
 }
 

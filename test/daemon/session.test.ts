@@ -12,7 +12,12 @@ import { systemRandom } from '../../src/platform/system-random.ts';
 import { memoryState } from '../../src/state/memory.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-const turn: Turn = { trigger: 'start', replica: 'r', told: { toldOf: () => ({}), recall: () => {} } };
+const turn: Turn = {
+  trigger: 'start',
+  replica: 'r',
+  spec: 's',
+  told: { toldOf: () => ({}), recall: () => {} },
+};
 
 /** A project whose sessions are made by hand; `events` is what happened to them. */
 function projectWith(open: (session: ProjectSession) => Promise<ProjectSession>, apply: Engine['apply']) {

@@ -34,7 +34,12 @@ function replica(name: string) {
     onNotice: (notice) => notifier.tell(notice),
   });
   const parts = { ledger, backOff: new KeyBackOff({ next: () => 0 }), holds: new Holds(() => 0) };
-  return { ...parts, parts, sent, turn: { trigger: 'timer', replica: name, told: notifier } as const };
+  return {
+    ...parts,
+    parts,
+    sent,
+    turn: { trigger: 'timer', replica: name, spec: 's', told: notifier } as const,
+  };
 }
 
 function learnsOfFailure({ backOff }: ReturnType<typeof replica>): void {

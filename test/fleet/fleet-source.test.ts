@@ -4,9 +4,11 @@ import type { Json } from '../../src/core/json.ts';
 import { Board, type Publications, type PublishedSpec } from '../../src/daemon/fleet/board.ts';
 import { Calls } from '../../src/daemon/fleet/calls.ts';
 import { fleetSource } from '../../src/daemon/fleet/fleet-source.ts';
+import type { Releases } from '../../src/daemon/fleet/releases.ts';
 import { Intake } from '../../src/daemon/sources/intake.ts';
-import { SourceError, type SpecSource } from '../../src/daemon/sources/source.ts';
+import { type Snapshot, SourceError, type SpecSource } from '../../src/daemon/sources/source.ts';
 import { systemClock } from '../../src/platform/system-clock.ts';
+import { virtualClock } from '../../src/simulation/virtual-clock.ts';
 import { operatorsSpec } from '../../src/spec/environment.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -29,6 +31,13 @@ function publications(): Publications {
   };
 }
 
+/** Holds nothing back. */
+const releases = {
+  next: async (wanted: Snapshot) => wanted,
+  tell: () => {},
+  watch: async () => {},
+} as unknown as Releases;
+
 test('a replica that loses the lead while it reads the source goes on, and publishes nothing', async () => {
   const shelf = publications();
   const open = async () => shelf;
@@ -43,7 +52,7 @@ test('a replica that loses the lead while it reads the source goes on, and publi
     watch: async () => {},
   };
   const shared = fleetSource({
-    ...{ source, board, clock: systemClock, log: quiet },
+    ...{ source, board, releases, clock: systemClock, log: quiet },
     intake: new Intake({ environment: {}, trust: operatorsSpec, checkToken: () => {}, clock: systemClock }),
     calls: new Calls({ send: async () => {}, log: quiet }),
     mayLead: () => true,
@@ -105,7 +114,7 @@ test('a follower that could not read the board reads it again as soon as it answ
   });
   const { read, watch } = fleetSource({
     source: { name: 'none', read: async () => ({ specs: [] }), watch: async () => {} },
-    ...{ board, clock: systemClock, log: quiet },
+    ...{ board, releases, clock: systemClock, log: quiet },
     intake: new Intake({ environment: {}, trust: operatorsSpec, checkToken: () => {}, clock: systemClock }),
     calls: new Calls({ send: async () => {}, log: quiet }),
     mayLead: () => true,
@@ -122,3 +131,34 @@ test('a follower that could not read the board reads it again as soon as it answ
   expect(await hinted).toBe('fleet');
   end.abort();
 }, 15_000);
+
+test('a replica leads only once its heartbeat is confirmed, and then reads the source', async () => {
+  let alive = false;
+  let reads = 0;
+  const shelf: Publications = { ...publications(), isOwned: () => alive };
+  await shelf.publish([], { commit: null });
+  const clock = virtualClock();
+  const board = new Board({ open: async () => shelf, assignments: async () => [], clock });
+  const source: SpecSource = {
+    name: 'folder',
+    read: async () => {
+      reads += 1;
+      return { specs: [] };
+    },
+    watch: async () => new Promise(() => {}),
+  };
+  const { read, watch } = fleetSource({
+    ...{ source, board, releases, clock, log: quiet },
+    intake: new Intake({ environment: {}, trust: operatorsSpec, checkToken: () => {}, clock }),
+    calls: new Calls({ send: async () => {}, log: quiet }),
+    mayLead: () => true,
+  });
+  const end = new AbortController();
+  watch(() => void read(end.signal), end.signal).catch(() => undefined);
+  await clock.advance(3_000);
+  expect([board.leads(), reads]).toEqual([false, 0]);
+  alive = true;
+  await clock.advance(6_000);
+  expect([board.leads(), reads]).toEqual([true, 1]);
+  end.abort();
+});

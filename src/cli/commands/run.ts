@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
-import type { TokenPlace } from '../../core/desired.ts';
+import type { Desired, TokenPlace } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import type { StateStore } from '../../core/state.ts';
 import { Daemon, type DaemonOptions } from '../../daemon/daemon.ts';
 import { fleetSource } from '../../daemon/fleet/fleet-source.ts';
+import { deletionsOf } from '../../daemon/fleet/rollout.ts';
 import { createApp } from '../../daemon/http/app.ts';
 import { Changes } from '../../daemon/http/changes.ts';
 import { isLoopback } from '../../daemon/http/listen.ts';
@@ -54,8 +55,9 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     ...{ receivers: settings.receivers, transport, clock: systemClock, log },
     onResult: (result) => metrics.countNotification(result),
   });
+  const deletions = (desired: Desired) => deletionsNow(flags, io, desired, log);
   const shared = isShared(settings, flags, io)
-    ? await openFleet(settings, flags, io, log, notifier)
+    ? await openFleet(settings, flags, io, log, notifier, deletions)
     : undefined;
   const own = sourceOf(settings, deps);
   const intake = new Intake({
@@ -122,12 +124,13 @@ function checkToken(
 function shareSource(
   source: ReturnType<typeof sourceOf>,
   intake: Intake,
-  { fleet, calls, heart }: Awaited<ReturnType<typeof openFleet>>,
+  { fleet, calls, heart, releases }: Awaited<ReturnType<typeof openFleet>>,
   { log }: DaemonDeps,
 ): Pick<DaemonOptions, 'source' | 'fleet'> {
   const { board } = fleet;
   const mayLead = () => heart.replicas[0] === heart.id;
-  return { fleet, source: fleetSource({ source, board, calls, mayLead, intake, clock: systemClock, log }) };
+  const options = { source, board, calls, releases, mayLead, intake, clock: systemClock, log };
+  return { fleet, source: fleetSource(options) };
 }
 
 async function serve(
@@ -226,6 +229,19 @@ async function openProject(
       await session.close();
     },
   };
+}
+
+/** How much a reconcile of one project of many would delete or replace by this spec. Changes nothing. */
+async function deletionsNow(flags: RunFlags, io: Io, desired: Desired, log: DaemonLogger): Promise<number> {
+  const { projectId, token } = desired;
+  const session = await openSession(ownFlags(projectId, flags, io, 'many'), io, {
+    ...{ mode: 'read', projectId, token, logger: log },
+  });
+  try {
+    return deletionsOf(await session.engine.plan(desired));
+  } finally {
+    await session.close();
+  }
 }
 
 /** A state that cannot be asked any more is asked the next time. */

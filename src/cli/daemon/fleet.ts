@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import type { Desired } from '../../core/desired.ts';
 import type { Assignment } from '../../daemon/fleet/assignment.ts';
 import { Board } from '../../daemon/fleet/board.ts';
 import { Calls, farewell } from '../../daemon/fleet/calls.ts';
 import { Fleet } from '../../daemon/fleet/fleet.ts';
 import { Heart } from '../../daemon/fleet/heart.ts';
+import { Releases } from '../../daemon/fleet/releases.ts';
 import type { Notifier } from '../../daemon/notices/notifier.ts';
 import type { DaemonLogger } from '../../daemon/ports.ts';
 import { memoryNote, readMemory } from '../../daemon/project/memory.ts';
@@ -14,7 +16,7 @@ import type { Replica } from '../../state/postgres-replica.ts';
 import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
 import { stateLocation } from '../settings/config.ts';
 import { ownName, ownState } from '../settings/own-state.ts';
-import { stateNameOf } from '../settings/state-url.ts';
+import { stateNameOf, stateWord } from '../settings/state-url.ts';
 import type { Io } from '../terminal.ts';
 import type { DaemonSettings, RunFlags } from './settings.ts';
 
@@ -29,16 +31,18 @@ export function isShared({ projects, mode }: DaemonSettings, flags: RunFlags, io
  * @throws StateError where the server cannot be reached or used.
  */
 export async function openFleet(
-  { intervalMs, timeScale, parallel }: DaemonSettings,
+  { intervalMs, timeScale, parallel, rollout }: DaemonSettings,
   flags: RunFlags,
   io: Io,
   log: DaemonLogger,
   told: Notifier,
+  deletions: (desired: Desired) => Promise<number>,
 ): Promise<{
   readonly fleet: Fleet;
   readonly calls: Calls;
   readonly heart: Heart;
   readonly replica: Replica;
+  readonly releases: Releases;
 }> {
   const location = stateLocation(flags, io);
   const own = ownState(location, 'fleet');
@@ -62,13 +66,18 @@ export async function openFleet(
   const open = (mode: 'read' | 'write') =>
     openPublications(own, { mode, now: systemClock.now(), lineage: randomUUID(), replica });
   const board = new Board({ open, assignments: () => assignmentsOf(location), clock: systemClock });
+  const left = (projects: readonly number[]) => assignmentsOf(location, projects);
+  const releases = new Releases({
+    ...{ policy: rollout, board, calls, left, deletions, atOnce: parallel, clock: systemClock, log },
+    approval: (change) => `vdcsync approve-commit ${change} --state ${stateWord(location, io.env)}`,
+    onNotice: (notice) => told.tell(notice),
+  });
   const fleet = new Fleet({
-    ...{ board, calls, heart, told, log, clock: systemClock, random: systemRandom, atOnce: parallel },
-    left: (projects) => assignmentsOf(location, projects),
+    ...{ board, calls, heart, told, log, left, clock: systemClock, random: systemRandom, atOnce: parallel },
     replica: replicaName(place.host, place.pid),
     intervalMs: intervalMs / timeScale,
   });
-  return { fleet, calls, heart, replica };
+  return { fleet, calls, heart, replica, releases };
 }
 
 async function assignmentsOf(location: string, projects?: readonly number[]): Promise<readonly Assignment[]> {

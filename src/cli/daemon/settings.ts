@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parseDuration } from '../../core/duration.ts';
 import { ConfigError } from '../../core/errors.ts';
+import { defaultPolicy, type RolloutPolicy } from '../../daemon/fleet/rollout.ts';
 import { type Listen, parseListen } from '../../daemon/http/listen.ts';
 import type { Receiver } from '../../daemon/notices/notifier.ts';
 import type { Mode } from '../../daemon/ports.ts';
@@ -10,8 +11,16 @@ import { parseGitUrl } from '../../daemon/sources/git-url.ts';
 import { SourceError } from '../../daemon/sources/source.ts';
 import { isLoopbackHost } from '../../platform/undici-transport.ts';
 import { isOwnVariable, operatorsSpec, type SpecTrust } from '../../spec/environment.ts';
-import { baseUrlOf, type CommonFlags, profileOf, specFiles, stateLocation } from '../settings/config.ts';
+import {
+  baseUrlOf,
+  type CommonFlags,
+  profileOf,
+  readText,
+  specFiles,
+  stateLocation,
+} from '../settings/config.ts';
 import { refuseEphemeral } from '../settings/ephemeral-state.ts';
+import { loadFleetConfig } from '../settings/fleet-config.ts';
 import { guardOf, secretOf } from '../settings/secret.ts';
 import type { Io } from '../terminal.ts';
 
@@ -26,6 +35,7 @@ export interface RunFlags extends CommonFlags {
   readonly gitAllowInsecure?: boolean;
   readonly gitAllowRewind?: boolean;
   readonly parallel?: number;
+  readonly fleetConfig?: string;
   readonly keepHistory?: string;
   readonly metricsPerProject?: boolean;
   readonly allowEnv?: readonly string[];
@@ -53,6 +63,8 @@ export interface DaemonSettings {
   readonly trust: SpecTrust;
   /** At most so many projects at a time, where they are shared with other processes. */
   readonly parallel: number;
+  /** How much one change of the specs may do to a fleet. */
+  readonly rollout: RolloutPolicy;
   /** Whether each project has metrics of its own, or one sum tells of all. */
   readonly metricsPerProject: boolean;
 }
@@ -78,6 +90,7 @@ export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
   return {
     ...{ intervalMs, keepMs, mode, listen, projects, files, git, receivers, timeScale, parallel },
     ...{ token, hasShortToken, webhookSecret, trust },
+    rollout: rolloutOf(flags, io, timeScale),
     metricsPerProject: !many || flags.metricsPerProject === true,
   };
 }
@@ -144,6 +157,14 @@ function filesOf(flags: RunFlags, io: Io): DaemonSettings['files'] {
     throw new ConfigError('-f takes one folder of projects, or the files of one project, not both', true);
   }
   return files;
+}
+
+/** Durations of the file run at the API's pace, as those in flags do. */
+function rolloutOf(flags: RunFlags, io: Io, timeScale: number): RolloutPolicy {
+  const file = flags.fleetConfig ?? io.env.VDCSYNC_FLEET_CONFIG ?? '';
+  const policy = file === '' ? defaultPolicy : loadFleetConfig(readText(file, 'the fleet file', io), file);
+  const { stayMs, deadlineMs } = policy;
+  return { ...policy, stayMs: stayMs / timeScale, deadlineMs: deadlineMs / timeScale };
 }
 
 function isFolder(path: string): boolean {

@@ -108,7 +108,8 @@ export function loadPrices(text: string, file: string): PriceList {
   return readDocument(text, file, 'the price list', pricesSchema);
 }
 
-function readDocument<Schema extends z.ZodType>(
+/** Reads a YAML file of the operator's. @throws ConfigError with one `file:line:col: message` a line. */
+export function readDocument<Schema extends z.ZodType>(
   text: string,
   file: string,
   what: string,

@@ -1,8 +1,9 @@
 import type { Clock } from '../../core/clock.ts';
 import { StateError } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
-import type { Commit, Snapshot, SpecText } from '../sources/source.ts';
+import type { Commit, SpecText } from '../sources/source.ts';
 import type { Assignment } from './assignment.ts';
+import { markOf, type Rollout, readRollout, type Shared } from './rollout.ts';
 
 /** One spec as it was published. */
 export interface PublishedSpec {
@@ -37,6 +38,7 @@ const assignmentsMs = 1_000;
 /** What belongs to no single spec. */
 interface Head {
   readonly commit: Commit | null;
+  readonly rollout: Rollout | null;
 }
 
 /** A published spec, read once: it is the same value for as long as it does not change. */
@@ -62,12 +64,26 @@ export class Board {
   #turns: Promise<unknown> = Promise.resolve();
   /** What this replica works by. */
   readonly #specs = new Map<string, Known>();
+  readonly #names = new Map<number, string>();
   #version = 0;
   #commit: Commit | undefined;
+  #rollout: Rollout | undefined;
   #assignments: { readonly at: number; readonly assignments: Promise<readonly Assignment[]> } | undefined;
 
   constructor(deps: BoardDeps) {
     this.#deps = deps;
+  }
+
+  /** The change that is put in force step by step, as far as this replica knows. */
+  get rollout(): Rollout | undefined {
+    return this.#rollout;
+  }
+
+  /** Marks the text of a project's spec, as this replica works by it; equal texts have equal marks on all replicas. */
+  markOf(project: number): string | undefined {
+    const name = this.#names.get(project);
+    const known = name === undefined ? undefined : this.#specs.get(name);
+    return known?.project === project ? markOf(known.spec) : undefined;
   }
 
   leads(): boolean {
@@ -97,7 +113,7 @@ export class Board {
   }
 
   /** Puts a snapshot in force, and gives whether it is another one. Only for the one that leads, after `published`. */
-  async publish({ specs, commit, holders = {} }: Snapshot): Promise<boolean> {
+  async publish({ specs, commit, holders = {}, rollout }: Shared): Promise<boolean> {
     const owned = this.#leading();
     const projects = new Map(Object.entries(holders).map(([project, name]) => [name, Number(project)]));
     const now = new Map(
@@ -111,10 +127,11 @@ export class Board {
       return before?.project !== project || before.body !== body;
     });
     const gone = [...this.#specs.keys()].filter((name) => !now.has(name));
-    if (this.#version > 0 && changed.length + gone.length === 0 && commit?.id === this.#commit?.id)
+    const isSame = changed.length + gone.length === 0 && commit?.id === this.#commit?.id;
+    if (this.#version > 0 && isSame && JSON.stringify(rollout) === JSON.stringify(this.#rollout))
       return false;
     const news = [...changed, ...gone.map((name) => ({ name, project: null, body: null }))];
-    const head: Head = { commit: commit ?? null };
+    const head: Head = { commit: commit ?? null, rollout: rollout ?? null };
     await this.#inTurn(async () => {
       this.#take(await owned.publish(news, head as unknown as Json), head, news);
     });
@@ -122,13 +139,13 @@ export class Board {
   }
 
   /** What is in force, whoever led when it was published. Only for the one that leads; nobody else changes it meanwhile. */
-  async published(): Promise<Snapshot | undefined> {
+  async published(): Promise<Shared | undefined> {
     const owned = this.#leading();
     return this.#inTurn(() => this.#catchUp(owned));
   }
 
   /** The snapshot in force, which this replica works by from now on; `undefined` where nobody has published one yet. */
-  async snapshot(): Promise<Snapshot | undefined> {
+  async snapshot(): Promise<Shared | undefined> {
     return this.#reading((store) => this.#catchUp(store));
   }
 
@@ -160,7 +177,7 @@ export class Board {
   }
 
   /** Takes in what was published since the last time, and nothing else. */
-  async #catchUp(store: Publications | undefined): Promise<Snapshot | undefined> {
+  async #catchUp(store: Publications | undefined): Promise<Shared | undefined> {
     const publication = await store?.publication();
     if (store === undefined || publication === undefined) return undefined;
     const { version, head } = publication;
@@ -169,21 +186,24 @@ export class Board {
     return {
       specs: [...this.#specs.values()].map(({ spec }) => spec),
       ...(this.#commit === undefined ? {} : { commit: this.#commit }),
+      ...(this.#rollout === undefined ? {} : { rollout: this.#rollout }),
       holders: Object.fromEntries(
         [...this.#specs.values()].flatMap(({ name, project }) => (project === null ? [] : [[project, name]])),
       ),
     };
   }
 
-  #take(version: number, { commit }: Head, news: readonly PublishedSpec[]): void {
+  #take(version: number, { commit, rollout }: Head, news: readonly PublishedSpec[]): void {
     for (const each of news) {
-      const { name, body } = each;
+      const { name, body, project } = each;
       const before = this.#specs.get(name);
       if (body === null) this.#specs.delete(name);
       else this.#specs.set(name, { ...each, spec: before?.body === body ? before.spec : JSON.parse(body) });
+      if (project !== null) this.#names.set(project, name);
     }
     this.#version = version;
     this.#commit = commit ?? undefined;
+    this.#rollout = readRollout(rollout);
   }
 
   #reading<T>(read: (store: Publications | undefined) => Promise<T>): Promise<T> {

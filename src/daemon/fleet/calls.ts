@@ -10,6 +10,8 @@ const call = z.discriminatedUnion('of', [
   z.object({ of: z.literal('source'), trigger: z.string() }),
   /** Somebody should look at all projects, or at these. */
   z.object({ of: z.literal('projects'), trigger: z.string(), projects: z.array(z.number()).optional() }),
+  /** An operator lets a change go on that waits or has stopped: for the replica that leads. */
+  z.object({ of: z.literal('approve'), change: z.string() }),
 ]);
 
 /**

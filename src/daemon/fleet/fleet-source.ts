@@ -7,6 +7,8 @@ import type { Intake } from '../sources/intake.ts';
 import { SourceError, type SpecSource } from '../sources/source.ts';
 import type { Board } from './board.ts';
 import { type Calls, triggerOf } from './calls.ts';
+import type { Releases } from './releases.ts';
+import { usable } from './rollout.ts';
 
 /** Between two looks at a board that could not be read. Real ms. */
 const againMs = 2_000;
@@ -22,6 +24,8 @@ export interface FleetSourceOptions {
   readonly source: SpecSource;
   readonly board: Board;
   readonly calls: Calls;
+  /** How much of a change is put in force, and when. */
+  readonly releases: Releases;
   /** Whether this replica is the one to lead, if nobody does. */
   readonly mayLead: () => boolean;
   readonly intake: Intake;
@@ -32,7 +36,7 @@ export interface FleetSourceOptions {
 
 /** The specs of a fleet: from the source for the replica that leads, from the board for the others. */
 export function fleetSource(options: FleetSourceOptions): SpecSource {
-  const { source, board, calls, mayLead, intake, clock, log } = options;
+  const { source, board, calls, releases, mayLead, intake, clock, log } = options;
   const { name } = source;
   /** The last reading failed at the board: nothing but another one tells that it can be read again. */
   let unread = false;
@@ -60,9 +64,13 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
     // Judged by what all had in force, whoever led then: its own bare repository may know of none, or of an older one.
     const before = await board.published();
     const snapshot = await source.read(signal, before?.commit);
-    const holders = holdersAfter(await intake.take(snapshot), before?.holders ?? {});
-    const shared = { ...snapshot, holders };
-    if (await board.publish(shared)) calls.send({ of: 'specs' });
+    const taken = await intake.take(snapshot);
+    const holders = holdersAfter(taken, before?.holders ?? {});
+    const shared = await releases.next({ ...snapshot, holders }, taken, before);
+    if (await board.publish(usable(shared, before, taken))) {
+      calls.send({ of: 'specs' });
+      releases.tell(before?.rollout, shared.rollout);
+    }
     return shared;
   }
 
@@ -92,7 +100,10 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
   async function triesToLead(): Promise<boolean> {
     try {
       await board.lead();
-      return true;
+      if (board.leads()) return true;
+      // Without a confirmed heartbeat what it owns does not count, and it would read the source as one that follows.
+      await board.yieldLead();
+      return false;
     } catch (error) {
       log.debug({ error }, 'this replica does not lead');
       return false;
@@ -106,7 +117,10 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
     const end = () => over.abort(new Error('this replica leads no more'));
     signal.addEventListener('abort', end, { once: true });
     const endHints = calls.listen((call) => call.of === 'source' && hint(triggerOf(call)));
-    const watching = source.watch(hint, over.signal).catch((error: unknown) => {
+    const watching = Promise.all([
+      source.watch(hint, over.signal),
+      releases.watch(() => hint('fleet'), over.signal),
+    ]).catch((error: unknown) => {
       if (!over.signal.aborted) throw error;
     });
     try {

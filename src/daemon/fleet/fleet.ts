@@ -42,6 +42,7 @@ interface Workable {
   /** Of the spec in force. */
   readonly digest: string | undefined;
   nudge(trigger: Trigger): void;
+  hasBrokenSpec(): boolean;
   isWaiting(): boolean;
   turn(turn: Turn, stop: AbortSignal): Promise<number>;
 }
@@ -207,9 +208,10 @@ export class Fleet {
       throw new Error('the specs in force cannot be read');
     const project = this.#work.project(id);
     if (project === undefined) throw new Error('the project is not known');
+    const spec = project.hasBrokenSpec() ? '' : (this.board.markOf(id) ?? '');
     const end = this.#endOf(project, [this.#stop, over, heart.life]);
     try {
-      const restMs = await project.turn({ trigger, replica, told }, end.signal);
+      const restMs = await project.turn({ trigger, replica, spec, told }, end.signal);
       return end.signal.aborted ? { trigger, afterMs: 0 } : { trigger: 'timer', afterMs: restMs };
     } catch (error) {
       if (end.signal.aborted) return { trigger, afterMs: 0 };

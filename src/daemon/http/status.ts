@@ -5,6 +5,7 @@ import { type BilledAddress, type Unattached, unattached } from '../../engine/bo
 import { type LeftAlone, leftAlone } from '../../engine/bookkeeping/left-alone.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import type { Rollout } from '../fleet/rollout.ts';
 import { differences } from '../notices/notice.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import type { Commit } from '../sources/source.ts';
@@ -40,11 +41,12 @@ export async function statusOf(
 /** The replica that works on each project of a fleet. The other parts show the last refresh of this replica. */
 async function fleetJson(fleet: Fleet): Promise<Record<string, unknown>> {
   const { replica } = fleet;
+  const rollout = rolloutJson(fleet.board.rollout);
   const assignments = await fleet.board.assignments().catch((error: Error) => error.message);
   if (typeof assignments === 'string')
-    return { replica, leads: fleet.leads(), error: assignments, projects: [] };
+    return { replica, leads: fleet.leads(), error: assignments, rollout, projects: [] };
   return {
-    ...{ replica, leads: fleet.leads(), error: null },
+    ...{ replica, leads: fleet.leads(), error: null, rollout },
     projects: assignments.map(({ project, worker, since, memory }) => ({
       ...{ id: project, worker: worker ?? null, since: time(since) },
       condition: memory?.ledger.condition ?? null,
@@ -59,6 +61,16 @@ async function fleetJson(fleet: Fleet): Promise<Record<string, unknown>> {
               outcome: memory.ledger.outcome,
             },
     })),
+  };
+}
+
+/** The change of the specs that not all projects have yet. */
+function rolloutJson(rollout: Rollout | undefined): Record<string, unknown> | null {
+  if (rollout === undefined) return null;
+  const { change, phase, total, left, wave, deletions, reason, since, watched } = rollout;
+  return {
+    ...{ change, phase, projects: total, projects_left: left, waves_done: wave, deletions, reason },
+    ...{ since: time(since), watched: watched.map(({ project }) => project) },
   };
 }
 

@@ -12,9 +12,9 @@ export type Notice =
       readonly resolve: readonly string[];
     }
   | {
-      /** 0 where nobody knows yet whose spec it is, and for the source of many projects. */
+      /** 0 where nobody knows yet whose spec it is, and for the source of many projects or a change of theirs. */
       readonly project: number;
-      readonly event: 'drift' | 'capacity_found' | 'spec_broken' | 'spec_valid' | 'source';
+      readonly event: 'drift' | 'capacity_found' | 'spec_broken' | 'spec_valid' | 'source' | 'rollout';
       readonly detail: string;
     };
 

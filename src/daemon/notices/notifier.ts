@@ -128,7 +128,7 @@ function bodyOf(notice: Notice, form: Receiver['form'], at: string): string {
   return JSON.stringify({ text: slackText(notice) });
 }
 
-const titles: Readonly<Record<Exclude<Notice['event'], 'condition' | 'source'>, string>> = {
+const titles: Readonly<Record<Exclude<Notice['event'], 'condition' | 'source' | 'rollout'>, string>> = {
   drift: 'changed behind the file',
   capacity_found: 'found the graphics cards it waited for',
   spec_broken: 'has a spec that cannot be used; the last good one stays in force',
@@ -148,7 +148,7 @@ function slackText(notice: Notice): string {
 
 function slackLines(notice: Notice): readonly string[] {
   const { project, event, detail } = notice;
-  if (event === 'source') return [`vdcsync: ${detail}`];
+  if (event === 'source' || event === 'rollout') return [`vdcsync: ${detail}`];
   const who = `vdcsync: ${project === 0 ? 'a project' : `project ${project}`}`;
   if (event === 'condition') {
     return [`${who} is ${notice.condition}`, detail, ...notice.resolve.map((each) => `→ ${each}`)];

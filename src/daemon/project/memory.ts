@@ -35,6 +35,8 @@ const ledger = z.object({
 const memory = z.object({
   /** Who made the last pass. */
   replica: z.string(),
+  /** Marks the text of the spec that the last turn worked by; empty where that could not be used. */
+  spec: z.string().default(''),
   /** When the next one is due. Wall ms of real time, by the clock of that replica's machine. */
   dueAt: z.number().default(0),
   ledger,

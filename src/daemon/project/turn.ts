@@ -11,6 +11,8 @@ import { memoryNote, type PassMemory, readMemory } from './memory.ts';
 export interface Turn {
   readonly trigger: Trigger;
   readonly replica: string;
+  /** Marks the spec that its passes work by; empty where that cannot be used. */
+  readonly spec: string;
   /** What people have been told, wherever they were told it. */
   readonly told: Pick<Notifier, 'toldOf' | 'recall'>;
 }
@@ -40,13 +42,14 @@ export async function takeUp(
 
 /** Leaves to the next turn what this one has found out. */
 export async function handOn(
-  { replica, told }: Turn,
+  { replica, spec, told }: Turn,
   store: StateStore,
   { ledger, backOff, holds }: Parts,
   { project, dueAt }: { readonly project: number; readonly dueAt: number },
 ): Promise<void> {
   const memory: PassMemory = {
     replica,
+    spec,
     dueAt,
     ledger: ledger.remember(),
     backOff: backOff.remember(),

@@ -1,0 +1,329 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Desired } from '../../src/core/desired.ts';
+import { StateHeldError } from '../../src/core/errors.ts';
+import type { Json } from '../../src/core/json.ts';
+import type { Assignment } from '../../src/daemon/fleet/assignment.ts';
+import { Board, type Publications, type PublishedSpec } from '../../src/daemon/fleet/board.ts';
+import { Calls } from '../../src/daemon/fleet/calls.ts';
+import { fleetSource } from '../../src/daemon/fleet/fleet-source.ts';
+import { Releases } from '../../src/daemon/fleet/releases.ts';
+import { defaultPolicy, markOf, type RolloutPolicy } from '../../src/daemon/fleet/rollout.ts';
+import type { PassMemory } from '../../src/daemon/project/memory.ts';
+import type { Intake, Taken } from '../../src/daemon/sources/intake.ts';
+import type { Commit, Snapshot, SpecText } from '../../src/daemon/sources/source.ts';
+import { virtualClock } from '../../src/simulation/virtual-clock.ts';
+
+const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const ids = Array.from({ length: 1_000 }, (_, index) => 1 + index);
+const canaries = [17, 404];
+const policy: RolloutPolicy = {
+  ...defaultPolicy,
+  waves: [{ match: { label: 'canary' } }, { percent: 10 }, { percent: 100 }],
+  labels: { canary: canaries },
+};
+
+/** A fleet of 1,000 projects in memory: the branch, the database, and what each project was last worked on by. */
+class SimulatedFleet {
+  readonly clock = virtualClock();
+  readonly notices: string[] = [];
+  /** What has been put into each project, in this order. */
+  readonly done = new Map<number, string[]>(ids.map((id) => [id, []]));
+  /** Whether each project is well; a spec with `bad` in it makes it worse. */
+  readonly condition = new Map<number, string>();
+  readonly passes = new Map<number, number>();
+  /** How many deletions a plan of each project would make. */
+  deletions = 0;
+  /** Blocked, whatever is put into it. */
+  broken = 0;
+  planned = 0;
+  #commit = 0;
+  #texts = new Map<number, string>();
+  readonly #marks = new Map<number, string>();
+  readonly #specs = new Map<string, PublishedSpec & { readonly version: number }>();
+  #last: { readonly version: number; readonly head: Json } | undefined;
+  #owner: object | undefined;
+  readonly #calls = new Set<Calls>();
+
+  /** A commit that gives these projects another text. */
+  push(text: string, projects: readonly number[] = ids): string {
+    this.#commit += 1;
+    this.#texts = new Map([...this.#texts, ...projects.map((id): [number, string] => [id, text])]);
+    return `commit-${this.#commit}`;
+  }
+
+  /** Projects into which a text was put. */
+  with(text: string): readonly number[] {
+    return ids.filter((id) => this.done.get(id)?.includes(text));
+  }
+
+  shown(): Record<string, unknown> | null {
+    return (this.#last?.head as { readonly rollout: Record<string, unknown> | null }).rollout;
+  }
+
+  say(call: object): void {
+    for (const each of this.#calls) each.hear(JSON.stringify(call));
+    if ('projects' in call && Array.isArray(call.projects))
+      for (const id of call.projects) this.reconcile(id);
+  }
+
+  reconcile(id: number): void {
+    this.passes.set(id, (this.passes.get(id) ?? 0) + 1);
+  }
+
+  /** A process that leads from now on, until it is killed. */
+  lead(given = policy): { kill(): void } {
+    const life = new AbortController();
+    const self = {};
+    const { clock } = this;
+    const board = new Board({
+      open: async (mode) => this.#open(mode, self),
+      assignments: async () => [],
+      clock,
+    });
+    const calls = new Calls({ send: async (text) => this.say(JSON.parse(text)), log: quiet });
+    this.#calls.add(calls);
+    const releases = new Releases({
+      ...{ policy: given, board, calls, clock, log: quiet, atOnce: 10 },
+      left: async (projects) => projects.flatMap((id) => this.#memory(id) ?? []),
+      deletions: async () => {
+        this.planned += 1;
+        return this.deletions;
+      },
+      approval: (change) => `approve ${change}`,
+      onNotice: (notice) => void this.notices.push(notice.detail),
+    });
+    const source = fleetSource({
+      ...{ board, calls, releases, clock, log: quiet, mayLead: () => true },
+      source: {
+        name: 'branch',
+        read: async () => this.#snapshot(),
+        watch: async () => new Promise(() => {}),
+      },
+      intake: { take: async (snapshot: Snapshot) => taken(snapshot) } as unknown as Intake,
+    });
+    let reading: Promise<unknown> = Promise.resolve();
+    const read = () => {
+      reading = reading.then(() => (life.signal.aborted ? undefined : source.read(life.signal)));
+    };
+    source.watch(read, life.signal).catch(() => undefined);
+    const kill = () => {
+      life.abort(new Error('killed'));
+      this.#calls.delete(calls);
+      if (this.#owner === self) this.#owner = undefined;
+    };
+    onTestFinished(kill);
+    this.look = read;
+    return { kill };
+  }
+
+  /** Has the replica that leads read the branch. */
+  look: () => void = () => {};
+
+  /** The leader reads the branch, and so much time goes by. */
+  async pass(seconds: number): Promise<void> {
+    this.look();
+    for (let at = 0; at < seconds; at += 5) await this.clock.advance(5_000);
+  }
+
+  #open(mode: 'read' | 'write', self: object): Publications {
+    if (mode === 'write' && this.#owner !== undefined) throw new StateHeldError('another replica leads');
+    if (mode === 'write') this.#owner = self;
+    return {
+      isOwned: () => mode === 'read' || this.#owner === self,
+      publication: async () => this.#last,
+      published: async (after, upTo) =>
+        [...this.#specs.values()].filter(({ version }) => version > after && version <= upTo),
+      publish: async (news, head) => {
+        if (this.#owner !== self) throw new Error('the fence');
+        const version = (this.#last?.version ?? 0) + 1;
+        for (const each of news) this.#specs.set(each.name, { ...each, version });
+        this.#last = { version, head };
+        for (const each of news) this.#workOn(each);
+        return version;
+      },
+      close: async () => {
+        if (mode === 'write' && this.#owner === self) this.#owner = undefined;
+      },
+    };
+  }
+
+  #workOn({ project, body }: PublishedSpec): void {
+    if (project === null || body === null) return;
+    const spec = JSON.parse(body) as SpecText;
+    const text = 'sources' in spec ? (spec.sources[0]?.text ?? '') : '';
+    this.done.get(project)?.push(text);
+    this.#marks.set(project, markOf(spec));
+    this.condition.set(project, text.includes('bad') || project === this.broken ? 'blocked' : 'converged');
+    this.reconcile(project);
+  }
+
+  #memory(id: number): Assignment | undefined {
+    const [spec, condition, passes] = [this.#marks.get(id), this.condition.get(id), this.passes.get(id)];
+    if (spec === undefined) return undefined;
+    const memory = { spec, ledger: { condition, passes } } as unknown as PassMemory;
+    return { project: id, worker: undefined, since: undefined, isTaken: false, memory };
+  }
+
+  #snapshot(): Snapshot {
+    const commit: Commit = { id: `commit-${this.#commit}`, ref: 'main', fullRef: 'main', subject: '', at: 0 };
+    const specs = [...this.#texts].map(([id, text]) => ({
+      name: `${id}.yaml`,
+      sources: [{ file: '', text }],
+    }));
+    return { specs, commit };
+  }
+}
+
+function taken({ specs, commit }: Snapshot): readonly Taken[] {
+  return specs.map(({ name }) => {
+    const desired = { projectId: Number.parseInt(name, 10), settings: { max_deletions: 2 } };
+    return { name, offer: { desired: desired as unknown as Desired, commit, files: [name] } };
+  });
+}
+
+/** A fleet that is at rest by its first commit. */
+async function fleetAtRest(given = policy) {
+  const fleet = new SimulatedFleet();
+  fleet.push('first');
+  const leader = fleet.lead(given);
+  await fleet.pass(10);
+  expect(fleet.with('first')).toEqual(ids);
+  return { fleet, leader };
+}
+
+describe('src/daemon/fleet/releases', () => {
+  test('a bad commit over 1,000 projects touches the canary alone, says so once, and no leader or restart changes that', async () => {
+    const { fleet, leader } = await fleetAtRest();
+    const bad = fleet.push('bad');
+    await fleet.pass(3_600);
+    expect(fleet.with('bad')).toEqual(canaries);
+    expect(fleet.shown()).toMatchObject({ phase: 'stopped', change: bad, wave: 1, left: 998 });
+
+    leader.kill();
+    for (let restart = 0; restart < 3; restart += 1) {
+      const next = fleet.lead();
+      await fleet.pass(3 * 3_600);
+      next.kill();
+    }
+    fleet.lead();
+    await fleet.pass(3 * 3_600);
+
+    expect(fleet.with('bad')).toEqual(canaries);
+    expect(fleet.notices).toHaveLength(1);
+    expect(fleet.notices[0]).toContain('approve commit-2');
+  });
+
+  test('a good commit goes on wave after wave, each once the last one has stayed converged for the time that is set', async () => {
+    const { fleet } = await fleetAtRest();
+    fleet.push('good');
+    await fleet.pass(500);
+    expect(fleet.with('good')).toEqual(canaries);
+    await fleet.pass(200);
+    const tenth = fleet.with('good');
+    expect(tenth).toHaveLength(100);
+    expect(tenth).toEqual(expect.arrayContaining(canaries));
+    await fleet.pass(700);
+    expect(fleet.with('good')).toEqual(ids);
+    expect(fleet.shown()).toBe(null);
+    expect(fleet.notices).toEqual([]);
+  });
+
+  test('a wave whose projects do not stay converged stops the commit', async () => {
+    const { fleet } = await fleetAtRest();
+    fleet.push('good');
+    await fleet.pass(300);
+    fleet.condition.set(404, 'failing');
+    await fleet.pass(3_600);
+    expect(fleet.with('good')).toEqual(canaries);
+    expect(fleet.shown()).toMatchObject({ phase: 'stopped' });
+  });
+
+  test('a commit that corrects a stopped one begins with the canary, and the failed one reaches no other project', async () => {
+    const { fleet } = await fleetAtRest();
+    fleet.push('bad');
+    await fleet.pass(600);
+    fleet.push('corrected');
+    await fleet.pass(60);
+    expect(fleet.with('corrected')).toEqual(canaries);
+    await fleet.pass(3_600);
+    expect(fleet.with('corrected')).toEqual(ids);
+    expect(fleet.with('bad')).toEqual(canaries);
+  });
+
+  test('a commit that leaves the failed projects as they are does not pass them by', async () => {
+    const { fleet } = await fleetAtRest();
+    fleet.push('bad');
+    await fleet.pass(600);
+    const others = ids.filter((id) => !canaries.includes(id));
+    fleet.push('other', others);
+    await fleet.pass(3_600);
+    expect(fleet.with('other')).toEqual([]);
+    expect(fleet.shown()).toMatchObject({ phase: 'stopped', change: 'commit-3' });
+  });
+
+  test('a stopped commit goes on once the operator approves it, and stays approved when the lead changes', async () => {
+    const { fleet, leader } = await fleetAtRest();
+    fleet.push('bad');
+    await fleet.pass(600);
+    fleet.say({ of: 'approve', change: 'commit-1' });
+    await fleet.pass(60);
+    expect(fleet.with('bad')).toEqual(canaries);
+    fleet.say({ of: 'approve', change: 'commit-2' });
+    await fleet.pass(10);
+    expect(fleet.with('bad')).toHaveLength(100);
+    leader.kill();
+    fleet.lead();
+    await fleet.pass(60);
+    expect(fleet.shown()).toMatchObject({ phase: 'stopped', wave: 2 });
+    expect(fleet.with('bad')).toHaveLength(100);
+    expect(fleet.notices).toHaveLength(2);
+  });
+
+  test('a project that was blocked before does not hold a wave up, and an edit of one project waits for no wave', async () => {
+    const { fleet } = await fleetAtRest();
+    fleet.push('edit', [800]);
+    await fleet.pass(5);
+    expect(fleet.with('edit')).toEqual([800]);
+    fleet.condition.set(404, 'blocked');
+    fleet.push('good');
+    fleet.broken = 404;
+    await fleet.pass(3_600);
+    expect(fleet.with('good')).toEqual(ids);
+  });
+
+  test('a commit with more deletions than the fleet allows changes nothing until it is approved, also after a restart', async () => {
+    const { fleet, leader } = await fleetAtRest(defaultPolicy);
+    fleet.deletions = 1;
+    const change = fleet.push('less');
+    await fleet.pass(60);
+    expect([fleet.with('less'), fleet.planned]).toEqual([[], 1_000]);
+    expect(fleet.shown()).toMatchObject({ phase: 'waiting', deletions: 1_000 });
+    leader.kill();
+    fleet.lead(defaultPolicy);
+    await fleet.pass(3_600);
+    expect([fleet.with('less'), fleet.planned]).toEqual([[], 1_000]);
+    expect(fleet.notices).toHaveLength(1);
+    fleet.say({ of: 'approve', change });
+    await fleet.pass(10);
+    expect(fleet.with('less')).toEqual(ids);
+  });
+
+  test('deletions are counted over all projects of a commit, and few enough hold nothing back', async () => {
+    const { fleet } = await fleetAtRest(defaultPolicy);
+    fleet.deletions = 2;
+    fleet.push('five', ids.slice(0, 5));
+    await fleet.pass(5);
+    // Five projects that may delete two each cannot delete more than ten.
+    expect([fleet.with('five').length, fleet.planned]).toEqual([5, 0]);
+    fleet.push('six', ids.slice(0, 6));
+    await fleet.pass(60);
+    expect([fleet.with('six'), fleet.planned]).toEqual([[], 6]);
+    fleet.deletions = 0;
+    fleet.push('six others', ids.slice(10, 16));
+    fleet.push('five', ids.slice(0, 5));
+    fleet.push('first', [6]);
+    await fleet.pass(60);
+    expect(fleet.with('six others')).toEqual(ids.slice(10, 16));
+    expect(fleet.with('six')).toEqual([]);
+  });
+});

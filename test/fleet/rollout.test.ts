@@ -1,0 +1,144 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { loadFleetConfig } from '../../src/cli/settings/fleet-config.ts';
+import type { RunningEmulator } from '../../src/emulator/http-server.ts';
+import { folderWith, inProcess } from '../cli/run.ts';
+import { type RunningDaemon, until } from '../daemon/support.ts';
+import { postgresServer } from '../support/postgres.ts';
+import { allConverged, cloud, database, fleetOf, ids, replica, specOf } from './rig.ts';
+
+const server = postgresServer();
+
+/** Of caps so low that no deletions have to be counted. */
+const plain = (id: number) => specOf(id).replace('max_deletions: 9', 'max_deletions: 2');
+const withImage = (id: number, image: string) => `${plain(id)}servers:
+  web-1: { server_type: sliders-1, image: ${image}, cores: 2, memory_mb: 4096, disk_gb: 40 }
+`;
+const rolloutOf = async (daemon: RunningDaemon) =>
+  ((await fleetOf(daemon)) as unknown as { readonly rollout: Record<string, unknown> | null }).rollout;
+const write = (folder: string, textOf: (id: number) => string) => {
+  for (const id of ids) writeFileSync(join(folder, 'specs', `${id}.yaml`), textOf(id));
+};
+/** A folder with a fleet file; at a speed of 60, minutes are seconds. */
+const folderOf = (config: string, textOf: (id: number) => string) =>
+  folderWith({
+    'fleet.yaml': config,
+    ...Object.fromEntries(ids.map((id) => [`specs/${id}.yaml`, textOf(id)])),
+  });
+const args = ['-f', 'specs', '--fleet-config', 'fleet.yaml'];
+/** Projects about whose images anybody has asked. */
+const asked = ({ emulator }: RunningEmulator, from: number) =>
+  new Set(
+    emulator.requests.slice(from).flatMap(({ project, method }) => (method === 'GET' ? [project] : [])),
+  );
+
+describe('src/daemon/fleet/releases: replicas', () => {
+  test('a bad change reaches the canary alone, also when its leader dies, until an operator approves it', async () => {
+    const api = await cloud();
+    const state = await database(server, 'waves');
+    const config = `fleet:
+  stay: 1m
+  waves: [{ match: { label: canary } }, { percent: 100 }]
+labels: { canary: [4712] }
+`;
+    const folder = folderOf(config, plain);
+    // Nobody but an edit asks for a reconcile.
+    const first = await replica(api, state, folder, { args: [...args, '--interval', '100h'] });
+    await allConverged(api, first);
+    await until(
+      () => fleetOf(first),
+      ({ projects }) => projects.every(({ worker }) => worker === null),
+      'all turns have ended',
+    );
+    const from = api.emulator.requests.length;
+
+    write(folder, (id) => withImage(id, 'no-such-image'));
+    const stopped = await until(
+      () => rolloutOf(first),
+      (rollout) => rollout?.phase === 'stopped',
+      'the change has stopped',
+      () => JSON.stringify(first.log().slice(-10)),
+    );
+    expect(stopped).toMatchObject({ projects: 4, projects_left: 3, waves_done: 1, watched: [4712] });
+    expect(asked(api, from)).toEqual(new Set([4712]));
+    const change = String(stopped?.change);
+    const said = first.log().filter(({ msg }) => msg === 'the change is held back');
+    expect(said.map(({ resolve }) => resolve)).toEqual([
+      `vdcsync approve-commit ${change} --state postgres://127.0.0.1:${new URL(state).port}/waves`,
+    ]);
+
+    await first.end('SIGKILL');
+    const next = await replica(api, state, folder, { args: [...args, '--interval', '100h'] });
+    await until(
+      () => fleetOf(next),
+      ({ leads }) => leads,
+      'another replica leads',
+    );
+    await pause(2_000);
+    expect(await rolloutOf(next)).toMatchObject({ phase: 'stopped', projects_left: 3 });
+    expect(next.log().filter(({ msg }) => msg === 'the change is held back')).toEqual([]);
+    const call = { cwd: folder, env: { VDCSYNC_STATE: state } };
+    expect((await inProcess(['approve-commit', 'no-such'], call)).stderr).toContain(change);
+    expect((await inProcess(['approve-commit', change.slice(0, 7)], call)).code).toBe(0);
+    await until(
+      () => fleetOf(next),
+      ({ projects }) => projects.every(({ condition }) => condition === 'blocked'),
+      'all projects have the change',
+      () => JSON.stringify(next.log().slice(-10)),
+    );
+    expect(await rolloutOf(next)).toBe(null);
+  }, 90_000);
+
+  test('a change with more deletions than the fleet allows deletes nothing until an operator approves it', async () => {
+    const api = await cloud();
+    const state = await database(server, 'fuse');
+    const textOf = (id: number) =>
+      `${specOf(id).replace('exclusive: true', 'prune: true')}  extra: { cidr: 10.21.0.0/24 }\n`;
+    const folder = folderOf('fleet: { max_deletions: 3 }\n', textOf);
+    const only = await replica(api, state, folder, { args });
+    await allConverged(api, only);
+    await until(
+      async () => api.emulator.world.projects.map(({ networks }) => networks.length),
+      (counts) => counts.every((count) => count === 3),
+      'all networks are there',
+    );
+    const deletions = () => api.emulator.requests.filter(({ method }) => method === 'DELETE').length;
+
+    write(folder, (id) => textOf(id).replace(/ {2}extra.*\n/, ''));
+    const waiting = await until(
+      () => rolloutOf(only),
+      (rollout) => rollout?.phase === 'waiting',
+      'the change waits',
+      () => JSON.stringify(only.log().slice(-10)),
+    );
+    expect(waiting).toMatchObject({ deletions: 4, projects_left: 4, waves_done: 0 });
+    await pause(3_000);
+    expect(deletions()).toBe(0);
+    const call = { cwd: folder, env: { VDCSYNC_STATE: state } };
+    expect((await inProcess(['approve-commit', String(waiting?.change)], call)).code).toBe(0);
+    await until(
+      async () => api.emulator.world.projects.map(({ networks }) => networks.length),
+      (counts) => counts.every((count) => count === 2),
+      'the networks are deleted',
+    );
+    expect(deletions()).toBe(4);
+    expect((await inProcess(['approve-commit', String(waiting?.change)], call)).stderr).toMatch(/No change/);
+  }, 90_000);
+});
+
+describe('src/cli/settings/fleet-config', () => {
+  test('every mistake of a fleet file is reported at its place', () => {
+    const text = `fleet:
+  max_deletions: many
+  waves: [{ match: { label: canaries } }, { percent: 0 }]
+labels: { canary: [4711] }
+`;
+    const load = () => loadFleetConfig(text, 'fleet.yaml');
+    expect(load).toThrow(/fleet\.yaml:2:18: .*max_deletions/);
+    expect(load).toThrow(/fleet\.yaml:3:29: no project has the label "canaries"/);
+    expect(load).toThrow(/fleet\.yaml:3:54: .*percent/);
+    expect(loadFleetConfig('', 'fleet.yaml')).toMatchObject({ maxDeletions: 10, waves: [] });
+  });
+});
