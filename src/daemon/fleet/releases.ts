@@ -121,7 +121,7 @@ export class Releases {
       const resolve = approval(change);
       log.warn({ ...fields, reason, resolve }, 'the change is held back');
       onNotice({ project: 0, event: 'rollout', detail: `${reason}\n${resolve}` });
-    } else log.info(fields, 'the change is put in force in waves');
+    } else if (phase === 'running') log.info(fields, 'the change is put in force in waves');
   }
 
   /** Watches the projects of a wave until the signal aborts; calls `hint` when something else is to be put in force. */

@@ -61,7 +61,6 @@ const rollout = z.object({
 
 /** A change that is not in force in all projects yet. It is published with the specs, so whoever leads goes on with it. */
 export type Rollout = z.infer<typeof rollout>;
-export type Watched = z.infer<typeof watched>;
 
 /** The specs in force in a fleet, and the change that is on its way into them. */
 export interface Shared extends Snapshot {
