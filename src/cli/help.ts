@@ -95,6 +95,7 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
   ['VDCSYNC_TOKEN_FOLDER', 'like --token-folder of run'],
   ['VDCSYNC_TOKEN_ENV_PREFIX', 'like --token-env-prefix of run'],
   ['VDCSYNC_NOTIFY_URL', 'where run tells changes, as JSON (or …_FILE); VDCSYNC_SLACK_URL for Slack'],
+  ['VDCSYNC_PUBLIC_URL', 'the address of the status page of run: notifications link to it'],
   ['LOG_LEVEL', 'silent, fatal, error, warn, info (default), debug, trace'],
   ['LOG_FORMAT', 'text, json'],
   ['OTEL_…', 'traces, where an OpenTelemetry SDK is loaded; see docs/operating.md'],

@@ -39,6 +39,8 @@ function rig(answers: readonly (number | 'gone')[] = [], form: 'json' | 'slack' 
     clock,
     log: quiet,
     onResult: (result) => results.push(result),
+    nameOf: (project) => (project === 4711 ? 'shop' : undefined),
+    pageUrl: 'https://vdcsync.example.com/',
   });
   const settle = () => clock.run(clock.sleep(3_600_000));
   return { notifier, sent, results, settle };
@@ -65,6 +67,41 @@ describe('daemon: notifications', () => {
     expect(told[0]?.resolve).toEqual(['vdcsync resolve servers.web-1 --absent']);
   });
 
+  test('an incident has one message: a further one only for a command or a condition that none of them held', async () => {
+    const { notifier, sent, settle } = rig();
+    const blockedBy = (...resolve: string[]): Notice => ({ ...blocked, resolve }) as Notice;
+    for (const notice of [
+      blockedBy('a', 'b'),
+      blockedBy('b'),
+      is('unreachable'),
+      blockedBy('b'),
+      is('unreachable'),
+      blockedBy('b', 'c'),
+      blockedBy('b'),
+      // One that was settled is news once it comes back.
+      blockedBy('b', 'a'),
+      is('converged'),
+      is('unreachable'),
+    ]) {
+      notifier.tell(notice);
+    }
+    await settle();
+    const all = sent.map(({ body }) => JSON.parse(body ?? '') as Record<string, unknown>);
+    expect(all.map(({ condition, resolve }) => [condition, resolve])).toEqual([
+      ['blocked', ['a', 'b']],
+      ['unreachable', []],
+      ['blocked', ['b', 'c']],
+      ['blocked', ['b', 'a']],
+      ['converged', []],
+      ['unreachable', []],
+    ]);
+    expect(new Set(all.slice(0, 5).map(({ incident }) => incident)).size).toBe(1);
+    expect(all[0]).toMatchObject({
+      ...{ project: 4711, project_name: 'shop', incident: '4711-2026-01-01T00:00:00.000Z' },
+      url: 'https://vdcsync.example.com/?project=4711',
+    });
+  });
+
   test('the same error in a spec is news once the spec was good in between', async () => {
     const { notifier, sent, settle } = rig([], 'slack');
     const broken: Notice = { project: 0, event: 'spec_broken', detail: 'a.yaml:1:1: wrong' };
@@ -73,10 +110,10 @@ describe('daemon: notifications', () => {
     for (const notice of [broken, broken, valid, broken, gone]) notifier.tell(notice);
     await settle();
     expect(sent.map(({ body }) => (JSON.parse(body ?? '') as { text: string }).text)).toEqual([
-      'vdcsync: a project has a spec that cannot be used; the last good one stays in force\na.yaml:1:1: wrong',
-      'vdcsync: a project has a spec that can be used again',
-      'vdcsync: a project has a spec that cannot be used; the last good one stays in force\na.yaml:1:1: wrong',
-      'vdcsync: the source can be read again',
+      'vdcsync: a project has a spec that cannot be used; the last good one stays in force\na.yaml:1:1: wrong\nhttps://vdcsync.example.com/',
+      'vdcsync: a project has a spec that can be used again\nhttps://vdcsync.example.com/',
+      'vdcsync: a project has a spec that cannot be used; the last good one stays in force\na.yaml:1:1: wrong\nhttps://vdcsync.example.com/',
+      'vdcsync: the source can be read again\nhttps://vdcsync.example.com/?project=4711',
     ]);
   });
 
@@ -107,9 +144,10 @@ describe('daemon: notifications', () => {
     await settle();
     const { text } = JSON.parse(sent[0]?.body ?? '') as { text: string };
     expect(text.split('\n')).toEqual([
-      'vdcsync: project 4711 is blocked',
+      'vdcsync: shop (4711) is blocked',
       'servers.web-1: &lt;lost&gt; &amp; unknown',
       '→ vdcsync resolve servers.web-1 --absent',
+      'https://vdcsync.example.com/?project=4711',
     ]);
   });
 });

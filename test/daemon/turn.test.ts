@@ -27,7 +27,13 @@ function replica(name: string) {
   };
   const notifier = new Notifier({
     receivers: [{ form: 'json', url: () => 'http://127.0.0.1/' }],
-    ...{ transport: transport as never, clock: virtualClock(), log, onResult: () => {} },
+    ...{
+      transport: transport as never,
+      clock: virtualClock(),
+      log,
+      onResult: () => {},
+      nameOf: () => undefined,
+    },
   });
   const ledger = new Ledger({
     ...{ project: 4711, observing: false, log, carry: (text: string) => text },
@@ -105,7 +111,7 @@ describe('daemon: turns at a shared project', () => {
     expect(b.sent).toEqual([]);
     b.ledger.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:1');
     expect(b.sent.map((body) => JSON.parse(body))).toMatchObject([
-      { event: 'drift', detail: 'create networks.backend\nbeing corrected; what cannot be is told' },
+      { event: 'drift', detail: 'create networks.backend\nvdcsync corrects this now' },
     ]);
   });
 
@@ -128,7 +134,7 @@ describe('daemon: turns at a shared project', () => {
     expect(await found(key, 'servers.a.backup')).toEqual([]);
     passed(ledger, blocked, 'sha256:1');
     expect(await found('servers.a.firewall', key)).toEqual([
-      'update servers.a.firewall\nbeing corrected; what cannot be is told',
+      'update servers.a.firewall\nvdcsync corrects this now',
     ]);
   });
 

@@ -162,7 +162,7 @@ describe('daemon: what changed behind the file', () => {
       'it is told',
     );
     expect(told).toBe(
-      'update servers.web-1.firewall: policy_in: accept → drop, rules: 2 entries → []\nbeing corrected; what cannot be is told',
+      'update servers.web-1.firewall: policy_in: accept → drop, rules: 2 entries → []\nvdcsync corrects this now',
     );
   });
 });

@@ -51,9 +51,15 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   const metrics = new Metrics(version, { perProject: settings.metricsPerProject });
   const changes = new Changes(systemClock);
   const transport = undiciTransport();
-  const notifier = new Notifier({
+  const notifier: Notifier = new Notifier({
     ...{ receivers: settings.receivers, transport, clock: systemClock, log },
     onResult: (result) => metrics.countNotification(result),
+    nameOf: (id) =>
+      daemon
+        .projects()
+        .find((project) => project.id === id)
+        ?.summary().name,
+    pageUrl: settings.pageUrl,
   });
   const deletions = (desired: Desired) => deletionsNow(flags, io, desired, log);
   const shared = isShared(settings, flags, io)
@@ -65,7 +71,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     checkToken: (place) => checkToken(place, settings, flags, io),
     onRead: (name, desired) => masks.learn(name, desired),
   });
-  const daemon = new Daemon({
+  const daemon: Daemon = new Daemon({
     ...{ deps, mode: settings.mode, intervalMs: settings.intervalMs, projects: settings.projects },
     keepMs: settings.keepMs,
     ...{ intake, trusted: settings.trust.tokens === 'any' },

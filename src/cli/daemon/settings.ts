@@ -54,6 +54,8 @@ export interface DaemonSettings {
   readonly files: readonly { readonly path: string; readonly name: string }[];
   readonly git: GitSettings | undefined;
   readonly receivers: readonly Receiver[];
+  /** The address at which operators reach the status page; ends in a slash. */
+  readonly pageUrl: string | undefined;
   /** Of everything that is served but health and webhooks. */
   readonly token: (() => string) | undefined;
   readonly hasShortToken: boolean;
@@ -82,13 +84,14 @@ export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
   const many = git === undefined ? files.some(({ path }) => isFolder(path)) : git.path.endsWith('/');
   if (mode !== 'observe') refuseEphemeral(flags, io);
   const receivers = receiversOf(io);
+  const pageUrl = pageUrlOf(io);
   const { secret: token, isShort: hasShortToken } = guardOf('VDCSYNC_HTTP_TOKEN', io, { strict: false });
   const { secret: webhookSecret } = guardOf('VDCSYNC_WEBHOOK_SECRET', io, { strict: true });
   const projects = many ? 'many' : 'one';
   const parallel = flags.parallel ?? 10;
   const trust = git === undefined && !many ? operatorsSpec : trustOf(flags, io);
   return {
-    ...{ intervalMs, keepMs, mode, listen, projects, files, git, receivers, timeScale, parallel },
+    ...{ intervalMs, keepMs, mode, listen, projects, files, git, receivers, pageUrl, timeScale, parallel },
     ...{ token, hasShortToken, webhookSecret, trust },
     rollout: rolloutOf(flags, io, timeScale),
     metricsPerProject: !many || flags.metricsPerProject === true,
@@ -203,6 +206,19 @@ function asConfigured<T>(check: () => T, { misuse }: { readonly misuse: boolean 
     if (error instanceof SourceError) throw new ConfigError(error.message, misuse);
     throw error;
   }
+}
+
+/** Notifications link to it. The address that the daemon listens on is seldom the one that operators use. */
+function pageUrlOf({ env }: Io): string | undefined {
+  const text = env.VDCSYNC_PUBLIC_URL;
+  if (!text) return undefined;
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.search !== '' || url.username !== '') {
+    throw new ConfigError(
+      `VDCSYNC_PUBLIC_URL ${JSON.stringify(text)} is not the address of the status page, such as https://vdcsync.example.com/`,
+    );
+  }
+  return url.href.endsWith('/') ? url.href : `${url.href}/`;
 }
 
 function receiversOf(io: Io): Receiver[] {

@@ -1,5 +1,6 @@
 import { isLeft, type Plan } from '../../core/plan.ts';
 import type { Condition } from '../project/condition.ts';
+import { driftLines } from './drift.ts';
 
 /** Something that an operator may want to be told of, once. */
 export type Notice =
@@ -34,7 +35,7 @@ export function told(
         resolve: [...new Set(blocked.flatMap(({ resolve }) => resolve.split(' | ')))],
       };
     case 'drifting':
-      return { detail: differences(plan).join('\n'), resolve: [] };
+      return { detail: [...leftIn(plan), ...driftLines(plan?.operations ?? [])].join('\n'), resolve: [] };
     case 'converging':
       return { detail: plannedIn(plan).join('\n'), resolve: [] };
     case 'converged':
@@ -49,10 +50,13 @@ export function told(
   }
 }
 
-/** What is not as the file says, whichever of the two has moved: a line each, what is left so first. */
+/** All differences between project and file, a line each: first those that no operation corrects. */
 export function differences(plan: Plan | undefined): readonly string[] {
-  const left = (plan?.warnings ?? []).filter(isLeft);
-  return [...left.map(({ key, message }) => `${key}: ${message}`), ...plannedIn(plan)];
+  return [...leftIn(plan), ...plannedIn(plan)];
+}
+
+function leftIn(plan: Plan | undefined): readonly string[] {
+  return (plan?.warnings ?? []).filter(isLeft).map(({ key, message }) => `${key}: ${message}`);
 }
 
 function plannedIn(plan: Plan | undefined): readonly string[] {

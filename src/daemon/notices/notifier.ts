@@ -26,6 +26,10 @@ export interface NotifierOptions {
   readonly clock: Clock;
   readonly log: DaemonLogger;
   readonly onResult: (result: 'sent' | 'failed') => void;
+  /** The project's name, once it is known. */
+  readonly nameOf: (project: number) => string | undefined;
+  /** The address at which operators reach the status page. */
+  readonly pageUrl?: string | undefined;
 }
 
 /** Conditions that come and go by themselves in a healthy life: told only after another one was. */
@@ -49,15 +53,41 @@ export class Notifier {
   tell(notice: Notice): void {
     if (notice.event === 'condition' && ordinary.has(notice.condition)) return;
     const subject = `${notice.project} ${subjects[notice.event] ?? notice.event}`;
-    const content = contentOf(notice);
     const before = this.#told.get(subject);
-    if (before === content && notice.event !== 'drift' && notice.event !== 'capacity_found') return;
-    this.#told.set(subject, content);
-    // A healthy start is nothing to wake anybody for.
-    if (before === undefined && notice.event === 'condition' && notice.condition === 'converged') return;
     const at = new Date(this.#options.clock.now()).toISOString();
-    this.#options.receivers.forEach((receiver, index) => {
-      this.#send(index, receiver, bodyOf(notice, receiver.form, at));
+    if (notice.event === 'condition') {
+      this.#tellCondition(notice, subject, at);
+      return;
+    }
+    const { event, detail } = notice;
+    if (before === detail && event !== 'drift' && event !== 'capacity_found') return;
+    this.#told.set(subject, detail);
+    this.#sendAll(notice, at);
+  }
+
+  /** One message for an incident, a further one only for a condition or a command that none of them held, and one for its end. */
+  #tellCondition(notice: ConditionNotice, subject: string, at: string): void {
+    const before = readIncident(this.#told.get(subject));
+    if (notice.condition === 'converged') {
+      this.#told.set(subject, 'converged');
+      // A healthy start is no reason to wake an operator.
+      if (before !== undefined) this.#sendAll(notice, at, before.since);
+      return;
+    }
+    const { incident, isNew } = continued(before, notice, at);
+    this.#told.set(subject, JSON.stringify(incident));
+    if (isNew) this.#sendAll(notice, at, incident.since);
+  }
+
+  #sendAll(notice: Notice, at: string, since?: string): void {
+    const { receivers, nameOf, pageUrl } = this.#options;
+    const { project } = notice;
+    const context = {
+      ...{ at, name: nameOf(project), since },
+      url: pageUrl === undefined ? undefined : project === 0 ? pageUrl : `${pageUrl}?project=${project}`,
+    };
+    receivers.forEach((receiver, index) => {
+      this.#send(index, receiver, bodyOf(notice, receiver.form, context));
     });
   }
 
@@ -116,16 +146,57 @@ const subjects: Readonly<Partial<Record<Notice['event'], string>>> = {
   spec_valid: 'spec',
 };
 
-/** What makes a notice another one. Reasons hold times and counts, which are no news. */
-function contentOf(notice: Notice): string {
-  if (notice.event !== 'condition') return notice.detail;
-  const { condition, resolve, detail } = notice;
-  return [condition, ...[...resolve].sort(), condition === 'drifting' ? detail : ''].join('\n');
+type ConditionNotice = Extract<Notice, { readonly event: 'condition' }>;
+
+/** The time from the first message about a project until it is converged again. */
+interface Incident {
+  readonly since: string;
+  /** Those that messages have named. */
+  readonly conditions: readonly string[];
+  /** The commands and differences of the last plan: one that ends and comes back is reported again. */
+  readonly open: readonly string[];
 }
 
-function bodyOf(notice: Notice, form: Receiver['form'], at: string): string {
-  if (form === 'json') return JSON.stringify({ format_version: 1, source: 'vdcsync', at, ...notice });
-  return JSON.stringify({ text: slackText(notice) });
+function readIncident(text: string | undefined): Incident | undefined {
+  if (text === undefined || !text.startsWith('{')) return undefined;
+  return JSON.parse(text) as Incident;
+}
+
+/** Conditions that are read from a plan; the others come from an error, and leave what the last plan asked for. */
+const planned: ReadonlySet<string> = new Set(['blocked', 'held', 'suspended', 'drifting']);
+
+/** Reasons hold times and counts, so that a reason alone is no reason for a message. */
+function continued(
+  before: Incident | undefined,
+  { condition, resolve, detail }: ConditionNotice,
+  at: string,
+) {
+  const { since, conditions, open } = before ?? { since: at, conditions: [], open: [] };
+  const lines = [...resolve, ...(condition === 'drifting' ? detail.split('\n') : [])];
+  return {
+    incident: {
+      since,
+      conditions: [...new Set([...conditions, condition])],
+      open: planned.has(condition) ? lines : open,
+    },
+    isNew: !conditions.includes(condition) || lines.some((line) => !open.includes(line)),
+  };
+}
+
+interface Context {
+  readonly at: string;
+  readonly name: string | undefined;
+  /** When the incident began. */
+  readonly since: string | undefined;
+  readonly url: string | undefined;
+}
+
+function bodyOf(notice: Notice, form: Receiver['form'], { at, name, since, url }: Context): string {
+  if (form === 'slack') return JSON.stringify({ text: slackText(notice, name, url) });
+  const incident = since === undefined ? undefined : `${notice.project}-${since}`;
+  const { project, ...rest } = notice;
+  const who = { project, project_name: name ?? null };
+  return JSON.stringify({ format_version: 1, source: 'vdcsync', at, ...who, ...rest, incident, url });
 }
 
 const titles: Readonly<Record<Exclude<Notice['event'], 'condition' | 'source' | 'rollout'>, string>> = {
@@ -135,23 +206,24 @@ const titles: Readonly<Record<Exclude<Notice['event'], 'condition' | 'source' | 
   spec_valid: 'has a spec that can be used again',
 };
 
-/** Slack reads `&`, `<` and `>` as markup, and so do those that copy it. */
-function slackText(notice: Notice): string {
-  return slackLines(notice)
+/** Slack reads `&`, `<` and `>` as markup, and so do compatible receivers. */
+function slackText(notice: Notice, name: string | undefined, url: string | undefined): string {
+  const end = url === undefined ? '' : `\n${url}`;
+  const text = slackLines(notice, name)
     .filter((line) => line !== '')
     .join('\n')
-    .slice(0, mostTextCharacters)
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;');
+    .slice(0, mostTextCharacters - end.length);
+  return `${text}${end}`.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-function slackLines(notice: Notice): readonly string[] {
+function slackLines(notice: Notice, name: string | undefined): readonly string[] {
   const { project, event, detail } = notice;
   if (event === 'source' || event === 'rollout') return [`vdcsync: ${detail}`];
-  const who = `vdcsync: ${project === 0 ? 'a project' : `project ${project}`}`;
+  const own = name === undefined ? `project ${project}` : `${name} (${project})`;
+  const who = `vdcsync: ${project === 0 ? 'a project' : own}`;
   if (event === 'condition') {
-    return [`${who} is ${notice.condition}`, detail, ...notice.resolve.map((each) => `→ ${each}`)];
+    const { condition } = notice;
+    return [`${who} is ${condition}`, detail, ...notice.resolve.map((each) => `→ ${each}`)];
   }
   return [`${who} ${titles[event]}`, event === 'spec_valid' ? '' : detail];
 }

@@ -119,8 +119,9 @@ export class Ledger {
     this.#drifted = new Set([...this.#drifted, ...moved.map(contentOf)]);
     const drift = driftLines(moved);
     log.warn({ drift }, 'drift found');
-    const then = observing ? 'left as it is, by --mode observe' : 'being corrected; what cannot be is told';
-    onNotice({ project, event: 'drift', detail: [...drift, then].join('\n') });
+    // While only observing, the condition becomes `drifting`, and its message holds the same lines.
+    if (observing) return;
+    onNotice({ project, event: 'drift', detail: [...drift, 'vdcsync corrects this now'].join('\n') });
   }
 
   fail(error: unknown): void {
