@@ -1,35 +1,38 @@
 import { type Command, Option } from 'commander';
 import { duration, wholeNumber } from './flag-values.ts';
 
-// Flags that several commands have in common: each function adds its own to what it builds on.
+// Flags that several commands have in common. Each function adds its flags to those of a smaller set.
 
 export function withFile(command: Command): Command {
   return command.option(
     '-f, --file <file>',
-    'the spec; repeatable: the files add up to one; - is standard input',
+    'the spec; repeatable: several files form one spec; - is standard input',
     (file, files: string[] = []) => [...files, file],
   );
 }
 
 export function withState(command: Command): Command {
-  return command.option('--state <path>', 'where the state is (default: .vdcsync/state.db)');
+  return command.option(
+    '--state <path>',
+    'path or postgres:// URL of the state (default: .vdcsync/state.db)',
+  );
 }
 
 export function withApi(command: Command): Command {
   return withState(withFile(command))
+    .option('--api-profile <file>', 'settings of your API deployment: limits, time_scale, operations')
     .option(
-      '--api-profile <file>',
-      'what belongs to one deployment of the API: limits, time_scale, operations',
+      '--emulator',
+      'use an embedded emulator instead of an API; its resources are kept next to the state',
     )
-    .option('--emulator', 'use an embedded emulator, its world kept beside the state, instead of an API')
-    .option('--prices <file>', 'what the catalogue does not price, for the cost of a plan');
+    .option('--prices <file>', 'prices that the catalogue does not give, for the cost of a plan');
 }
 
 export function withChanges(command: Command): Command {
   return withApi(command)
-    .option('-y, --yes', 'do not ask')
-    .option('--dry-run', 'only show the plan; changes nothing')
-    .option('--timeout <duration>', 'end after so long, such as 30m, in the middle of any wait', duration)
+    .option('-y, --yes', 'apply without a question')
+    .option('--dry-run', 'only show the plan; change nothing')
+    .option('--timeout <duration>', 'end after this time, such as 30m, even during a wait', duration)
     .addOption(textOrJson());
 }
 
@@ -37,10 +40,10 @@ export function withSelection(command: Command): Command {
   return command
     .option(
       '--target <key>',
-      'only this resource with what it needs; repeatable, a server stands for all in it',
+      'only this resource and its dependencies; repeatable; a server includes its children',
       listed,
     )
-    .option('--exclude <key>', 'all but this resource and what needs it; repeatable', listed);
+    .option('--exclude <key>', 'all except this resource and its dependents; repeatable', listed);
 }
 
 /** Every value of a repeatable option. */
@@ -50,47 +53,46 @@ function listed(value: string, values: string[] = []): string[] {
 
 export function withRun(command: Command): Command {
   return withApi(command)
-    .option('--interval <duration>', 'how often everything is looked at again, jittered (default: 5m)')
+    .option('--interval <duration>', 'time between reconciliations, with jitter (default: 5m)')
     .option(
       '--listen <host:port>',
-      'where health, metrics and the status page are (default: 127.0.0.1:9464); off',
+      'address of health, metrics and status page, or off (default: 127.0.0.1:9464)',
     )
-    .option('--keep-history <duration>', 'how long writes that have ended stay in the history (default: 90d)')
-    .option(
-      '--metrics-per-project',
-      'of a folder of projects: metrics of each project, and not of all together',
+    .option('--keep-history <duration>', 'how long ended writes stay in the history (default: 90d)')
+    .option('--metrics-per-project', 'with a folder of projects: separate metrics for each project')
+    .addOption(
+      new Option('--mode <mode>', 'observe: report only, never write').choices(['correct', 'observe']),
     )
-    .addOption(new Option('--mode <mode>', 'observe only looks and reports').choices(['correct', 'observe']))
     .option('--git-url <url>', 'take the spec from this Git repository (https or ssh) instead of a file')
     .option('--git-ref <ref>', 'branch or tag to follow (default: main)')
     .option('--git-path <path>', 'file or folder in the repository (default: vdcsync.yaml)')
-    .option('--git-interval <duration>', 'how often the repository is asked (default: 1m)')
-    .option('--git-allow-rewind', 'follow the branch also where its history was rewritten')
-    .option('--git-allow-insecure', 'for trials: also file:// and http:// of this machine')
+    .option('--git-interval <duration>', 'time between two fetches of the repository (default: 1m)')
+    .option('--git-allow-rewind', 'follow the branch even if its history was rewritten')
+    .option('--git-allow-insecure', 'for tests: also allow file:// and http:// on this machine')
     .option(
       '--parallel <count>',
-      'of a folder of projects in PostgreSQL: so many at a time (default: 10)',
+      'with a folder of projects in PostgreSQL: how many at a time (default: 10)',
       wholeNumber(1, 1_000),
     )
     .option(
       '--fleet-config <file>',
-      'of a folder of projects in PostgreSQL: waves, and how many deletions one change may make (default: 10)',
+      'with a folder of projects in PostgreSQL: waves, and the deletions of one change (default: 10)',
     )
     .option(
       '--allow-env <name>',
-      'a variable that specs of a folder or of Git may use; repeatable (default: none)',
+      'a variable that specs from a folder or Git may use; repeatable (default: none)',
       listed,
     )
     .option(
       '--token-folder <folder>',
-      'where specs of a folder or of Git may name files with `token_file` (default: nowhere)',
+      'folder of the files that specs from a folder or Git may name with token_file (default: none)',
     )
     .option(
       '--token-env-prefix <prefix>',
-      'what variables begin with that specs of a folder or of Git may name with `token_env` (default: none)',
+      'prefix of the variables that specs from a folder or Git may name with token_env (default: none)',
     );
 }
 
 export function textOrJson(): Option {
-  return new Option('--format <format>', 'form of the result (default: text)').choices(['text', 'json']);
+  return new Option('--format <format>', 'format of the result (default: text)').choices(['text', 'json']);
 }

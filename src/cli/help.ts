@@ -1,72 +1,70 @@
-/** Examples below the help of each command: those that people come for. */
+/** Examples below the help of each command: the most common calls. */
 export const examples: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   validate: [['vdcsync validate -f shop.yaml', 'every error at once, offline']],
   plan: [
-    ['vdcsync plan', 'what would be done'],
-    ['vdcsync plan --out plan.json', 'and keep it, for apply --plan plan.json'],
-    ['vdcsync plan --format markdown --detailed-exitcode', 'for a merge request: 2 where there are changes'],
-    ['vdcsync plan --target servers.web-1', 'of one server and what it needs'],
+    ['vdcsync plan', 'shows the operations of the next apply'],
+    ['vdcsync plan --out plan.json', 'saves the plan for apply --plan plan.json'],
+    [
+      'vdcsync plan --format markdown --detailed-exitcode',
+      'for a merge request: exits with 2 if there are changes',
+    ],
+    ['vdcsync plan --target servers.web-1', 'one server and its dependencies'],
     ['vdcsync plan --format svg --out plan.svg', 'as a picture'],
   ],
   apply: [
-    ['vdcsync apply', 'shows the plan, asks, carries it out'],
+    ['vdcsync apply', 'shows the plan, asks, applies it'],
     ['vdcsync apply --yes --format json', 'in CI: one JSON object a line'],
     ['vdcsync apply --yes --plan plan.json', 'exactly the plan that was reviewed'],
     [
       'vdcsync apply --yes --timeout 30m',
-      'no longer, though cards of a GPU server are waited for up to a day',
+      'ends after 30 minutes; a GPU server may otherwise wait a day for capacity',
     ],
-    ['vdcsync apply --emulator', 'without an API'],
+    ['vdcsync apply --emulator', 'uses the embedded emulator'],
   ],
   destroy: [
-    ['vdcsync destroy --dry-run', 'what would go'],
-    ['vdcsync destroy', "asks for the project's name"],
-    ['vdcsync destroy --max-deletions 5', 'where settings.max_deletions is less'],
+    ['vdcsync destroy --dry-run', 'shows the deletions'],
+    ['vdcsync destroy', 'asks for the name of the project'],
+    ['vdcsync destroy --max-deletions 5', 'allows up to 5 deletions'],
   ],
   run: [
     ['vdcsync run -f vdcsync.yaml', 'watches the file'],
     ['vdcsync run --git-url https://git.example.com/shop.git', 'watches a branch'],
   ],
-  export: [['vdcsync export --out vdcsync.yaml', 'take over a project that is there']],
-  adopt: [['vdcsync adopt servers.web-1 2001', 'server 2001 is the one that the file calls web-1']],
-  forget: [['vdcsync forget servers.old', 'it has left the file, and stays in the project']],
+  export: [['vdcsync export --out vdcsync.yaml', 'takes over an existing project']],
+  adopt: [['vdcsync adopt servers.web-1 2001', 'binds servers.web-1 to server 2001']],
+  forget: [['vdcsync forget servers.old', 'the resource stays in the project']],
   ignore: [
-    ['vdcsync ignore 2001 203.0.113.10', 'of another team: creating goes on beside them'],
-    ['vdcsync ignore --undo 2001', 'it is not: creating waits until it is adopted or ignored'],
-    ['vdcsync ignore 2002', 'a server that is gone: the backups it left are deleted, or known'],
+    ['vdcsync ignore 2001 203.0.113.10', 'belong to another team: creations continue'],
+    ['vdcsync ignore --undo 2001', 'cancels that: creations wait until it is adopted or ignored'],
+    ['vdcsync ignore 2002', 'a deleted server: its backups are deleted, or known'],
   ],
   resolve: [
-    ['vdcsync resolve servers.web-1 --adopt 2001', 'it was created, and is server 2001'],
-    ['vdcsync resolve servers.web-1 --absent', 'it was not created: the next apply does'],
+    ['vdcsync resolve servers.web-1 --adopt 2001', 'the creation succeeded: it is server 2001'],
+    ['vdcsync resolve servers.web-1 --absent', 'it was not created: the next apply creates it'],
   ],
-  'approve-commit': [
-    ['vdcsync approve-commit 9f2c41d', "with the fleet's URL in VDCSYNC_STATE: its deletions are meant"],
-  ],
-  status: [['vdcsync status --format json', 'what is managed, blocked, billed and idle']],
+  'approve-commit': [['vdcsync approve-commit 9f2c41d', "with the fleet's URL in VDCSYNC_STATE"]],
+  status: [['vdcsync status --format json', 'managed, blocked, billed and idle resources']],
   output: [
     ['vdcsync output --format ansible --out inventory.yaml', 'for ansible-playbook -i inventory.yaml'],
     ['vdcsync output --format ssh-config --out ~/.ssh/vdc.conf', 'for Include in ~/.ssh/config'],
     ['vdcsync output --key servers.web-1', 'one server, as JSON'],
   ],
   doctor: [
-    ['vdcsync doctor', 'before the first apply, and when something is odd'],
-    ['vdcsync doctor --probe-writes', 'whether a lost answer settles itself; takes up to 20 writes'],
+    ['vdcsync doctor', 'before the first apply, and to find a problem'],
+    ['vdcsync doctor --probe-writes', 'checks whether lost answers settle themselves; up to 20 writes'],
   ],
-  history: [['vdcsync history --key servers.web-1', 'every write that was sent for one resource']],
-  rehearse: [['vdcsync rehearse --svg run.svg', 'a crash at every step, and no duplicate']],
+  history: [['vdcsync history --key servers.web-1', 'every write for one resource']],
+  rehearse: [['vdcsync rehearse --svg run.svg', 'a crash at every step, with a picture of the run']],
   emulator: [
-    [
-      'vdcsync emulator --speed 60',
-      'a minute of the API in a second; wants `time_scale: 60` in the API profile',
-    ],
+    ['vdcsync emulator --speed 60', '60 times real speed; set `time_scale: 60` in the API profile'],
     [
       'vdcsync emulator --faults faults.yaml --profile profile.yaml',
       'with faults and undocumented operations',
     ],
   ],
   init: [
-    ['vdcsync init', 'asks, and writes vdcsync.yaml'],
-    ['vdcsync init --yes --emulator', 'a first file to try'],
+    ['vdcsync init', 'asks questions and writes vdcsync.yaml'],
+    ['vdcsync init --yes --emulator', 'a first file for the emulator'],
   ],
   schema: [['vdcsync schema > vdcsync.schema.json', 'for editors']],
   completion: [['vdcsync completion bash > /etc/bash_completion.d/vdcsync', 'or zsh, fish']],
@@ -80,44 +78,44 @@ export function exampleText(name: string): string {
   return `\nExamples:\n${own.map(([call, does]) => `  ${call.padEnd(width)}  ${does}`).join('\n')}`;
 }
 
-/** What is taken from the environment. Flags come before it. */
+/** The variables that vdcsync reads. A flag has priority over its variable. */
 export const environment: readonly (readonly [name: string, meaning: string])[] = [
-  ['VDC_BASE_URL', 'where the API is; ends in its version, such as /v1'],
-  ['VDC_TOKEN', 'the API token, or'],
-  ['VDC_TOKEN_FILE', 'a file that holds it (read again when it changes)'],
-  ['VDCSYNC_STATE', 'like --state'],
-  ['VDCSYNC_API_PROFILE', 'like --api-profile'],
-  ['VDCSYNC_PRICES', 'like --prices'],
-  ['VDCSYNC_HTTP_TOKEN', 'asked for by status, metrics and page of run (or …_FILE)'],
-  ['VDCSYNC_WEBHOOK_SECRET', 'of POST /hooks/FORGE; two, separated by a comma, while rotating (or …_FILE)'],
-  ['VDCSYNC_GIT_TOKEN', 'for --git-url over https (or …_FILE); more in docs/operating.md'],
-  ['VDCSYNC_ALLOW_ENV', 'like --allow-env of run, separated by commas'],
-  ['VDCSYNC_TOKEN_FOLDER', 'like --token-folder of run'],
-  ['VDCSYNC_TOKEN_ENV_PREFIX', 'like --token-env-prefix of run'],
-  ['VDCSYNC_NOTIFY_URL', 'where run tells changes, as JSON (or …_FILE); VDCSYNC_SLACK_URL for Slack'],
-  ['VDCSYNC_PUBLIC_URL', 'the address of the status page of run: notifications link to it'],
+  ['VDC_BASE_URL', 'URL of the API; ends in its version, such as /v1'],
+  ['VDC_TOKEN', 'the API token'],
+  ['VDC_TOKEN_FILE', 'a file with the API token; read again when it changes'],
+  ['VDCSYNC_STATE', 'the same as --state'],
+  ['VDCSYNC_API_PROFILE', 'the same as --api-profile'],
+  ['VDCSYNC_PRICES', 'the same as --prices'],
+  ['VDCSYNC_HTTP_TOKEN', 'token that run requires for page, status and metrics (or …_FILE)'],
+  ['VDCSYNC_WEBHOOK_SECRET', 'secret of webhooks; two with a comma during a rotation (or …_FILE)'],
+  ['VDCSYNC_GIT_TOKEN', 'for --git-url over https (or …_FILE); see docs/operating.md'],
+  ['VDCSYNC_ALLOW_ENV', 'the same as --allow-env of run, separated by commas'],
+  ['VDCSYNC_TOKEN_FOLDER', 'the same as --token-folder of run'],
+  ['VDCSYNC_TOKEN_ENV_PREFIX', 'the same as --token-env-prefix of run'],
+  ['VDCSYNC_NOTIFY_URL', 'where run sends notifications, as JSON (or …_FILE); VDCSYNC_SLACK_URL for Slack'],
+  ['VDCSYNC_PUBLIC_URL', 'URL of the status page of run, for links in notifications'],
   ['LOG_LEVEL', 'silent, fatal, error, warn, info (default), debug, trace'],
   ['LOG_FORMAT', 'text, json'],
-  ['OTEL_…', 'traces, where an OpenTelemetry SDK is loaded; see docs/operating.md'],
-  ['TRACEPARENT', 'the span that a trace continues, but not that of run'],
+  ['OTEL_…', 'traces, if an OpenTelemetry SDK is loaded; see docs/operating.md'],
+  ['TRACEPARENT', 'the trace that a command continues, except run'],
   ['NO_COLOR', 'no colours'],
 ];
 
-/** What the process ends with. */
+/** The exit codes of the process. */
 export const endings: readonly (readonly [code: number, meaning: string])[] = [
   [0, 'done'],
-  [1, 'failed, or declined at the question'],
-  [2, 'with --detailed-exitcode: a plan has changes, a project has not converged'],
-  [3, 'blocked: something needs an operator (plan and status: with --detailed-exitcode)'],
+  [1, 'failed, or you declined the plan'],
+  [2, 'with --detailed-exitcode: the plan has changes, or the project has not converged'],
+  [3, 'blocked: manual decision needed (plan and status: with --detailed-exitcode)'],
   [64, 'wrong usage'],
-  [130, 'interrupted; the next run goes on'],
+  [130, 'interrupted; the next run continues'],
 ];
 
-/** Files that are there without being named. */
+/** Files with default names. */
 export const files: readonly (readonly [path: string, meaning: string])[] = [
-  ['vdcsync.yaml', 'the spec, where no -f names one; then vdcsync.yml, vdc.yaml, vdc.yml'],
-  ['.vdcsync/state.db', 'the state: which live resource a key stands for, and every write ever sent'],
-  ['.vdcsync/emulator.json', 'the world of --emulator; with the state deleted, it begins anew'],
+  ['vdcsync.yaml', 'the spec, without -f; then vdcsync.yml, vdc.yaml, vdc.yml'],
+  ['.vdcsync/state.db', 'the state: the bindings of keys to live resources, and every write'],
+  ['.vdcsync/emulator.json', 'the resources of --emulator; delete it together with the state'],
 ];
 
 /** The text below the list of commands. */

@@ -27,7 +27,7 @@ import { version } from './version.ts';
 
 // A command's own modules are loaded when it runs: most calls need a small part of the whole.
 
-/** Runs one call of the command line. Never rejects: whatever happens is told, and has its exit code. */
+/** Runs one call of the command line. Never rejects: every error is reported, and has its exit code. */
 export async function main(args: readonly string[], own: Io): Promise<ExitCode> {
   let code: ExitCode = exitCodes.done;
   let call: Call = { command: '', flags: {} };
@@ -46,7 +46,7 @@ export async function main(args: readonly string[], own: Io): Promise<ExitCode> 
   }
 }
 
-/** Without its `--help`, a word that is no command is told as such, instead of what there is otherwise. */
+/** Removes `--help` after an unknown command, so that the unknown command is reported instead of the general help. */
 function known(args: readonly string[], program: Command): readonly string[] {
   const [first = '', ...rest] = args;
   const names = ['help', ...program.commands.map((each) => each.name())];
@@ -86,7 +86,7 @@ function refuseFlagsAlone(first: string, args: readonly string[], program: Comma
   );
 }
 
-/** What a command is made with. `end` is given the exit code of the one that ran. */
+/** The parts that each command needs. `end` receives the exit code of the command that ran. */
 interface Making {
   readonly command: (name: string, description: string) => Command;
   readonly io: Io;
@@ -102,7 +102,7 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .version(version)
     .exitOverride()
     .configureOutput(outputTo(io))
-    .showHelpAfterError('(--help shows what there is)')
+    .showHelpAfterError('(--help lists commands and flags)')
     .addHelpText('after', programHelp());
   addPlanAndApply(making);
   addBinding(making);
@@ -118,42 +118,39 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
 }
 
 function addPlanAndApply({ command, io, end }: Making): void {
-  withFile(command('validate', 'check the file offline; every error at once, as file:line:col: message'))
+  withFile(command('validate', 'check the file offline, and print every error as file:line:col: message'))
     .addOption(textOrJson())
     .action(async (flags: ValidateFlags) => {
       const { validate } = await import('./commands/validate.ts');
       end(await validate(flags, io));
     });
 
-  withSelection(withApi(command('plan', 'show what apply would do; changes nothing')))
-    .addOption(new Option('--format <format>', 'form of the result (default: text)').choices(planFormats))
-    .option(
-      '--out <file>',
-      'write the plan to a file; as JSON for apply --plan, where no format is asked for',
-    )
+  withSelection(withApi(command('plan', 'show the operations of the next apply; change nothing')))
+    .addOption(new Option('--format <format>', 'format of the result (default: text)').choices(planFormats))
+    .option('--out <file>', 'write the plan to a file; without --format, as JSON for apply --plan')
     .addOption(new Option('--dry-run', 'plan is one').hideHelp())
     .addOption(new Option('-y, --yes', 'there is nothing to ask').hideHelp())
     .addOption(new Option('--timeout <duration>', 'there is nothing to wait for').hideHelp())
-    .option('--detailed-exitcode', 'exit with 2 where there are changes, and 3 where something is blocked')
+    .option('--detailed-exitcode', 'exit with 2 if there are changes, and with 3 if an operation is blocked')
     .action(async (flags: PlanFlags) => {
       const { plan } = await import('./commands/plan.ts');
       end(await plan(flags, io));
     });
 
-  withSelection(withChanges(command('apply', 'carry the plan out until the project is as the file says')))
+  withSelection(withChanges(command('apply', 'apply the plan until the project has converged')))
     .option(
       '--plan <file>',
-      'carry out exactly this saved plan, with its --target and --exclude, or refuse if world or file have moved',
+      'apply exactly this saved plan, with its --target and --exclude; refuse if project or file have changed',
     )
     .action(async (flags: ApplyFlags) => {
       const { apply } = await import('./commands/apply.ts');
       end(await apply(flags, io));
     });
 
-  withChanges(command('destroy', 'delete everything that is managed'))
+  withChanges(command('destroy', 'delete all managed resources'))
     .option(
       '--max-deletions <count>',
-      "at most so many, instead of the file's settings.max_deletions",
+      'maximum number of deletions, instead of settings.max_deletions',
       wholeNumber(0, 1_000_000),
     )
     .action(async (flags: ApplyFlags) => {
@@ -161,7 +158,7 @@ function addPlanAndApply({ command, io, end }: Making): void {
       end(await apply(flags, io, true));
     });
 
-  withRun(command('run', 'the daemon: watch the file or a branch, and keep the project equal to it')).action(
+  withRun(command('run', 'run as a daemon that keeps the project equal to a file or a branch')).action(
     async (flags: RunFlags) => {
       const { keepYoungHeapSmall } = await import('../platform/young-heap.ts');
       keepYoungHeapSmall();
@@ -171,14 +168,12 @@ function addPlanAndApply({ command, io, end }: Making): void {
   );
 }
 
-/** What binds, lets go of and settles resources. */
+/** The commands that bind, release and resolve resources. */
 function addBinding({ command, io, end }: Making): void {
-  withApi(
-    command('export', 'print a spec of the live project, ids included; planning it gives nothing but adopt'),
-  )
-    .option('--out <file>', 'write it to a file, which must not be there yet')
+  withApi(command('export', 'print a spec of the live project with its ids; a plan of it only adopts'))
+    .option('--out <file>', 'write the spec to a new file')
     .addOption(
-      new Option('--format <format>', 'form of the result (default: yaml)').choices(['yaml', 'json']),
+      new Option('--format <format>', 'format of the result (default: yaml)').choices(['yaml', 'json']),
     )
     .action(async (flags: ExportFlags) => {
       const { exportProject } = await import('./commands/export.ts');
@@ -194,39 +189,34 @@ function addBinding({ command, io, end }: Making): void {
       end(await adopt(key, id, flags, io));
     });
 
-  withApi(command('forget', 'let go of what a key stands for, and leave it as it is'))
-    .argument('<key>', 'such as servers.web-1, which has left the file')
+  withApi(command('forget', 'release the resource that is bound to a key, without a change'))
+    .argument('<key>', 'such as servers.old')
     .addOption(textOrJson())
     .action(async (key: string, flags: AdoptFlags) => {
       const { forget } = await import('./commands/settle.ts');
       end(await forget(key, flags, io));
     });
 
-  withApi(
-    command(
-      'ignore',
-      "say of servers and addresses that they are somebody else's, and of backups that they need not be told of",
-    ),
-  )
+  withApi(command('ignore', 'mark servers, addresses and backups as not managed by this file'))
     .argument(
       '<id...>',
-      'ids of servers, also of one that is gone and left backups, and addresses such as 203.0.113.10',
+      'ids of servers (of a deleted server: its backups), and addresses such as 203.0.113.10',
     )
-    .option('--undo', 'take that back: they are asked about again; `vdcsync status` lists what is left alone')
+    .option('--undo', 'cancel the mark; `vdcsync status` lists ignored resources')
     .addOption(textOrJson())
     .action(async (names: readonly string[], flags: IgnoreFlags) => {
       const { ignore } = await import('./commands/settle.ts');
       end(await ignore(names, flags, io));
     });
 
-  withApi(command('resolve', 'settle a blocked write, whose outcome only an operator can tell'))
+  withApi(command('resolve', 'resolve a blocked write whose outcome only you can find out'))
     .argument('<key>', 'such as servers.web-1')
-    .option('--adopt <id>', 'it did happen, and made this')
-    .option('--absent', 'it did not happen; or what was bound is gone, and its id used again')
+    .option('--adopt <id>', 'the write succeeded, and created this resource')
     .option(
-      '--abandon',
-      'forget it, whatever it did; or try a replacement again that an earlier refusal still holds back',
+      '--absent',
+      'the write had no effect; or the bound resource is gone, and its id belongs to another one',
     )
+    .option('--abandon', 'give up the write; or retry a replacement that an earlier refusal has paused')
     .addOption(textOrJson())
     .action(async (key: string, flags: ResolveFlags) => {
       const { resolve } = await import('./commands/settle.ts');
@@ -238,10 +228,10 @@ function addFleet({ command, io, end }: Making): void {
   withState(
     command(
       'approve-commit',
-      'let a change of the specs of a fleet go on that waits for an approval or has stopped',
+      'continue a change of the specs of a fleet that waits for approval or has stopped',
     ),
   )
-    .argument('<commit>', 'the commit or digest that log, notification and status name')
+    .argument('<commit>', 'the commit or digest in the log, the notification or the status')
     .action(async (change: string, flags: CommonFlags) => {
       const { approveCommit } = await import('./commands/approve-commit.ts');
       end(await approveCommit(change, flags, io));
@@ -249,67 +239,58 @@ function addFleet({ command, io, end }: Making): void {
 }
 
 function addReports({ command, io, end }: Making): void {
-  withApi(command('status', 'show what is managed, blocked, in flight, billed and idle'))
+  withApi(command('status', 'show managed, blocked, billed and idle resources, and open writes'))
     .addOption(textOrJson())
-    .option('--offline', 'from the state alone')
+    .option('--offline', 'use the state only')
     .option(
       '--detailed-exitcode',
-      'exit with 2 where it has not converged, with 3 where something is blocked, and with 1 where it cannot be told',
+      'exit with 2 if the project has not converged, with 3 if an operation is blocked, with 1 if unknown',
     )
     .action(async (flags: StatusFlags) => {
       const { status } = await import('./commands/status.ts');
       end(await status(flags, io));
     });
 
-  withApi(command('output', 'print addresses, ids and names of what is managed, for other programs'))
-    .addOption(new Option('--format <format>', 'form of the result (default: json)').choices(outputFormats))
-    .option('--key <key>', 'only of this resource, such as servers.web-1')
-    .option('--offline', 'from the state alone, without private addresses, which it does not hold')
-    .option('--out <file>', 'write it to a file')
+  withApi(command('output', 'print addresses, ids and names of managed resources for other programs'))
+    .addOption(new Option('--format <format>', 'format of the result (default: json)').choices(outputFormats))
+    .option('--key <key>', 'only this resource, such as servers.web-1')
+    .option('--offline', 'use the state only; it has no private addresses')
+    .option('--out <file>', 'write the result to a file')
     .action(async (flags: OutputsFlags) => {
       const { outputs } = await import('./commands/outputs.ts');
       end(await outputs(flags, io));
     });
 
-  withApi(command('doctor', 'check all that an apply relies on, by safe reads alone'))
+  withApi(command('doctor', 'check token, project, clock, state and API, with reads only'))
     .addOption(textOrJson())
-    .option(
-      '--probe-writes',
-      'also send requests that the API must refuse, and report how it treats idempotency keys',
-    )
+    .option('--probe-writes', 'also check idempotency keys, with requests that the API must refuse')
     .action(async (flags: DoctorFlags) => {
       const { doctor } = await import('./commands/doctor.ts');
       end(await doctor(flags, io));
     });
 
-  withState(withFile(command('history', 'show every write ever sent, newest first')))
+  withState(withFile(command('history', 'show every write, newest first')))
     .addOption(textOrJson())
-    .option('--key <key>', 'only of this resource')
-    .option('--limit <count>', 'at most so many', wholeNumber(1, 100_000))
+    .option('--key <key>', 'only this resource')
+    .option('--limit <count>', 'maximum number of writes', wholeNumber(1, 100_000))
     .action(async (flags: HistoryFlags) => {
       const { history } = await import('./commands/history.ts');
       end(await history(flags, io));
     });
 
   withFile(
-    command(
-      'rehearse',
-      'play the file against the emulator, with a crash at every step and every usual fault',
-    ),
+    command('rehearse', 'apply the file to the emulator, with a crash at every step and every common fault'),
   )
-    .option(
-      '--api-profile <file>',
-      'what belongs to one deployment of the API: limits, time_scale, operations',
-    )
-    .option('--svg <file>', 'draw the operations on a time axis')
+    .option('--api-profile <file>', 'settings of your API deployment: limits, time_scale, operations')
+    .option('--svg <file>', 'write a picture of the operations on a time axis')
     .option(
       '--crashes <count>',
-      'at most so many, spread over the run (default: 400)',
+      'maximum number of crashes, spread over the run (default: 400)',
       wholeNumber(0, 100_000),
     )
     .option(
       '--trials <count>',
-      'at most so many in all, crashes and faults, spread over them (default: all)',
+      'maximum number of crashes and faults (default: all)',
       wholeNumber(1, 100_000),
     )
     .addOption(textOrJson())
@@ -320,14 +301,14 @@ function addReports({ command, io, end }: Making): void {
 }
 
 function addTools({ command, io, end }: Making): void {
-  command('emulator', 'serve the whole API on this machine, to try and to test against')
-    .option('--port <port>', '0, the default, picks a free one', wholeNumber(0, 65_535))
+  command('emulator', 'serve an emulated API on this machine')
+    .option('--port <port>', 'port; 0 selects a free one (default: 0)', wholeNumber(0, 65_535))
     .option('--speed <factor>', 'how many times faster its clock runs (default: 1)', positiveNumber)
-    .option('--seed <text>', 'the same seed gives the same world')
-    .option('--faults <file>', 'faults to play, YAML or JSON')
-    .option('--task-time <range>', 'how long each task takes, such as 5m or 1m..25m', durationRange)
+    .option('--seed <text>', 'the same seed gives the same ids and durations')
+    .option('--faults <file>', 'faults to inject, YAML or JSON')
+    .option('--task-time <range>', 'duration of each task, such as 5m or 1m..25m', durationRange)
     .option('--profile <file>', 'API profile: limits and undocumented operations to serve')
-    .option('--data <file>', 'keep the world in this file')
+    .option('--data <file>', 'keep the resources in this file')
     .option('--project <id>', 'id of its project (default: 4711)', wholeNumber(1, Number.MAX_SAFE_INTEGER))
     .addOption(textOrJson())
     .action(async (flags: EmulatorFlags) => {
@@ -335,15 +316,15 @@ function addTools({ command, io, end }: Making): void {
       end(await emulator(flags, io));
     });
 
-  command('init', 'write a first spec by asking')
-    .option('--out <file>', 'where to (default: vdcsync.yaml); must not be there yet')
+  command('init', 'ask questions and write a first spec')
+    .option('--out <file>', 'new file (default: vdcsync.yaml)')
     .option(
       '--project <id>',
-      'id of the project; else the one of the token',
+      'id of the project (default: the project of the token)',
       wholeNumber(1, Number.MAX_SAFE_INTEGER),
     )
-    .option('-y, --yes', 'ask nothing, take every default')
-    .option('--emulator', 'with the catalogue of the emulator')
+    .option('-y, --yes', 'use every default without a question')
+    .option('--emulator', 'use the catalogue of the emulator')
     .action(async (flags: InitFlags) => {
       const { init } = await import('./commands/init.ts');
       end(await init(flags, io));
@@ -355,7 +336,7 @@ function addTools({ command, io, end }: Making): void {
   });
 }
 
-/** One set of flags serves every command of a script: where one has no meaning, it is taken and not shown. */
+/** A script can pass the same flags to every command: a flag without a meaning is accepted and hidden. */
 function acceptCommon(command: Command): void {
   const taken = new Set(command.options.map(({ long }) => long));
   const common = withApi(new Command()).options.filter(({ long }) => !taken.has(long));
@@ -368,7 +349,7 @@ function commandFactory(program: Command, io: Io) {
       .command(name)
       .description(description)
       .configureOutput(outputTo(io))
-      .showHelpAfterError('(--help shows what there is)')
+      .showHelpAfterError('(--help lists commands and flags)')
       .addHelpText('after', exampleText(name))
       .exitOverride();
 }

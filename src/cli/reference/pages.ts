@@ -15,7 +15,7 @@ export function cliPage(): string {
   const program = createProgram({} as Io, () => undefined);
   const commands = program.commands.filter((each) => each.name() !== 'help');
   return page('The command line', [
-    `With no command it is \`vdcsync run\`. Each has \`--help\`; \`man vdcsync\` has all of it.`,
+    'Without a command, `vdcsync` prints its help. Each command has `--help`; `man vdcsync` has everything.',
     ...commands.map(commandSection),
     `## Environment\n\n${table(
       ['variable', ''],
