@@ -16,7 +16,7 @@ export function projectJsonSchema(): object {
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'vdcsync spec',
-    description: 'One Virtual Data Center project, as it should be.',
+    description: 'The desired resources of one Virtual Data Center project.',
     type: 'object',
     additionalProperties: false,
     required: ['version'],
@@ -24,12 +24,12 @@ export function projectJsonSchema(): object {
       version: { const: 1, description: 'The version of this format.' },
       project: {
         ...convert(projectSchema),
-        description: 'The project that this file is about.',
+        description: 'The project of this file.',
         examples: [{ id: 4711 }],
       },
       settings: nullable({
         ...convert(settingsSchema),
-        description: 'How far vdcsync may go. All are optional.',
+        description: 'Limits and policies. All fields are optional.',
       }),
       ...Object.fromEntries(sections.map((section) => [section.collection, sectionSchema(section)])),
     },
@@ -50,11 +50,12 @@ const sectionTexts: Readonly<Record<Section['collection'], Schema>> = {
     examples: [{ rescue: { url: 'https://mirror.example.com/rescue.iso' } }],
   },
   server_images: {
-    description: 'Images taken from servers, by name. Taken only where the API profile knows how.',
+    description:
+      'Images taken from servers, by name. vdcsync takes them only if the API profile has take_server_image.',
     examples: [{ golden: { server: 'web-1' } }],
   },
   servers: {
-    description: 'Servers by name, with what is inside them.',
+    description: 'Servers by name, with the resources inside them.',
     examples: [
       {
         'web-1': { server_type: 'sliders-1', image: 'ubuntu-24.04', cores: 4, memory_mb: 8192, disk_gb: 80 },

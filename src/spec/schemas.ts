@@ -7,13 +7,16 @@ import { isRealMoment, momentPattern } from './moment.ts';
 
 /** `settings` of the spec, with the defaults of every field. */
 export const settingsSchema = z.strictObject({
-  prune: z.boolean().default(false).describe('Delete what this file managed before and no longer names.'),
+  prune: z
+    .boolean()
+    .default(false)
+    .describe('Delete resources that this file managed before and no longer declares.'),
   max_deletions: z
     .int()
     .min(0)
     .default(2)
     .describe(
-      'More deletions than this in one run are blocked. A replacement is one, and so is a card that leaves its server; an address that goes with its server is none.',
+      'More deletions than this in one run are blocked. A replacement counts, and so does a network interface that is removed from its server. An address that is deleted with its server does not count.',
     ),
   max_monthly_increase: z
     .number()
@@ -21,13 +24,13 @@ export const settingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe(
-      "Known prices only, in the account's currency: what would add more a month is blocked. Where a price is not known, the cap cannot be checked: the plan begins with a warning and is carried out.",
+      "A run that adds a higher monthly cost is blocked. In the account's currency, and for known prices only. If a price is not known, the plan begins with a warning and is not blocked.",
     ),
   exclusive: z
     .boolean()
     .default(false)
     .describe(
-      'true: only vdcsync creates resources in this project. If the idempotency key of a lost creation holds no answer, the one address or server that appeared since is adopted without asking.',
+      'true: only vdcsync creates resources in this project. If the idempotency key of a lost creation holds no answer, vdcsync adopts the one address or server that appeared since, without a question.',
     ),
   unconfirmed_servers: z
     .enum(['retry', 'ask'])
@@ -39,15 +42,15 @@ export const settingsSchema = z.strictObject({
     .enum(['ask', 'ignore'])
     .default('ask')
     .describe(
-      "ask: with an empty state, servers and addresses that are not this file's block creation. ignore: they do not.",
+      'ask: unmanaged servers and addresses block the creation of servers and addresses until you adopt or ignore them. ignore: they do not.',
     ),
   drift: z
     .enum(['correct', 'report'])
     .default('correct')
-    .describe('What becomes of changes made elsewhere: corrected, or only reported.'),
+    .describe('Changes made outside vdcsync are corrected (correct) or only reported (report).'),
   suspend: z
     .strictObject({
-      reason: z.string().trim().min(1).describe('Shown wherever the suspension is.'),
+      reason: z.string().trim().min(1).describe('Shown with each suspended operation.'),
       until: z
         .string()
         .refine(isRealMoment, 'a moment is written like 2027-01-31T00:00:00Z, and has to exist')
@@ -60,20 +63,22 @@ export const settingsSchema = z.strictObject({
     })
     .nullable()
     .default(null)
-    .describe('Changes nothing while it lasts.'),
+    .describe('Pauses all changes.'),
 });
 
 export const projectSchema = z.strictObject({
   id: z
     .int()
     .min(1)
-    .describe("The project's id. A token of any other project is refused before a single write."),
+    .describe("The project's id. vdcsync refuses a token of another project before the first write."),
   scope: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/, 'up to 63 letters, digits, underscores, dots or hyphens')
     .nullable()
     .optional()
-    .describe('Tells this file from another file of the same project that uses the same names.'),
+    .describe(
+      'A name that distinguishes this file from another file of the same project with the same keys.',
+    ),
   token_env: z
     .string()
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'write the name of an environment variable, never the token itself')
@@ -86,7 +91,7 @@ export const projectSchema = z.strictObject({
     .describe("File that holds this project's token, instead of VDC_TOKEN_FILE; read again when it changes."),
 });
 
-/** The outermost fields; the entries of each map are judged one by one. */
+/** The top-level fields. The entries of each map are validated one by one. */
 export const fileSchema = z.strictObject({
   version: z.literal(1, 'the version has to be 1: write `version: 1`'),
   project: projectSchema.optional(),
@@ -99,7 +104,7 @@ export const fileSchema = z.strictObject({
 /** Fields that every top-level entry may carry beside its kind's own. */
 export const commonFields = ['id', 'managed', 'moved', 'protect'] as const;
 
-/** A name as a key in one of the maps, and how to say what is accepted. */
+/** The rule for names in one of the maps: its pattern, and the text that explains it. */
 export interface NameRule {
   readonly pattern: RegExp;
   readonly text: string;
@@ -162,18 +167,18 @@ function entrySchema(kind: ResourceKind, children: ReadonlyMap<string, ResourceK
         : z.int().min(1);
   return kind.schema.extend({
     ...Object.fromEntries([...children].map(([field, child]) => [field, child.schema.optional()])),
-    id: id.optional().describe('Binds the entry to what exists under this id; it is then never created.'),
+    id: id.optional().describe('Binds the entry to the resource with this id, which is then never created.'),
     managed: z
       .boolean()
       .default(true)
-      .describe('false: has to exist, and is never created, changed or deleted.'),
+      .describe('false: the resource must exist, and is never created, changed or deleted.'),
     moved: z
       .strictObject({
-        from: z.string().min(1).describe('The key before, such as servers.web-1.'),
+        from: z.string().min(1).describe('The previous key, such as servers.web-1.'),
       })
       .optional()
       .describe(
-        'The entry had another key: what is bound to that belongs to this one, and nothing is made anew. Without `name` it keeps the one it has.',
+        'The entry was renamed: the resource that is bound to the previous key is bound to this key, and is not replaced. Without `name`, it keeps its name in the API.',
       ),
     protect: z
       .boolean()

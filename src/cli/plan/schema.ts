@@ -21,8 +21,8 @@ const decimal = z.string().regex(/^-?\d+(\.\d+)?$/);
 const change = z
   .strictObject({
     path: text.describe('Field of the resource, dotted.'),
-    from: z.unknown().describe('Before; null where there is nothing yet.'),
-    to: z.unknown().describe('After; null where nothing stays.'),
+    from: z.unknown().describe('Value before; null if the resource or field does not exist yet.'),
+    to: z.unknown().describe('Value after; null if the resource or field is deleted.'),
   })
   .describe('One field.');
 
@@ -33,20 +33,20 @@ const operation = z
     kind,
     verb,
     changes: z.array(change),
-    needs: z.array(text).describe('Ids of operations that have to be done first.'),
-    spend: z.enum(['adds', 'reduces', 'none']).describe('`adds` is held back while the project cannot pay.'),
+    needs: z.array(text).describe('Ids of operations that must be done first.'),
+    spend: z.enum(['adds', 'reduces', 'none']).describe('`adds` is paused while the project cannot pay.'),
     risk: z.enum(['safe', 'billed', 'destructive']),
     replacement: text.optional().describe('Id of the other half of a replacement.'),
-    reason: text.optional().describe('Why, where the changes do not say it.'),
+    reason: text.optional().describe('The reason, if the changes do not show it.'),
     traffic: z
       .strictObject({ opened: z.array(text), closed: z.array(text), open: z.array(text) })
       .optional()
-      .describe('Of a firewall: what it opens and closes, and all that is let in afterwards.'),
-    cause: z.literal('drift').optional().describe('The live side was changed elsewhere.'),
-    loses: text.optional().describe('Data that goes with a change in place.'),
+      .describe('Of a firewall: the traffic that it opens and closes, and all traffic that it then allows.'),
+    cause: z.literal('drift').optional().describe('The resource was changed outside vdcsync.'),
+    loses: text.optional().describe('Data that a change in place destroys.'),
     target: text.optional().describe('Id of the live resource that is adopted or deleted.'),
   })
-  .describe('One step. Steps stand in the order in which they may be carried out.');
+  .describe('One operation. The list is in a valid order of execution.');
 
 /** The public JSON form of a plan; `core/plan.ts` is its type, and the compiler holds the two together. */
 export const planSchema = z
@@ -55,16 +55,18 @@ export const planSchema = z
     project: z.strictObject({ id: z.int(), name: text, status: text }),
     selection: z
       .strictObject({
-        targets: z.array(text).describe('Only these and what they need; all, where there are none.'),
-        excludes: z.array(text).describe('Not these, nor what needs them.'),
+        targets: z
+          .array(text)
+          .describe('Keys of --target: these resources and their dependencies. Empty: all.'),
+        excludes: z.array(text).describe('Keys of --exclude: not these resources, nor their dependents.'),
       })
       .optional()
-      .describe('The part that was asked for, by key; left out where that was all of it.'),
-    observed_at: z.iso.datetime().describe('When the project was looked at.'),
+      .describe('The selected part of the plan. Absent for a complete plan.'),
+    observed_at: z.iso.datetime().describe('Time of the refresh.'),
     digest: z
       .string()
       .regex(/^sha256:[0-9a-f]{64}$/)
-      .describe('Over what is to be done and the spec it comes from: equal digests mean the same plan.'),
+      .describe('Digest of the operations and the spec. Equal digests mean the same plan.'),
     summary: z.strictObject({
       create: count,
       update: count,
@@ -73,7 +75,7 @@ export const planSchema = z
       adopt: count,
       blocked: count,
       unchanged: count,
-      unseen: count.optional().describe('Servers of which no read shows all that the file says.'),
+      unseen: count.optional().describe('Servers with declared fields that no read shows.'),
     }),
     operations: z.array(operation),
     blocked: z
@@ -83,10 +85,10 @@ export const planSchema = z
           verb,
           code: text.describe('Stable and machine-readable.'),
           reason: text,
-          resolve: text.describe('The command, or the edit, that settles it.'),
+          resolve: text.describe('The command or the edit that resolves it.'),
         }),
       )
-      .describe('What needs an operator.'),
+      .describe('Operations that need a manual decision.'),
     warnings: z.array(z.strictObject({ code: text, key: text.nullable(), message: text })),
     cost: z.strictObject({
       monthly: z
@@ -94,25 +96,28 @@ export const planSchema = z
           currency: text.nullable(),
           known_before: decimal,
           known_after: decimal,
-          unknown: z.array(text).describe('Keys of what is there, and has a price that is not known.'),
+          unknown: z.array(text).describe('Keys of existing resources without a known price.'),
         })
-        .describe('A month of all that is managed, as far as prices are known.'),
+        .describe('Monthly cost of all managed resources with a known price.'),
       known_monthly_delta: z
         .string()
         .regex(/^-?\d+(\.\d+)?$/)
-        .describe('Decimal; what the catalogue prices.'),
+        .describe('Decimal. Change of the known monthly cost.'),
       known_monthly_most: z
         .string()
         .regex(/^-?\d+(\.\d+)?$/)
         .optional()
-        .describe('The most that it may come to, where the file leaves a choice that tells.'),
-      unknown: z.array(text).describe('What has a price that is not known. It is not counted as zero.'),
-      left_billed: z.array(text).describe('What goes on being billed once the plan is carried out.'),
+        .describe('The highest possible value, if the file allows alternatives with different prices.'),
+      unknown: z.array(text).describe('Resources without a known price. They are not counted as zero.'),
+      left_billed: z.array(text).describe('Resources that stay billed after the plan is applied.'),
     }),
     effort: z.strictObject({
       writes: count,
       reads: count,
-      seconds_at_least: z.number().min(0).describe('What the request limits alone take.'),
+      seconds_at_least: z
+        .number()
+        .min(0)
+        .describe('The minimum duration that follows from the request limits.'),
     }),
   })
   .describe('A plan of vdcsync, as `vdcsync plan --format json` prints it and `apply --plan` takes it.');

@@ -15,22 +15,20 @@ const budget = z.looseObject({ used: count, limit: count });
 
 const project = z.looseObject({
   id: z.int(),
-  at: maybe.describe(
-    'Now, by the clock that the times of this project are of; null until its state is open.',
-  ),
+  at: maybe.describe('The current time on the clock of this project; null until its state is open.'),
   name: text.nullable(),
   status: text.nullable(),
   mode: z.enum(['correct', 'observe']),
-  condition: text.describe('How it stands, in a word: converged, converging, drifting, blocked, held, …'),
+  condition: text.describe('The condition of the project: converged, converging, drifting, blocked, held, …'),
   condition_since: maybe,
   converged: z.boolean(),
-  error: text.nullable().describe('What the last pass died of.'),
-  waiting_for: text.nullable().describe('Who owns the state that is waited for.'),
+  error: text.nullable().describe('The error of the last reconciliation.'),
+  waiting_for: text.nullable().describe('The owner of the state that this process waits for.'),
   spec: z.looseObject({
     files: z.array(text),
     digest: text.nullable(),
     commit,
-    broken: z.array(diagnostic).describe('Why the newest spec cannot be used; empty where it can.'),
+    broken: z.array(diagnostic).describe('The errors of the newest spec; empty if it is valid.'),
     suspend: z.looseObject({ reason: text }).nullable(),
     drift: text.nullable(),
   }),
@@ -47,7 +45,7 @@ const project = z.looseObject({
     })
     .nullable(),
   next_pass_at: maybe,
-  differs_since: maybe.describe('Since when the project has not been as the file says.'),
+  differs_since: maybe.describe('Since when the project has differed from the file.'),
   observed_at: maybe,
   oldest_read_seconds: count,
   summary: z.record(text, count).nullable(),
@@ -55,12 +53,10 @@ const project = z.looseObject({
   blocked: z.array(blocked),
   differs: z
     .array(text)
-    .describe(
-      'What is not as the file says, whichever of the two has moved: a line each, as in log and notices.',
-    ),
+    .describe('Differences between project and file, one line each, as in log and notifications.'),
   drift: z
     .array(warning)
-    .describe('Of what differs, what was changed elsewhere and `drift: report` leaves so.'),
+    .describe('Differences that were made outside vdcsync, and that `drift: report` does not correct.'),
   warnings: z.array(warning),
   in_flight: z.array(z.looseObject({ key: text, verb: text, since: maybe, at: maybe, until: maybe })),
   open_writes: z.array(
@@ -69,7 +65,7 @@ const project = z.looseObject({
       verb: text,
       phase: text,
       since: maybe,
-      detail: text.nullable().describe('Why it waits, or why its end is not known.'),
+      detail: text.nullable().describe('Why the write waits, or why its outcome is not known.'),
       task_id: text.nullable(),
       request_id: text.nullable(),
     }),
@@ -90,14 +86,14 @@ const project = z.looseObject({
   idle: z.array(address).describe('Addresses that are billed and attached to nothing.'),
   in_doubt: z
     .array(address)
-    .describe('Addresses that are billed and that the open write of their key may have bought: not idle.'),
+    .describe('Billed addresses that an unconfirmed write may have bought. They do not count as idle.'),
   left_billed: z.array(text),
   left_alone: z
     .array(z.looseObject({ kind: z.enum(['server', 'ip']), id: text, addresses: z.array(text) }))
-    .describe("Somebody else's, as was said: billed as long as it is there."),
+    .describe('Ignored resources. They are billed as long as they exist.'),
   left_backups: z
     .array(z.looseObject({ server_id: text, key: text, backups: z.array(text), since: moment }))
-    .describe('Backups of servers that are gone, and billed.'),
+    .describe('Billed backups of deleted servers.'),
   requests: z
     .looseObject({
       window_seconds: count,

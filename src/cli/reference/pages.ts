@@ -83,18 +83,20 @@ export function specPage(): string {
   return page('The file', [spelling, ...sections]);
 }
 
-const spelling = `YAML 1.2, core schema: one document of at most 1 MiB and 32 levels, in which no name stands twice in a map. Several files
-(\`-f\` again) add up to one.
+const spelling = `YAML 1.2, core schema: one document of at most 1 MiB and 32 levels. A name appears only once in a map. Several files (repeat \`-f\`) form one spec.
 
-What an entry says stands in it, so aliases (\`*base\`, and with them anchors), merge keys (\`<<\`), tags beyond the core ones and directives are not
-accepted. What many entries have in common is written out in each, or the file is made by a program that writes plain YAML or JSON:
-\`-f -\` reads it from standard input. \`\${env:NAME}\` in a text stands for an environment variable, \`$\${env:\` for these characters
-themselves. Names, ids and references take nothing from the environment, because they are shown everywhere. Every other value from a
-variable is masked: plans, logs, pages and the state show \`\${env:NAME}\` in its place, and the state a salted digest, by which the same
-value is recognised. The digest hides a password, and no value that can be guessed, such as a port. The digest of a plan covers the
-values too and has no salt, because the command that reads \`plan.json\` may have no state: whoever has the file and a plan can check a
-guess. A value of one or two characters is masked in a sentence only where the sentence quotes it. \`vdcsync export\` knows the
-variables only with \`-f\`.`;
+Each entry is complete, so vdcsync does not accept aliases (\`*base\`, and anchors), merge keys (\`<<\`), directives, and tags that are not in the core schema. To
+avoid repetition, generate plain YAML or JSON with a program: \`-f -\` reads standard input.
+
+## Values from the environment
+
+\`\${env:NAME}\` in a text is replaced by the environment variable \`NAME\`. Write \`$\${env:\` for the literal characters. Names, ids and references
+cannot use the environment, because every output shows them.
+
+Values from variables are masked: plans, logs, pages and the state show \`\${env:NAME}\`. To recognise a value, the state stores a salted digest. The
+digest protects a password, but not a value that is easy to guess, such as a port. The digest of a plan covers the values too, and has no salt,
+because the command that reads \`plan.json\` may have no state. So a user who has the file and a plan can test a guess. In a sentence, a value of one or
+two characters is masked only if the sentence quotes it. \`vdcsync export\` needs \`-f\` to know the variables.`;
 
 function rows(fields: Readonly<Record<string, Schema>>, prefix: string): string[][] {
   return Object.entries(fields).flatMap(([name, schema]) => {
@@ -141,8 +143,8 @@ export function metricsPage(): string {
     help,
   ]);
   return page('Metrics', [
-    'What `GET /metrics` of `vdcsync run` gives, beside what the process itself tells (`vdcsync_process_…`, `vdcsync_nodejs_…`). Counters begin anew with the process.',
-    '`project` is the id of the project. With a folder of projects no metric has this label, unless `--metrics-per-project` is given: then one series tells of all projects that the process works on. Such a series is a sum, and of ages, budgets and `vdcsync_last_pass_timestamp_seconds` the worst of all.',
+    'The metrics of `GET /metrics` of `vdcsync run`. The metrics of the process itself (`vdcsync_process_…`, `vdcsync_nodejs_…`) are not listed. Counters start at zero with the process.',
+    '`project` is the id of the project. With a folder of projects no metric has this label, unless `--metrics-per-project` is given: one series then covers all projects of the process. The value is a sum; for ages, budgets and `vdcsync_last_pass_timestamp_seconds` it is the worst value.',
     table(['metric', 'type', 'labels', ''], list),
     alerts(),
   ]);
@@ -171,7 +173,7 @@ function alerts(): string {
     ]);
   return [
     '## Alerts worth having',
-    'Give [the rules](../../examples/prometheus/vdcsync.rules.yaml) to Prometheus by `rule_files`. They expect a job whose name begins with `vdcsync`. Import [the dashboard](../../examples/grafana/vdcsync.json) into Grafana.',
+    'Add [the rules](../../examples/prometheus/vdcsync.rules.yaml) to `rule_files` of Prometheus. They need a job whose name begins with `vdcsync`. Import [the dashboard](../../examples/grafana/vdcsync.json) into Grafana. The [runbook](../runbook.md) has a section for each alert.',
     table(['alert', 'severity', 'expression', 'for', 'meaning and next step'], lines),
   ].join('\n\n');
 }
@@ -180,7 +182,7 @@ function alerts(): string {
 export function codesPage(): string {
   const list = Object.entries(codes).map(([code, [meaning, todo]]) => [`\`${code}\``, meaning, todo]);
   return page('Codes', [
-    'What `plan`, `apply` and `status` give as `code`. Codes of the API itself (`insufficient_scope`, `server_busy`, …) are passed on as they are; an unknown one goes by its HTTP status.',
+    'The values of `code` in `plan`, `apply` and `status`. Codes of the API (`insufficient_scope`, `server_busy`, …) appear unchanged. vdcsync handles an unknown code by its HTTP status.',
     table(['code', 'means', 'what to do'], list),
   ]);
 }

@@ -26,8 +26,8 @@ export const statusSchema = z.strictObject({
     serial: count,
     changed_at: moment.nullable(),
   }),
-  observed_at: moment.nullable().describe('When the API was looked at; null where it was not.'),
-  offline: text.nullable().describe('Why the API was not looked at.'),
+  observed_at: moment.nullable().describe('Time of the refresh; null if the API was not read.'),
+  offline: text.nullable().describe('The reason why the API was not read.'),
   converged: z.boolean().nullable(),
   resources: z.array(
     z.strictObject({
@@ -56,23 +56,21 @@ export const statusSchema = z.strictObject({
   warnings: z.array(z.strictObject({ code: text, key: text.nullable(), message: text })),
   billed: z.array(billed),
   monthly: monthly.nullable(),
-  idle: z.array(billed).nullable().describe('Billed and of no use to anything now.'),
+  idle: z.array(billed).nullable().describe('Billed resources that nothing uses.'),
   idle_monthly: z
     .strictObject({ currency: text.nullable(), known: text })
     .nullable()
-    .describe('A month of what is idle; null where no price for an address is known.'),
+    .describe('Monthly cost of idle resources; null if no price of an address is known.'),
   in_doubt: z
     .array(billed)
     .nullable()
-    .describe('Billed, and what the open write of its key may have bought: not idle.'),
+    .describe('Billed resources that an unconfirmed write may have bought. They do not count as idle.'),
   left_alone: z
     .array(leftAlone)
-    .describe(
-      "Somebody else's, as was said: billed as long as it is there. `vdcsync ignore --undo` takes it back.",
-    ),
+    .describe('Ignored resources. They are billed as long as they exist. `vdcsync ignore --undo` ends this.'),
   left_backups: z
     .array(z.strictObject({ server_id: text, key: text, backups: z.array(text), since: moment }))
-    .describe('Backups of servers that are gone: billed, until `vdcsync ignore SERVER_ID` says otherwise.'),
+    .describe('Backups of deleted servers. They count as billed until `vdcsync ignore SERVER_ID`.'),
 });
 
 const named = { key: text, id: text };
@@ -151,7 +149,7 @@ export const doctorSchema = z.strictObject({
       id: text,
       level: z.enum(['ok', 'info', 'unknown', 'warning', 'error']),
       message: text,
-      advice: text.nullable().describe('What to do about it.'),
+      advice: text.nullable().describe('The next step.'),
     }),
   ),
 });
@@ -160,7 +158,7 @@ export const doctorSchema = z.strictObject({
 export const rehearsalSchema = z.strictObject({
   format_version: format,
   project: z.strictObject({ id: z.int() }),
-  outcome: text.describe('Of the run that nothing disturbed.'),
+  outcome: text.describe('Outcome of the run without faults.'),
   trials: count,
   converged: count,
   needed_an_operator: count.describe('Trials that asked an operator to settle an outcome.'),
@@ -174,8 +172,8 @@ export const rehearsalSchema = z.strictObject({
     'Of the trials that asked an operator, those that ask nothing with `exclusive: true` under `settings`.',
   ),
   duplicates: count,
-  left_unseen: count.describe('Trials that left something billed that nothing tells of.'),
-  settled: z.boolean().describe('A second look at the undisturbed run plans nothing.'),
+  left_unseen: count.describe('Trials that left a billed resource that no report names.'),
+  settled: z.boolean().describe('After the run without faults, a second plan is empty.'),
   duration_ms: count,
   seconds_at_least: z.number().min(0),
   requests: z.strictObject({ reads: count, writes: count, polls: count, throttled: count }),
@@ -195,7 +193,7 @@ export const validationSchema = z.strictObject({
   project_id: z.int().nullable(),
   resources: count,
   errors: z.array(told),
-  warnings: z.array(told).describe('What is probably a slip, and is sent all the same.'),
+  warnings: z.array(told).describe('Probable mistakes. The values are sent unchanged.'),
 });
 
 /** `vdcsync adopt`, `resolve`, `forget` and `ignore` with `--format json` */

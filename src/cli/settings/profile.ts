@@ -29,10 +29,15 @@ const template = z
       .string()
       .regex(/^\/[^?#\s]*$/, { error: 'must start with / and hold no query' })
       .optional()
-      .describe('Below the base URL; {id}, {server_id} and the like stand for values.'),
-    body: z.unknown().optional().describe('Sent as it is; "{name}" as a whole value stands for that value.'),
+      .describe('Path below the base URL. {id}, {server_id} and similar names are replaced by values.'),
+    body: z
+      .unknown()
+      .optional()
+      .describe(
+        'Sent unchanged, except that "{name}" as a complete value is replaced by the value of that name.',
+      ),
   })
-  .describe('How the operation is called, where it is not called as the name suggests.');
+  .describe('Method, path and body of the operation. A missing member has its default.');
 
 /** A number of the file is the decimal that stands there, as far as it can be one exactly. */
 const price = z
@@ -46,7 +51,7 @@ const price = z
 /** What a price list holds. Every key is optional; what it does not name stays unknown. */
 export const pricesSchema = z
   .strictObject({
-    currency: z.string().min(1).optional().describe('Shown beside amounts.'),
+    currency: z.string().min(1).optional().describe('Shown after amounts.'),
     address: price.optional(),
     network_interface: price.optional(),
     servers: z
@@ -63,7 +68,9 @@ export const pricesSchema = z
       .optional()
       .describe('By name or id of the server type.'),
   })
-  .describe('What the catalogue of the API does not price. Packages with graphics cards are in that.');
+  .describe(
+    'Prices that the catalogue of the API does not give. The catalogue contains the prices of graphics card packages.',
+  );
 
 /** What an API profile file holds. Every key is optional. */
 export const profileSchema = z
@@ -87,12 +94,10 @@ export const profileSchema = z
     operations: z
       .partialRecord(z.enum(undocumentedOperations), template)
       .optional()
-      .describe('Undocumented operations that the operator has confirmed. All others are never sent.'),
+      .describe('Undocumented operations that the operator has confirmed. vdcsync never sends others.'),
     prices: pricesSchema.optional(),
   })
-  .describe(
-    'What belongs to one deployment of the API: limits, time scale, confirmed undocumented operations.',
-  );
+  .describe('Settings of one deployment of the API: limits, time scale, confirmed undocumented operations.');
 
 /**
  * Reads an API profile.

@@ -15,39 +15,39 @@ const durationBuckets = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600];
 const gauges = {
   fleet_works: ['1 while this replica works on the project, 0 where it was the last to do so', 'project'],
   build_info: ['The running version', 'version'],
-  ready: ['Whether /readyz says so'],
+  ready: ['Whether /readyz answers 200'],
   source_up: ['Whether the source could be read the last time'],
-  broken_specs: ['Specs that cannot be used, also where their project is not known'],
+  broken_specs: ['Invalid specs, including those without a known project'],
   source_read_timestamp_seconds: ['When the source was last read'],
   commit_info: ['The commit that is in force', 'commit', 'ref'],
   fleet_leader: ['Whether this replica reads the source'],
   fleet_queue_lag_seconds: ['How long the project that waits longest for a place has been due'],
   fleet_queue_length: ['Projects that are due and wait for a place on this replica'],
   fleet_share: ['Projects that this replica works on'],
-  fleet_up: ['Whether the database that the fleet shares could be asked'],
-  projects: ['Projects that this process tells of'],
-  condition: ['How the project stands: 1 for what applies', 'project', 'condition'],
-  converged: ['Whether the project is as its file says', 'project'],
+  fleet_up: ['Whether the database of the fleet answers'],
+  projects: ['Projects that this process reports'],
+  condition: ['Condition of the project: 1 for the current one', 'project', 'condition'],
+  converged: ['Whether the project equals its spec', 'project'],
   spec_valid: ['Whether the newest spec can be used', 'project'],
-  blocked: ['Operations that need an operator', 'project'],
+  blocked: ['Operations that need a manual decision', 'project'],
   in_flight: ['Operations that are being carried out', 'project'],
-  pending_operations: ['Operations that the last look asks for', 'project', 'verb'],
-  held_scopes: ['Classes of writes that the API refuses for now', 'project'],
-  last_pass_timestamp_seconds: ['When the last pass ended', 'project'],
-  drift_age_seconds: ['Since when the project has not been as its file says', 'project'],
+  pending_operations: ['Operations of the last plan', 'project', 'verb'],
+  held_scopes: ['Classes of writes that are paused after a refusal', 'project'],
+  last_pass_timestamp_seconds: ['When the last reconciliation ended', 'project'],
+  drift_age_seconds: ['How long the project has differed from its spec', 'project'],
   oldest_read_age_seconds: ['Age of the oldest answer in use', 'project'],
-  open_writes: ['Writes whose end is not known yet', 'project'],
-  backed_off_keys: ['Keys that are left alone for a while after failures', 'project'],
+  open_writes: ['Writes whose outcome is not known yet', 'project'],
+  backed_off_keys: ['Keys that wait after failures', 'project'],
   budget_limit: ['Requests that one window allows', 'project', 'budget'],
   budget_used: ['Requests in the last window', 'project', 'budget'],
   billed_resources: ['Billed resources that are managed', 'project', 'kind'],
   billed_addresses: ['Addresses in the project, all of them billed', 'project'],
   idle_addresses: [
-    'Addresses that are billed and attached to nothing, without those in doubt or ignored',
+    'Addresses that are billed and attached to nothing, without unconfirmed and ignored ones',
     'project',
   ],
-  left_backups: ['Backups of servers that are gone, billed as long as they are there', 'project'],
-  unmanaged_addresses: ['Addresses that no key stands for', 'project'],
+  left_backups: ['Billed backups of deleted servers', 'project'],
+  unmanaged_addresses: ['Addresses that are bound to no key', 'project'],
 } as const satisfies Readonly<Record<string, readonly [help: string, ...labels: string[]]>>;
 type GaugeName = keyof typeof gauges;
 
@@ -96,7 +96,7 @@ export class Metrics {
   readonly #perProject: boolean;
   /** Of the rendering in hand, by gauge and labels: what projects have come to so far. */
   readonly #totals = new Map<string, number>();
-  readonly #passes = this.#counter('passes_total', 'Passes by how they ended', ['project', 'outcome']);
+  readonly #passes = this.#counter('passes_total', 'Reconciliations by outcome', ['project', 'outcome']);
   readonly #operations = this.#counter('operations_total', 'Operations by kind, verb and outcome', [
     'project',
     'kind',
@@ -113,11 +113,11 @@ export class Metrics {
     'forge',
     'result',
   ]);
-  readonly #notifications = this.#counter('notifications_total', 'Notifications by how they ended', [
-    'result',
+  readonly #notifications = this.#counter('notifications_total', 'Notifications by result', ['result']);
+  readonly #passSeconds = this.#histogram('pass_duration_seconds', 'Duration of reconciliations', [
+    'project',
   ]);
-  readonly #passSeconds = this.#histogram('pass_duration_seconds', 'How long passes took', ['project']);
-  readonly #operationSeconds = this.#histogram('operation_duration_seconds', 'How long operations took', [
+  readonly #operationSeconds = this.#histogram('operation_duration_seconds', 'Duration of operations', [
     'project',
     'kind',
     'verb',
