@@ -130,6 +130,11 @@ export const postgresMigrations: readonly PostgresMigration[] = [
       CREATE INDEX specs_of_project ON vdcsync.specs (state_id, project);
     `,
   },
+  {
+    // Counts the owners that a state has had. Every write checks that no other one has come since.
+    version: 5,
+    sql: 'ALTER TABLE vdcsync.states ADD COLUMN epoch bigint NOT NULL DEFAULT 0;',
+  },
 ];
 
 /** The schema version that this version of the program writes. */

@@ -14,7 +14,8 @@ interface AcquireOptions extends OwnerLockOptions {
 }
 
 /**
- * Makes this connection the one owner of a state, until `releaseOwnership` or its end.
+ * Makes this connection the one owner of a state, until `releaseOwnership` or its end. Gives the epoch of the new
+ * owner: from this moment on the database refuses every write of an earlier one, whatever became of its lock.
  *
  * The lock is the server's and ends with the connection, however that ends. When the owner's
  * machine vanishes, the server notices after about half a minute, and from then on the old
@@ -28,17 +29,18 @@ export async function acquireOwnership(
   connection: PostgresConnection,
   stateId: number,
   { now, waitMs = 0, clock, onWait, replica, alone, label }: AcquireOptions,
-): Promise<void> {
+): Promise<number> {
   const trying = async () => {
-    if (await tryLock(connection, stateId, now, replica)) return 'owned';
+    const epoch = await tryLock(connection, stateId, now, replica);
+    if (epoch !== undefined) return epoch;
     const ended = await endHungOwner(connection, stateId);
-    if (ended && (await tryLock(connection, stateId, now, replica))) return 'owned';
-    return { holder: await readHolder(connection, stateId) };
+    const after = ended ? await tryLock(connection, stateId, now, replica) : undefined;
+    return after ?? { holder: await readHolder(connection, stateId) };
   };
   const giveUpAt = clock === undefined ? 0 : clock.monotonic() + waitMs;
   for (let tries = 0; ; tries += 1) {
     const tried = await alone(trying);
-    if (tried === 'owned') return;
+    if (typeof tried === 'number') return tried;
     const { holder } = tried;
     const leftMs = clock === undefined ? 0 : giveUpAt - clock.monotonic();
     if (clock === undefined || leftMs <= 0) throw new StateHeldError(heldBy(label, holder));
@@ -47,23 +49,25 @@ export async function acquireOwnership(
   }
 }
 
-/** Lock and owner in one statement: a process that is stopped in between would hold a lock that nobody may end. */
+/** The epoch, or `undefined` where another one has the lock. Lock and owner in one statement: a process that is stopped in between would hold a lock that nobody may end. */
 async function tryLock(
   connection: PostgresConnection,
   stateId: number,
   now: number,
   replica: Replica | undefined,
-): Promise<boolean> {
-  const taken = await connection.query(
-    `WITH lock AS MATERIALIZED (SELECT pg_try_advisory_lock($1::integer, $2::integer) AS taken)
+): Promise<number | undefined> {
+  const [taken] = await connection.query(
+    `WITH lock AS MATERIALIZED (SELECT pg_try_advisory_lock($1::integer, $2::integer) AS taken),
+     owner AS (
      INSERT INTO vdcsync.owners (state_id, pid, host, since, backend, replica)
      SELECT $2::integer, $3::integer, $4, $5::double precision, pg_backend_pid(), $6 FROM lock WHERE taken
      ON CONFLICT (state_id) DO UPDATE SET pid = excluded.pid, host = excluded.host, since = excluded.since,
        backend = excluded.backend, replica = excluded.replica
-     RETURNING state_id`,
+     RETURNING state_id)
+     UPDATE vdcsync.states SET epoch = epoch + 1 FROM owner WHERE id = state_id RETURNING epoch`,
     ...[lockClass, stateId, pid, hostname(), now, replica?.id ?? null],
   );
-  return taken.length === 1;
+  return taken && Number(taken.epoch);
 }
 
 /** Ends the connection of an owner whose promised heartbeat is missed, and waits a moment for its lock. Gives whether it did. */

@@ -71,7 +71,8 @@ export class PostgresStore implements StateStore {
   }
 
   isOwned(): boolean {
-    return !this.closed && this.deps.connection.isOpen() && this.deps.isAlive?.() !== false;
+    const { connection, writer, isAlive } = this.deps;
+    return !this.closed && connection.isOpen() && writer?.isFenced !== true && isAlive?.() !== false;
   }
 
   get lost(): AbortSignal {
@@ -231,8 +232,8 @@ export class PostgresStore implements StateStore {
     this.writer();
     validTime(at, `A request of ${bucket}`);
     await this.changing(
-      `, old AS (DELETE FROM vdcsync.uses USING fence WHERE state_id = $1 AND bucket = $5 AND at < $7)
-       INSERT INTO vdcsync.uses (state_id, bucket, at) SELECT $1, $5, $6 FROM fence`,
+      `, old AS (DELETE FROM vdcsync.uses USING fence WHERE state_id = $1 AND bucket = $6 AND at < $8)
+       INSERT INTO vdcsync.uses (state_id, bucket, at) SELECT $1, $6, $7 FROM fence`,
       () => [bucket, at, this.askedSince.get(bucket) ?? Number.NEGATIVE_INFINITY],
     );
   }
@@ -261,7 +262,7 @@ export class PostgresStore implements StateStore {
     const text = JSON.stringify(throughJson(value, `The note ${name}`));
     const before = this.known.get('notes');
     const writing = this.changing(
-      `INSERT INTO vdcsync.notes (state_id, name, value) SELECT $1, $5, $6 FROM fence
+      `INSERT INTO vdcsync.notes (state_id, name, value) SELECT $1, $6, $7 FROM fence
        ON CONFLICT (state_id, name) DO UPDATE SET value = excluded.value`,
       () => [name, text],
     );

@@ -5,34 +5,37 @@ import type { Row } from './queries.ts';
 
 export const readHead = 'SELECT lineage, serial, created_at, project_id FROM vdcsync.states WHERE id = $1';
 
-/** Moves the serial on, where nobody else has, and this connection is the owner's. */
+/** Moves the serial on, where nobody else has, this connection is the owner's, and no other owner has come since. */
 const fence = `
   UPDATE vdcsync.states SET serial = serial + 1
-  WHERE id = $1 AND serial = $2 AND pg_backend_pid() = $3
-    AND EXISTS (SELECT 1 FROM vdcsync.schema_version WHERE version = $4)
+  WHERE id = $1 AND serial = $2 AND pg_backend_pid() = $3 AND epoch = $4
+    AND EXISTS (SELECT 1 FROM vdcsync.schema_version WHERE version = $5)
   RETURNING serial`;
 
 /**
  * Writes one state. Every transaction first moves `serial` on from the value this process
- * knows, on the connection that got the lock, in the schema version this program knows: a
- * second writer that got past the lock is refused at its first change, whichever it is.
+ * knows, on the connection that got the lock, in the epoch that came with it, and in the schema version this program
+ * knows. So an owner that has lost the lock is refused from the moment at which another one gets it.
  */
 export class PostgresWriter {
   private readonly connection: PostgresConnection;
   private readonly stateId: number;
   /** As the owner found the state. */
   readonly head: Row;
+  private readonly epoch: number;
   private serial: number;
+  private refused = false;
 
   /** Only for the owner of the lock, which it was before it looked at the serial. */
-  static async open(connection: PostgresConnection, stateId: number): Promise<PostgresWriter> {
+  static async open(connection: PostgresConnection, stateId: number, epoch: number): Promise<PostgresWriter> {
     const [head = {}] = await connection.query(readHead, stateId);
-    return new PostgresWriter(connection, stateId, head);
+    return new PostgresWriter(connection, stateId, epoch, head);
   }
 
-  private constructor(connection: PostgresConnection, stateId: number, head: Row) {
+  private constructor(connection: PostgresConnection, stateId: number, epoch: number, head: Row) {
     this.connection = connection;
     this.stateId = stateId;
+    this.epoch = epoch;
     this.head = head;
     this.serial = Number(head.serial);
   }
@@ -53,7 +56,7 @@ export class PostgresWriter {
 
   /**
    * A durable change of one statement: the rest of `WITH fence AS (…)`. It changes something only for rows of `fence`, of which
-   * there is one, and none where another process has written since. `$1` is the state's id, `$5` the first of the values. Only inside `exclusive`.
+   * there is one, and none where another process has written since. `$1` is the state's id, `$6` the first of the values. Only inside `exclusive`.
    *
    * @throws StateError as `transaction` does.
    */
@@ -68,8 +71,13 @@ export class PostgresWriter {
     return this.serial;
   }
 
-  #known(): readonly [number, number, number, number] {
-    return [this.stateId, this.serial, this.connection.backendPid, postgresVersion];
+  /** Whether a write was refused because another owner has come: every later one would be. */
+  get isFenced(): boolean {
+    return this.refused;
+  }
+
+  #known(): readonly [number, number, number, number, number] {
+    return [this.stateId, this.serial, this.connection.backendPid, this.epoch, postgresVersion];
   }
 
   private async moveSerial(): Promise<void> {
@@ -78,8 +86,9 @@ export class PostgresWriter {
 
   private checkMoved(moved: readonly Row[]): void {
     if (moved.length > 0) return;
+    this.refused = true;
     throw new StateError(
-      `The state ${this.connection.label} was written by another process since it was opened (its serial is not ${this.serial}), ` +
+      `The state ${this.connection.label} was taken or written by another process since it was opened (its serial is not ${this.serial}, or its epoch not ${this.epoch}), ` +
         'or brought to a later version, or is reached through a pooler that changes connections. ' +
         'Nothing was recorded. Stop the other process, then start again.',
     );

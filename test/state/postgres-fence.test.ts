@@ -1,0 +1,161 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { StateStore } from '../../src/core/state.ts';
+import { openPostgresState } from '../../src/state/postgres.ts';
+import { PostgresSessions } from '../../src/state/postgres-sessions.ts';
+import { parsePostgresUrl } from '../../src/state/postgres-url.ts';
+import { sampleBinding, sampleIntent, web } from '../conformance/state-samples.ts';
+import { postgresServer } from '../support/postgres.ts';
+
+const server = postgresServer();
+const write = { mode: 'write', now: 1_700_000_000_000, lineage: 'test' } as const;
+const at = 1_700_000_001_000;
+
+/** Every method that changes a state, in an order in which all of them succeed. */
+const script: readonly ((store: StateStore) => Promise<unknown>)[] = [
+  (store) => store.claimProject(7),
+  (store) => store.beginIntent(sampleIntent('a', web)),
+  (store) => store.updateIntent('a', { sends: 2 }, at),
+  (store) => store.closeIntent('a', 'done', 'done', [{ type: 'bind', binding: sampleBinding(web) }], at),
+  (store) => store.change([{ type: 'release', key: web, gone: true, reason: 'gone' }] as never, at),
+  (store) => store.recordUse('reads', at),
+  (store) => store.putNote('n', 1),
+];
+
+/** Another process of the operator's, on a connection of its own. */
+let other: pg.Client;
+beforeAll(async () => {
+  other = new pg.Client(server.url());
+  await other.connect();
+  const store = await openPostgresState(`${server.url()}?state=first`, write);
+  await store.close();
+  await other.query(
+    "INSERT INTO vdcsync.replicas (id, host, pid, seen_at) VALUES ('hung', 'h', 1, clock_timestamp() - interval '1 hour')",
+  );
+});
+afterAll(() => other.end());
+
+/** All that a state holds, but for its owner. */
+async function contentOf(name: string): Promise<string> {
+  const tables = ['intents', 'journal', 'incarnations', 'uses', 'notes'];
+  const all = (table: string) =>
+    `(SELECT json_agg(t ORDER BY t::text) FROM vdcsync.${table} t WHERE t.state_id = s.id) AS ${table}`;
+  const { rows } = await other.query(
+    `SELECT serial, project_id, ${tables.map(all).join(', ')} FROM vdcsync.states s WHERE name = '${name}'`,
+  );
+  return JSON.stringify(rows);
+}
+
+let count = 0;
+
+/**
+ * Plays the script, stops the process before or after one of its statements, lets `happen` happen, and has the process go
+ * on. Gives what the state held then and at the end, or `undefined` where the script has no such statement.
+ */
+async function stoppedAt(
+  statement: number,
+  when: 'before' | 'after',
+  happen: (name: string) => Promise<(() => Promise<void>) | undefined>,
+) {
+  count += 1;
+  const name = `fence-${count}`;
+  const url = `${server.url()}?state=${name}`;
+  const sessions = new PostgresSessions(parsePostgresUrl(url), 1);
+  const store = await openPostgresState(url, {
+    ...write,
+    replica: { id: 'hung', isAlive: () => true, sessions },
+  });
+  const connection = await sessions.take();
+  const { client } = connection as unknown as { client: { query: (...args: unknown[]) => Promise<unknown> } };
+  const query = client.query.bind(client);
+  let seen = 0;
+  let stopped: { readonly content: string; readonly end: (() => Promise<void>) | undefined } | undefined;
+  const stop = async (moment: 'before' | 'after') => {
+    if (seen !== statement || moment !== when || stopped !== undefined) return;
+    const end = await happen(name);
+    stopped = { content: await contentOf(name), end };
+  };
+  client.query = async (...args) => {
+    seen += 1;
+    await stop('before');
+    const answer = await query(...args);
+    await stop('after');
+    return answer;
+  };
+  let begunAfter = 0;
+  let doneAfter = 0;
+  for (const step of script) {
+    const isAfter = stopped !== undefined;
+    if (isAfter) begunAfter += 1;
+    await step(store).then(
+      () => {
+        if (isAfter) doneAfter += 1;
+      },
+      () => undefined,
+    );
+  }
+  client.query = query;
+  // The end of a connection arrives a moment later.
+  await pause(5);
+  const isOwned = store.isOwned?.();
+  const content = await contentOf(name);
+  await stopped?.end?.();
+  await store.close();
+  await sessions.close();
+  return (
+    stopped && {
+      before: stopped.content,
+      after: content,
+      isOwned,
+      begunAfter,
+      doneAfter,
+      hasTaken: stopped.end !== undefined,
+    }
+  );
+}
+
+describe('src/state/postgres-writer: the fence', () => {
+  test('a process that stood still at any statement while another one took its state over changes nothing afterwards', async () => {
+    const takeOver = async (name: string) => {
+      const next = await openPostgresState(`${server.url()}?state=${name}`, write);
+      return () => next.close();
+    };
+    let [statements, refused] = [0, 0];
+    for (const when of ['before', 'after'] as const)
+      for (let at = 1; ; at += 1) {
+        const end = await stoppedAt(at, when, takeOver);
+        if (end === undefined) break;
+        expect(end, `${when} statement ${at}`).toMatchObject({
+          after: end.before,
+          doneAfter: 0,
+          isOwned: false,
+        });
+        statements += 1;
+        refused += end.begunAfter;
+      }
+    expect(statements).toBeGreaterThan(40);
+    expect(refused).toBeGreaterThan(100);
+  }, 120_000);
+
+  test('an owner whose connection has outlived its lock is refused from the moment at which another one owns the state', async () => {
+    // Of a lock that is gone nothing is seen on the connection, and the next owner may have written nothing yet.
+    const newEpoch = async (name: string) => {
+      await other.query("SET lock_timeout = '20ms'");
+      const taken = await other
+        .query(`UPDATE vdcsync.states SET epoch = epoch + 1 WHERE name = '${name}'`)
+        // In the middle of a transaction nobody can take the state over.
+        .catch(() => undefined);
+      return taken && (async () => {});
+    };
+    let taken = 0;
+    for (let at = 1; ; at += 1) {
+      const end = await stoppedAt(at, 'before', newEpoch);
+      if (end === undefined) break;
+      if (!end.hasTaken) continue;
+      taken += 1;
+      expect(end, `statement ${at}`).toMatchObject({ after: end.before, doneAfter: 0, isOwned: false });
+    }
+    expect(taken).toBeGreaterThanOrEqual(script.length);
+  }, 120_000);
+});
