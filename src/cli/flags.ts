@@ -4,11 +4,17 @@ import { duration, wholeNumber } from './flag-values.ts';
 // Flags that several commands have in common. Each function adds its flags to those of a smaller set.
 
 export function withFile(command: Command): Command {
-  return command.option(
-    '-f, --file <file>',
-    'the spec; repeatable: several files form one spec; - is standard input',
-    (file, files: string[] = []) => [...files, file],
-  );
+  return command
+    .option(
+      '-f, --file <file>',
+      'the spec; repeatable: several files form one spec; - is standard input',
+      listed,
+    )
+    .option(
+      '--overlay <file>',
+      'changes to the spec as a merge patch (RFC 7396), for one environment; repeatable',
+      listed,
+    );
 }
 
 export function withState(command: Command): Command {

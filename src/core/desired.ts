@@ -27,8 +27,8 @@ export interface DesiredResource<Value = unknown> {
   /** Never deleted or replaced. */
   readonly protect: boolean;
   readonly position: Position;
-  /** Line and column of each field of the entry, in the file of `position`; no part of the digest. */
-  readonly fields?: Readonly<Record<string, readonly [line: number, column: number]>>;
+  /** Line and column of each field of the entry, in the file of `position` unless another is named; no part of the digest. */
+  readonly fields?: Readonly<Record<string, readonly [line: number, column: number, file?: string]>>;
   /** What is probably a slip in it, and cannot be called one; absent where there is nothing. */
   readonly doubts?: readonly { readonly position: Position; readonly message: string }[];
 }
@@ -43,9 +43,9 @@ export function fieldOf(
 ): { readonly name: string; readonly position: Position } | undefined {
   const steps = parameter.split(/[^\w-]+/).flatMap((step) => [step, step.replace(/_id$/, '')]);
   const name = steps.find((step) => Object.hasOwn(fields, step));
-  const [line, column] = (name === undefined ? undefined : fields[name]) ?? [];
+  const [line, column, file = position.file] = (name === undefined ? undefined : fields[name]) ?? [];
   if (name === undefined || line === undefined || column === undefined) return undefined;
-  return { name, position: { file: position.file, line, column } };
+  return { name, position: { file, line, column } };
 }
 
 /** An address that comes with its server is no resource of the file beside it. */

@@ -175,11 +175,11 @@ function readChildren(section: Section, fields: Fields, parent: Entry, report: R
 }
 
 /** The positions of the entry's own fields. */
-function placesOf({ fields }: Located): Pick<DesiredResource, 'fields'> {
+function placesOf({ fields, position: own }: Located): Pick<DesiredResource, 'fields'> {
   if (fields === undefined || fields.size === 0) return {};
   const places = [...fields].map(([name, { keyPosition, position }]) => {
-    const { line, column } = keyPosition ?? position;
-    return [name, [line, column]] as const;
+    const { file, line, column } = keyPosition ?? position;
+    return [name, file === own.file ? ([line, column] as const) : ([line, column, file] as const)] as const;
   });
   return { fields: Object.fromEntries(places) };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Section } from './schemas.ts';
-import { nameRules, projectSchema, sections, settingsSchema } from './schemas.ts';
+import { defaultsSchema, nameRules, projectSchema, sections, settingsSchema } from './schemas.ts';
 
 type Schema = Record<string, unknown>;
 
@@ -9,8 +9,9 @@ type Schema = Record<string, unknown>;
  *
  * Draft 7, as that is what yaml-language-server understands whole; of 2020-12 it ignores
  * parts. It says what a schema can say, the loader says the rest: references, overlaps,
- * dates. It never refuses what the loader accepts, but for `${env:…}` where only certain
- * words are allowed: the list of those words is worth more to an editor.
+ * dates. It never refuses what the loader accepts, with two exceptions that are worth more to an
+ * editor: `${env:…}` where only certain words are allowed, and a server that lacks a field whose
+ * default stands in another file.
  */
 export function projectJsonSchema(): object {
   return {
@@ -31,8 +32,16 @@ export function projectJsonSchema(): object {
         ...convert(settingsSchema),
         description: 'Limits and policies. All fields are optional.',
       }),
+      defaults: nullable({
+        ...convert(defaultsSchema),
+        description:
+          '`servers`: fields of every server that does not set them itself. All fields of a server except `name`, `id`, `managed` and `moved` are possible. A field of a server replaces the default without being merged with it; `null` removes the default.',
+        examples: [{ servers: { server_type: 'sliders-1', image: 'ubuntu-24.04' } }],
+      }),
       ...Object.fromEntries(sections.map((section) => [section.collection, sectionSchema(section)])),
     },
+    if: { required: ['defaults'] },
+    else: { properties: { servers: { additionalProperties: neededOfServers() } } },
   };
 }
 
@@ -77,8 +86,18 @@ function sectionSchema(section: Section): Schema {
 function entrySchema({ kind, schema }: Section): Schema {
   const entry = { ...convert(schema), ...ruleOfKind(kind.name) };
   if (kind.neededToCreate.length === 0) return nullable(entry);
+  // A default may be what a server needs, and `null` leaves it out.
+  if (kind.name === 'server') return nullable({ ...entry, properties: withNull(entry.properties) });
+  return { ...entry, ...needed(kind) };
+}
+
+function neededOfServers(): Schema {
+  const servers = sections.find(({ collection }) => collection === 'servers');
+  return servers === undefined ? {} : { type: 'object', ...needed(servers.kind) };
+}
+
+function needed(kind: Section['kind']): Schema {
   return {
-    ...entry,
     anyOf: [
       {
         required: [...kind.neededToCreate],
@@ -136,6 +155,26 @@ function adapt(node: unknown): unknown {
 /** A value may also come from the environment, whatever it looks like there. */
 function orEnvironment(pattern: string): string {
   return `${pattern}|\\$\\{env:[A-Za-z_][A-Za-z0-9_]*\\}`;
+}
+
+function withNull(properties: unknown): Schema {
+  const entries = Object.entries((properties ?? {}) as Record<string, Schema>);
+  const withDefault = defaultsSchema.shape.servers.unwrap().shape;
+  return Object.fromEntries(
+    entries.map(([name, each]) => [name, Object.hasOwn(withDefault, name) ? orNull(each) : each]),
+  );
+}
+
+function orNull(schema: Schema): Schema {
+  if (typeof schema.type === 'string') {
+    const { enum: words } = schema as { enum?: readonly unknown[] };
+    return {
+      ...schema,
+      type: [schema.type, 'null'],
+      ...(words === undefined ? {} : { enum: [...words, null] }),
+    };
+  }
+  return Array.isArray(schema.anyOf) ? { ...schema, anyOf: [...schema.anyOf, { type: 'null' }] } : schema;
 }
 
 /** An entry with nothing after its colon is an empty one. */

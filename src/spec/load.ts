@@ -1,14 +1,16 @@
 import { resolve, sep } from 'node:path';
 import equal from 'fast-deep-equal';
 import type { Desired, MaskedText, Position, Settings, TokenPlace } from '../core/desired.ts';
-import { type Diagnostic, SpecError } from '../core/errors.ts';
+import { type Diagnostic, formatDiagnostic, SpecError } from '../core/errors.ts';
 import { escapeUnseen } from '../core/escape.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
+import { withDefaults } from './defaults.ts';
 import { digestOf } from './digest.ts';
 import { type Entry, readEntry } from './entries.ts';
 import { type Environment, isOwnVariable, operatorsSpec, type SpecTrust } from './environment.ts';
 import { formatPosition, isUnread, type Located, maskedIn, type Report } from './located.ts';
 import { checkSchema } from './messages.ts';
+import { Counterparts, overlaid } from './overlay.ts';
 import { checkReferences } from './references.ts';
 import { fileSchema, sections, settingsSchema } from './schemas.ts';
 import { checkUniqueness } from './uniqueness.ts';
@@ -18,6 +20,8 @@ import { readYaml } from './yaml-tree.ts';
 export interface Source {
   readonly file: string;
   readonly text: string;
+  /** A merge patch over the files that are none, applied in the order of the overlays. */
+  readonly overlay?: boolean;
 }
 
 /** A broken file breaks over and over: so many errors are kept, and so many of these are shown. */
@@ -37,12 +41,18 @@ export function loadSpec(
 ): Desired {
   const diagnostics: Diagnostic[] = [];
   let dropped = 0;
-  const report: Report = (position, message) => {
-    if (diagnostics.length < maxErrors.kept) diagnostics.push({ position, message: printable(message) });
+  const counterparts = new Counterparts();
+  const told = new Set<string>();
+  const report: Report = (position, wrong) => {
+    const message = printable(`${wrong}${counterparts.textFor(position)}`);
+    // What is wrong with a default is wrong with each server that has it.
+    const text = formatDiagnostic({ position, message });
+    if (told.has(text)) return;
+    if (diagnostics.length < maxErrors.kept) diagnostics.push({ position, message });
     else dropped += 1;
+    told.add(text);
   };
-  const reading = { environment, trust };
-  const roots = sources.flatMap(({ file, text }) => readYaml(file, text, reading, report) ?? []);
+  const roots = readRoots(sources, { environment, trust }, counterparts, report);
   for (const root of roots) checkSchema(fileSchema, root, 'the file', report);
 
   const project = agreed(roots, 'project', report);
@@ -82,6 +92,30 @@ export function loadSpec(
     ...(token === undefined ? {} : { token }),
     ...(masked.length === 0 ? {} : { masked }),
   };
+}
+
+/** The files as plain values, overlays and defaults included; of a spec that `loadSpec` takes. */
+export function plainFiles(sources: readonly Source[], environment: Environment): readonly unknown[] {
+  const reading = { environment, trust: operatorsSpec };
+  return readRoots(sources, reading, new Counterparts(), () => undefined).map(({ value }) => value);
+}
+
+function readRoots(
+  sources: readonly Source[],
+  reading: { readonly environment: Environment; readonly trust: SpecTrust },
+  counterparts: Counterparts,
+  report: Report,
+): readonly Located[] {
+  const read = (which: boolean) =>
+    sources
+      .filter(({ overlay = false }) => overlay === which)
+      .flatMap(({ file, text }) => readYaml(file, text, reading, report) ?? []);
+  const files = read(false);
+  const patched = read(true).reduce<readonly Located[]>(
+    (roots, patch) => overlaid(roots, patch, counterparts, report),
+    files,
+  );
+  return withDefaults(patched, report);
 }
 
 /** Where the file says that its token is; one place, or there would be a question which one counts. */

@@ -57,7 +57,7 @@ function reportUnknown(keys: readonly string[], path: Path, { schema, root, repo
     const field = map.fields?.get(key);
     const hint = didYouMean(key, known);
     const list =
-      hint === '' && known.length > 0 && known.length <= 8
+      hint === '' && known.length > 0 && known.length <= 9
         ? `: the fields here are ${known.map(tick).join(', ')}`
         : hint;
     report(field?.keyPosition ?? map.position, `unknown field ${tick(key)}${list}`);

@@ -96,6 +96,7 @@ export const fileSchema = z.strictObject({
   version: z.literal(1, 'the version has to be 1: write `version: 1`'),
   project: projectSchema.optional(),
   settings: settingsSchema.nullish(),
+  defaults: z.strictObject({ servers: z.record(z.string(), z.unknown()).nullish() }).nullish(),
   ...(Object.fromEntries(
     collections.map((collection) => [collection, z.record(z.string(), z.unknown()).nullish()]),
   ) as Record<Collection, z.ZodOptional<z.ZodNullable<z.ZodRecord<z.ZodString, z.ZodUnknown>>>>),
@@ -185,4 +186,18 @@ function entrySchema(kind: ResourceKind, children: ReadonlyMap<string, ResourceK
       .default(false)
       .describe('Never deleted or replaced, also after the entry has left the file.'),
   });
+}
+
+/** Fields that say which server it is, or whether it is managed: they differ from server to server. */
+const notDefault = { id: true, name: true, moved: true, managed: true } as const;
+
+/** `defaults` of the file: what every server has that does not say otherwise. */
+export const defaultsSchema = z.strictObject({
+  servers: sectionOf('servers').schema.omit(notDefault).partial().optional(),
+});
+
+function sectionOf(collection: Collection): Section {
+  const found = sections.find((each) => each.collection === collection);
+  if (found === undefined) throw new Error(`There is no section ${collection}`);
+  return found;
 }

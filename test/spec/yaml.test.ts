@@ -171,7 +171,7 @@ describe('spec/yaml', () => {
     const [turned = ''] = errorsIn(spec('"a\u202eb\u200b": 1'));
     expect(turned).toContain('unknown field `a\\u202eb\\u200b`');
     expect(errorsIn(spec('"a\\n\\e[31mb": 1'))).toEqual([
-      'a.yaml:3:1: unknown field `a\\u000a\\u001b[31mb`: the fields here are `version`, `project`, `settings`, `networks`, `ips`, `isos`, `servers`, `server_images`',
+      'a.yaml:3:1: unknown field `a\\u000a\\u001b[31mb`: the fields here are `version`, `project`, `settings`, `defaults`, `networks`, `ips`, `isos`, `servers`, `server_images`',
     ]);
     expect(errorsIn(spec(`${'x'.repeat(1020)}: 1`))[0]?.length).toBeLessThan(1100);
   });

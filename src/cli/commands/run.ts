@@ -177,11 +177,13 @@ function flagsOf(
   const { projects } = settings;
   const file = filesOf(named, flags, io, settings);
   const own = stateLocation(ownFlags(projectId, flags, io, projects), io);
+  const overlays = settings.files.filter(({ overlay }) => overlay === true);
   return {
     ...(emulator === undefined ? {} : { emulator }),
     ...(projects === 'many' || state !== undefined ? { state: own } : {}),
     ...(apiProfile === undefined ? {} : { apiProfile: resolve(io.cwd, apiProfile) }),
     ...(file === undefined ? {} : { file }),
+    ...(overlays.length === 0 ? {} : { overlay: overlays.map(({ path }) => path) }),
   };
 }
 
@@ -193,7 +195,9 @@ function filesOf(
   { projects, git, files }: DaemonSettings,
 ): readonly string[] | undefined {
   if (projects === 'many') return git === undefined ? named.map((each) => resolve(io.cwd, each)) : named;
-  return git !== undefined || flags.file === undefined ? undefined : files.map(({ path }) => path);
+  return git !== undefined || flags.file === undefined
+    ? undefined
+    : files.flatMap(({ path, overlay }) => (overlay === true ? [] : path));
 }
 
 function ownFlags(

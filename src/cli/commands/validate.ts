@@ -82,11 +82,18 @@ async function readOne(flags: ValidateFlags, io: Io): Promise<Read> {
 }
 
 /** What `run -f FOLDER` takes as projects. */
-function filesOfFolder({ file: files = [] }: ValidateFlags, io: Io): string[] | undefined {
+function filesOfFolder(flags: ValidateFlags, io: Io): string[] | undefined {
+  const { file: files = [] } = flags;
   const isFolder = (file: string) =>
     file !== '-' && statSync(resolve(io.cwd, file), { throwIfNoEntry: false })?.isDirectory() === true;
   const [folder] = files.filter(isFolder);
   if (folder === undefined) return undefined;
+  if (flags.overlay !== undefined) {
+    throw new ConfigError(
+      '--overlay changes the spec of one project, and -f names a folder of projects',
+      true,
+    );
+  }
   if (files.length > 1) {
     throw new ConfigError('-f takes one folder of projects, or the files of one project, not both', true);
   }

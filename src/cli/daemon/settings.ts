@@ -51,7 +51,7 @@ export interface DaemonSettings {
   readonly listen: Listen | undefined;
   /** `many`: each file is a project of its own, with a state of its own. */
   readonly projects: 'one' | 'many';
-  readonly files: readonly { readonly path: string; readonly name: string }[];
+  readonly files: readonly { readonly path: string; readonly name: string; readonly overlay?: boolean }[];
   readonly git: GitSettings | undefined;
   readonly receivers: readonly Receiver[];
   /** The address at which operators reach the status page; ends in a slash. */
@@ -159,7 +159,18 @@ function filesOf(flags: RunFlags, io: Io): DaemonSettings['files'] {
   if (files.length > 1 && files.some(({ path }) => isFolder(path))) {
     throw new ConfigError('-f takes one folder of projects, or the files of one project, not both', true);
   }
-  return files;
+  if (files.some(({ path }) => isFolder(path)) && flags.overlay !== undefined) {
+    throw new ConfigError(
+      '--overlay changes the spec of one project, and -f names a folder of projects',
+      true,
+    );
+  }
+  const overlays = (flags.overlay ?? []).map((name) => ({
+    name,
+    path: resolve(io.cwd, name),
+    overlay: true,
+  }));
+  return [...files, ...overlays];
 }
 
 /** Durations of the file run at the API's pace, as those in flags do. */
@@ -176,6 +187,9 @@ function isFolder(path: string): boolean {
 
 function gitSettings(url: string, flags: RunFlags, io: Io): GitSettings {
   if (flags.file !== undefined) throw new ConfigError('-f and --git-url are two sources: give one', true);
+  if (flags.overlay !== undefined) {
+    throw new ConfigError('--overlay changes files of this machine, and --git-url names a repository', true);
+  }
   const { env } = io;
   const ref = flags.gitRef ?? 'main';
   const path = flags.gitPath ?? 'vdcsync.yaml';

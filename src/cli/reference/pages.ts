@@ -70,7 +70,10 @@ export function specPage(): string {
   const { properties = {} } = projectJsonSchema() as Schema;
   const sections = Object.entries(properties).flatMap(([name, schema]) => {
     const entry = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined;
-    const fields = rows(entry?.properties ?? schema.properties ?? {}, '');
+    const withDefault =
+      name === 'servers' ? (properties.defaults?.properties?.servers?.properties ?? {}) : {};
+    const own = name === 'defaults' ? {} : (entry?.properties ?? schema.properties ?? {});
+    const fields = rows({ ...own, ...withDefault }, '');
     const title = entry === undefined ? name : `${name}.NAME`;
     return [
       [
@@ -86,7 +89,8 @@ export function specPage(): string {
 const spelling = `YAML 1.2, core schema: one document of at most 1 MiB and 32 levels. A name appears only once in a map. Several files (repeat \`-f\`) form one spec.
 
 Each entry is complete, so vdcsync does not accept aliases (\`*base\`, and anchors), merge keys (\`<<\`), directives, and tags that are not in the core schema. To
-avoid repetition, generate plain YAML or JSON with a program: \`-f -\` reads standard input.
+avoid repetition, use \`defaults\` for servers and an overlay (\`--overlay\`) for each environment. A program can also generate plain YAML or JSON:
+\`-f -\` reads standard input.
 
 ## Values from the environment
 

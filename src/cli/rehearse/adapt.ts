@@ -1,7 +1,5 @@
-import { parse } from 'yaml';
 import type { SpecModel } from '../../simulation/story.ts';
-import { expand } from '../../spec/environment.ts';
-import type { Source } from '../../spec/load.ts';
+import { plainFiles, type Source } from '../../spec/load.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -31,7 +29,7 @@ export function adapt(
   environment: Readonly<Record<string, string | undefined>>,
 ): Adapted {
   const notes = new Set<string>();
-  const files = sources.map(({ text }) => expanded(parse(text, { maxAliasCount: 0 }), environment) as Fields);
+  const files = plainFiles(sources, environment) as Fields[];
   const merged = (name: string): Fields => Object.assign({}, ...files.map((file) => file[name] ?? {}));
   const [networks, ips, isos, servers] = maps.map((name) => merged(name)) as [Fields, Fields, Fields, Fields];
   const settings = { ...merged('settings'), suspend: null, drift: 'correct' };
@@ -101,14 +99,4 @@ function sizeOf(mode: keyof typeof stock, entry: Fields, notes: Set<string>): Fi
     `package ${wanted.filter((each) => !packages.includes(each)).join(', ')} is played by ${packages[0]}`,
   );
   return { gpu_package: known.length > 0 ? known : packages[0] };
-}
-
-function expanded(value: unknown, environment: Readonly<Record<string, string | undefined>>): unknown {
-  if (typeof value === 'string') {
-    const made = expand(value, environment);
-    return 'text' in made ? made.text : value;
-  }
-  if (Array.isArray(value)) return value.map((each) => expanded(each, environment));
-  if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, expanded(each, environment)]));
 }

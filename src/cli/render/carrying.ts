@@ -5,7 +5,7 @@ import type { Io } from '../terminal.ts';
 
 /** Commands that a hint may name, and that mean the same project only with the same flags, with those it names itself. */
 const commands =
-  /vdcsync (?:plan|apply|destroy|export|adopt|forget|ignore|resolve|status|doctor|history|run|validate|rehearse)\b((?: --emulator| (?:-f|--state|--api-profile|--prices) (?:'[^']*'|[^\s;,|`')]+))*)/g;
+  /vdcsync (?:plan|apply|destroy|export|adopt|forget|ignore|resolve|status|doctor|history|run|validate|rehearse)\b((?: --emulator| (?:-f|--overlay|--state|--api-profile|--prices) (?:'[^']*'|[^\s;,|`')]+))*)/g;
 
 /** Results for a program: nothing in them is changed. */
 const programs = new Set(['schema', 'completion', 'export', 'emulator', 'output']);
@@ -24,7 +24,10 @@ export interface Call {
 export function carrying(flags: CommonFlags, environment: Io['env']): (text: string) => string {
   const groups = [
     flags.emulator === true ? ' --emulator' : '',
-    (flags.file ?? []).map((file) => ` -f ${shellWord(file)}`).join(''),
+    [
+      ...(flags.file ?? []).map((file) => ` -f ${shellWord(file)}`),
+      ...(flags.overlay ?? []).map((file) => ` --overlay ${shellWord(file)}`),
+    ].join(''),
     flags.state === undefined ? '' : ` --state ${stateWord(flags.state, environment)}`,
     flags.apiProfile === undefined ? '' : ` --api-profile ${shellWord(flags.apiProfile)}`,
     flags.prices === undefined ? '' : ` --prices ${shellWord(flags.prices)}`,

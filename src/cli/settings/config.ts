@@ -12,6 +12,8 @@ import { readTokenFile } from './token-file.ts';
 /** Options that every command with a file, a state or the API takes. */
 export interface CommonFlags {
   readonly file?: readonly string[];
+  /** Merge patches over the files, in this order. */
+  readonly overlay?: readonly string[];
   readonly state?: string;
   readonly apiProfile?: string;
   readonly emulator?: boolean;

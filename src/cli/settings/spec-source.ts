@@ -27,11 +27,16 @@ export function capped(desired: Desired, most: number | undefined): Desired {
 
 /** The texts of those files, unread yet. */
 export async function readSources(flags: CommonFlags, io: Io): Promise<readonly Source[]> {
-  const files = specFiles(flags, io);
+  const files = [...specFiles(flags, io), ...(flags.overlay ?? [])];
+  if (flags.overlay?.includes('-')) throw new ConfigError('--overlay takes a file, not standard input', true);
   const twice = files.find((file, index) => files.indexOf(file) !== index);
-  if (twice !== undefined) throw new ConfigError(`-f ${twice} is given twice`, true);
+  if (twice !== undefined) throw new ConfigError(`${twice} is given twice`, true);
   const sources: Source[] = [];
-  for (const file of files) sources.push(await readSource(file, io));
+  const overlays = new Set(flags.overlay);
+  for (const file of files) {
+    const source = await readSource(file, io);
+    sources.push(overlays.has(file) ? { ...source, overlay: true } : source);
+  }
   return sources;
 }
 

@@ -19,7 +19,7 @@ const rereadMs = 5_000;
 
 export interface FileSourceOptions {
   /** Absolute paths and what messages call them. */
-  readonly files: readonly { readonly path: string; readonly name: string }[];
+  readonly files: readonly { readonly path: string; readonly name: string; readonly overlay?: boolean }[];
   /** The one path is a folder: every YAML file in it is a project of its own. */
   readonly folder: boolean;
   /** Real time. */
@@ -41,7 +41,10 @@ export function fileSource(options: FileSourceOptions): SpecSource {
   async function read(): Promise<Snapshot> {
     if (folder) return { specs: await readFolder(files[0]?.path ?? '', files[0]?.name ?? '') };
     const read = await Promise.all(
-      files.map(({ path, name }) => readSpecFile(path, name).catch(failWith(name))),
+      files.map(async ({ path, name, overlay = false }) => {
+        const file = await readSpecFile(path, name).catch(failWith(name));
+        return overlay && 'text' in file ? { ...file, overlay } : file;
+      }),
     );
     const problems = read.flatMap((each) => ('text' in each ? [] : each));
     if (problems.length > 0) return { specs: [{ name, problem: problems }] };

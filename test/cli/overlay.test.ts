@@ -1,0 +1,111 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { carrying } from '../../src/cli/render/carrying.ts';
+import type { Plan } from '../../src/core/plan.ts';
+import { fileSource } from '../../src/daemon/sources/file-source.ts';
+import { systemClock } from '../../src/platform/system-clock.ts';
+import { folderWith, inProcess, oneNetwork } from './run.ts';
+
+const overlay = 'networks: {backend: {cidr: 10.99.0.0/24}}\n';
+const files = { 'vdcsync.yaml': oneNetwork, 'prod.yaml': overlay };
+
+async function planOf(cwd: string, ...args: string[]): Promise<Plan> {
+  const { stdout } = await inProcess(['plan', '--emulator', '--format', 'json', ...args], { cwd });
+  return JSON.parse(stdout) as Plan;
+}
+
+describe('cli: --overlay', () => {
+  test('plan and apply take it, and the plan of the two is nothing afterwards', async () => {
+    const cwd = folderWith(files);
+    const [operation] = (await planOf(cwd, '--overlay', 'prod.yaml')).operations;
+    expect(operation?.changes).toContainEqual({ path: 'cidr', from: null, to: '10.99.0.0/24' });
+    const applied = await inProcess(['apply', '--emulator', '--yes', '--overlay', 'prod.yaml'], { cwd });
+    expect(applied.code).toBe(0);
+    expect((await planOf(cwd, '--overlay', 'prod.yaml')).operations).toEqual([]);
+    expect((await planOf(cwd)).operations).not.toEqual([]);
+  });
+
+  test('commands in messages carry it, unless they name a file', () => {
+    const told = carrying({ file: ['a.yaml'], overlay: ['prod.yaml'] }, {});
+    expect(told('vdcsync plan')).toBe('vdcsync plan -f a.yaml --overlay prod.yaml');
+    expect(told('vdcsync plan -f new.yaml')).toBe('vdcsync plan -f new.yaml');
+  });
+
+  test('validate names both files on standard error', async () => {
+    const cwd = folderWith({ ...files, 'prod.yaml': 'networks: {backend: {cdir: 1}}\n' });
+    const { code, stderr } = await inProcess(['validate', '--overlay', 'prod.yaml'], { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^prod\.yaml:1:22: .*vdcsync\.yaml:\d+:\d+/);
+  });
+
+  test.each([
+    ['a folder of projects', ['validate', '-f', '.', '--overlay', 'prod.yaml']],
+    ['a folder of projects of the daemon', ['run', '--emulator', '-f', '.', '--overlay', 'prod.yaml']],
+    [
+      'a Git repository',
+      ['run', '--emulator', '--git-url', 'https://example.com/x.git', '--overlay', 'prod.yaml'],
+    ],
+    ['standard input as the overlay', ['validate', '--overlay', '-']],
+    ['the spec itself as the overlay', ['validate', '-f', 'vdcsync.yaml', '--overlay', 'vdcsync.yaml']],
+  ])('refuses %s', async (_what, args) => {
+    const { code, stderr } = await inProcess(args, { cwd: folderWith(files) });
+    expect(stderr).not.toBe('');
+    expect(code).toBe(64);
+  });
+
+  test('rehearse plays the spec with it, and its defaults', async () => {
+    const servers =
+      'defaults: {servers: {server_type: plans-1, plan_id: 52, image: debian-13}}\nservers: {a: {}}\n';
+    const cwd = folderWith({ ...files, 'prod.yaml': servers });
+    const args = [
+      'rehearse',
+      '--overlay',
+      'prod.yaml',
+      '--crashes',
+      '0',
+      '--trials',
+      '1',
+      '--format',
+      'json',
+    ];
+    const { stdout } = await inProcess(args, { cwd });
+    const { operations } = JSON.parse(stdout) as { operations: { id: string }[] };
+    expect(operations.map(({ id }) => id)).toContain('create:servers.a');
+  });
+});
+
+describe('src/daemon/sources/file-source.ts', () => {
+  test('an overlay is handed on as one, and watched', async () => {
+    const cwd = folderWith(files);
+    const stop = new AbortController();
+    const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+    const source = fileSource({
+      files: [
+        { path: join(cwd, 'vdcsync.yaml'), name: 'vdcsync.yaml' },
+        { path: join(cwd, 'prod.yaml'), name: 'prod.yaml', overlay: true },
+      ],
+      ...{ folder: false, clock: systemClock, log: quiet, rereadMs: 60_000 },
+    });
+    let hints = 0;
+    const watching = source.watch(() => void hints++, stop.signal).catch(() => undefined);
+    onTestFinished(async () => {
+      stop.abort();
+      await watching;
+    });
+    await expect.poll(() => hints).toBe(1);
+    writeFileSync(join(cwd, 'prod.yaml'), 'networks: {}\n');
+    await expect.poll(() => hints, { timeout: 10_000 }).toBe(2);
+    const { specs } = await source.read(stop.signal);
+    expect(specs).toEqual([
+      {
+        name: 'vdcsync.yaml, prod.yaml',
+        sources: [
+          { file: 'vdcsync.yaml', text: oneNetwork },
+          { file: 'prod.yaml', text: 'networks: {}\n', overlay: true },
+        ],
+      },
+    ]);
+    expect(existsSync(join(cwd, '.vdcsync'))).toBe(false);
+  });
+});

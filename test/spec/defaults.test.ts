@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest';
+import { loadSpec } from '../../src/spec/load.ts';
+import { errorsIn, errorsOf, read, spec } from './read.ts';
+
+const defaults = [
+  'defaults:',
+  '  servers: {server_type: sliders-1, image: debian-13, cores: 2, memory_mb: 2048, disk_gb: 20, iso: rescue}',
+  'isos: {rescue: {url: "https://example.com/r.iso"}}',
+];
+const serverIn = (text: string, name: string) =>
+  read(text).resources.find(({ key }) => key === `servers.${name}`)?.value;
+const keysIn = (text: string) => read(text).resources.map(({ key }) => key);
+
+describe('spec/defaults', () => {
+  test('a server has what it does not say itself, and its own fields count', () => {
+    const text = spec(...defaults, 'servers: {a: {}, b: {cores: 4}, c: }');
+    expect(serverIn(text, 'a')).toMatchObject({ image: 'debian-13', cores: 2 });
+    expect(serverIn(text, 'b')).toMatchObject({ cores: 4, memory_mb: 2048 });
+    expect(serverIn(text, 'c')).toMatchObject({ cores: 2 });
+  });
+
+  test('the same servers written out give the same digest', () => {
+    const one = 'server_type: 3, image: x, cores: 1, memory_mb: 1024, disk_gb: 20';
+    expect(read(spec(`defaults: {servers: {${one}}}`, 'servers: {a: {}}')).digest).toBe(
+      read(spec(`servers: {a: {${one}}}`)).digest,
+    );
+  });
+
+  test('`null` leaves a default out, but where it is a value of its own', () => {
+    const sized =
+      'servers: {a: {server_type: plans-1, plan_id: 51, cores: null, memory_mb: null, disk_gb: null}}';
+    expect(serverIn(spec(...defaults, sized), 'a')).toMatchObject({ plan_id: 51, image: 'debian-13' });
+    const drive = read(spec(...defaults, 'servers: {a: {iso: null}}')).resources.find(
+      ({ key }) => key === 'servers.a.iso',
+    );
+    expect(drive?.value).toEqual({ iso: null });
+  });
+
+  test('a default is taken whole, not merged', () => {
+    const text = spec(
+      'defaults: {servers: {server_type: 3, image: x, plan_id: 1, public_ipv4: {new: true}}}',
+      'ips: {web: {}}',
+      'servers: {a: {public_ipv4: {ip: web}}}',
+    );
+    expect(serverIn(text, 'a')).toMatchObject({ public_ipv4: { ip: 'web' } });
+  });
+
+  test('what is inside servers comes from defaults too, but not into one that is not managed', () => {
+    const text = spec(
+      'defaults: {servers: {server_type: 3, image: x, plan_id: 1, backup: {max_age: 24h}}}',
+      'servers: {a: {}, b: {managed: false}}',
+    );
+    expect(keysIn(text)).toContain('servers.a.backup');
+    expect(keysIn(text)).not.toContain('servers.b.backup');
+  });
+
+  test('a wrong default is told once, where it stands', () => {
+    expect(
+      errorsIn(
+        spec(
+          'defaults:',
+          '  servers:',
+          '    {server_type: 3, image: x, plan_id: none, network_interfaces: [nope]}',
+          'servers: {a: {}, b: {}, c: {}}',
+        ),
+      ),
+    ).toEqual([
+      'a.yaml:5:41: `plan_id` must be a whole number, not "none"',
+      expect.stringContaining('a.yaml:5:68: unknown network "nope"'),
+    ]);
+    expect(errorsIn(spec('defaults: {servers: {coers: 1, name: x}}'))).toEqual([
+      'a.yaml:3:22: unknown field `coers`; did you mean `cores`?',
+      expect.stringContaining('a.yaml:3:32: unknown field `name`'),
+    ]);
+  });
+
+  test('defaults count for all files, and stand in one of them', () => {
+    const common = {
+      file: 'c.yaml',
+      text: 'version: 1\ndefaults: {servers: {server_type: 3, image: x, plan_id: 1}}\n',
+    };
+    const own = { file: 'o.yaml', text: spec('servers: {a: {}}') };
+    expect(loadSpec([own, common], {}).resources).toHaveLength(1);
+    expect(errorsOf(() => loadSpec([common, own, { ...common, file: 'd.yaml' }], {}))).toEqual([
+      expect.stringMatching(/^d\.yaml:2:1: .*c\.yaml:2:1/),
+    ]);
+  });
+
+  test('a field that a default gives is found in the file of the default', () => {
+    const common = {
+      file: 'c.yaml',
+      text: 'version: 1\ndefaults: {servers: {server_type: 3, image: x, plan_id: 1}}\n',
+    };
+    const desired = loadSpec([common, { file: 'o.yaml', text: spec('servers: {a: {}}') }], {});
+    expect(desired.resources[0]?.fields?.image).toEqual([2, 38, 'c.yaml']);
+  });
+});
