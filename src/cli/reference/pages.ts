@@ -187,7 +187,7 @@ export function codesPage(): string {
   const list = Object.entries(codes).map(([code, [meaning, todo]]) => [`\`${code}\``, meaning, todo]);
   return page('Codes', [
     'The values of `code` in `plan`, `apply` and `status`. Codes of the API (`insufficient_scope`, `server_busy`, …) appear unchanged. vdcsync handles an unknown code by its HTTP status.',
-    table(['code', 'means', 'what to do'], list),
+    table(['code', 'meaning', 'next step'], list),
   ]);
 }
 
