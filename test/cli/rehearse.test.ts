@@ -47,6 +47,7 @@ describe('cli: rehearse', () => {
     expect(told.operations).toMatchObject([{ id: 'create:networks.backend', outcome: 'done' }]);
     const svg = readFileSync(join(cwd, 'run.svg'), 'utf8');
     expect(svg).toContain('create networks.backend');
+    expect(svg).toContain('class="waits"');
     expect(svg).not.toContain('<script');
     expect(Object.keys(contentsOf(cwd))).toEqual(['run.svg', 'vdcsync.yaml']);
   }, 120_000);

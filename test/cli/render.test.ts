@@ -2,9 +2,11 @@ import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { planMermaid, planSvg } from '../../src/cli/render/plan-graph.ts';
+import { barsSvg, barsText } from '../../src/cli/rehearse/picture.ts';
+import { planMermaid } from '../../src/cli/render/plan-graph.ts';
 import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { markdownLimit, planMarkdown } from '../../src/cli/render/plan-markdown.ts';
+import { planSvg } from '../../src/cli/render/plan-svg.ts';
 import { planText } from '../../src/cli/render/plan-text.ts';
 import { endLine } from '../../src/cli/render/progress.ts';
 import { liveProgress } from '../../src/cli/render/progress-live.ts';
@@ -333,15 +335,51 @@ describe('what a plan and a run say of live things', () => {
     const long = `servers.${'w'.repeat(90)}`;
     const operations = [
       operation('networks.a', []),
-      operation(long, ['create:networks.a']),
+      operation('ips.x', []),
+      operation(long, ['create:ips.x']),
       operation('servers.b', [`create:${long}`, 'create:networks.a']),
     ];
     const svg = planSvg({ ...plan, operations, blocked: [] } as unknown as Plan);
-    const [, y, width] = /<rect x="\d+" y="(\d+)" width="(\d+)"/.exec(svg) ?? [];
-    const lane = / L\d+ (\d+)/.exec(svg)?.[1];
-    expect(Number(lane)).toBeLessThan(Number(y));
-    const letters = /x="\d+" y="\d+">(\+ servers\.w+…)</.exec(svg)?.[1]?.length ?? Number.NaN;
-    expect(letters * 7.6).toBeLessThan(Number(width));
+    const passed = /servers\.w+<\/title><rect x="\d+" y="(\d+)" width="(\d+)" height="(\d+)"/.exec(svg);
+    const [, y, width, height] = (passed ?? []).map(Number);
+    const lane = Number(/ L\d+ (\d+)/.exec(svg)?.[1]);
+    expect(lane < Number(y) || lane > Number(y) + Number(height)).toBe(true);
+    const letters = /x="\d+" y="\d+">(w+…)</.exec(svg)?.[1]?.length ?? Number.NaN;
+    expect(letters * 7).toBeLessThan(Number(width));
+  });
+
+  test('the picture of a usual plan is 1,000 pixels wide at most; arrows say what an operation waits for, and none is implied', async () => {
+    const world = rig();
+    const file = `networks:\n  backend: {cidr: 10.8.0.0/24}\nips: {web: {}}\nservers:\n  database-primary: {server_type: sliders-1, image: ubuntu-24.04, cores: 2, memory_mb: 4096, disk_gb: 40, public_ipv4: {ip: web}, network_interfaces: [backend], firewall: {enabled: true, policy_in: drop, rules: []}, backup: {max_age: 24h}}\n`;
+    const svg = planSvg(await world.plan(file));
+    expect(Number(/ width="(\d+)" role/.exec(svg)?.[1])).toBeLessThanOrEqual(1000);
+    const labels = [...svg.matchAll(/class="label">([^<]+)</g)].map(([, label]) => label);
+    expect(labels.sort()).toEqual(['address', 'server', 'server', 'server, network']);
+    expect(svg.match(/marker-end/g)).toHaveLength(5);
+    expect(
+      svg.match(/<text [^>]*>servers\.database-primary\.<|network_interfaces\.backend</g),
+    ).not.toBeNull();
+  });
+
+  test('an operation that only waits for a blocked one has its own sign and colour', () => {
+    const entry = (key: string, code: string) => ({ key, verb: 'create', code, reason: '', resolve: '' });
+    const blocked = [entry('networks.a', 'name_exists'), entry('servers.b', 'dependency_blocked')];
+    const svg = planSvg({ ...plan, operations: [], blocked } as unknown as Plan);
+    const [first, second] = [...svg.matchAll(/<g><title>[^<]*<\/title><rect [^>]* stroke="(#\w+)"/g)];
+    expect(svg).toContain('… create servers.b');
+    expect(first?.[1]).not.toBe(second?.[1]);
+  });
+
+  test('a rehearsed operation works while its task runs, and waits until a poll shows the end', () => {
+    const bars = [
+      {
+        id: 'create:networks.a',
+        ...{ startMs: 0, endMs: 10_000, outcome: 'done' },
+        waits: [{ startMs: 5_000, endMs: 10_000 }],
+      },
+    ];
+    expect(barsText(bars)[0]).toMatch(/▕█{20}░{20}▏/);
+    expect(barsSvg(bars, 'x')).toMatch(/class="works"\/><rect [^>]*class="waits"\/><\/g>/);
   });
 
   test('what is adopted is told once, with what it is', async () => {

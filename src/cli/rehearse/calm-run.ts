@@ -1,5 +1,5 @@
 import { createClient } from '../../api/client.ts';
-import type { OperationId, Plan } from '../../core/plan.ts';
+import { type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { ApiProfile } from '../../core/profile.ts';
 import type { ApplyReport, ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
@@ -18,6 +18,14 @@ export interface Bar {
   readonly startMs: number;
   readonly endMs: number;
   readonly outcome: string;
+  /** The parts of the bar in which the operation waits: for its turn, for the request limit, or before another attempt. */
+  readonly waits: readonly Span[];
+}
+
+/** In ms of the API's time from the start of the run. */
+export interface Span {
+  readonly startMs: number;
+  readonly endMs: number;
 }
 
 export interface CalmRun {
@@ -70,24 +78,51 @@ export async function calmRun(
   const requests = client.counts();
   const durationMs = clock.now() - start;
   const after = await clock.run(engine.plan(desired));
+  const tasks = emulator.world.projects.flatMap((each) => each.tasks);
   const first = events.find((event) => event.type === 'planned');
   return {
     plan: first?.type === 'planned' ? first.plan : report.plan,
     report,
-    bars: barsOf(events, start),
+    bars: barsOf(events, start, new Map(tasks.map(({ id, endsMs }) => [id, endsMs]))),
     requests,
     durationMs,
     settled: after.operations.length === 0 && after.blocked.length === 0,
   };
 }
 
-function barsOf(events: readonly ProgressEvent[], start: number): Bar[] {
-  const begun = new Map<OperationId, number>();
+/**
+ * An operation works while its task runs, and the emulator knows when that has ended. It waits all other time: its answers
+ * take none, and the request limit spaces the requests.
+ */
+function barsOf(
+  events: readonly ProgressEvent[],
+  start: number,
+  taskEnds: ReadonlyMap<string, number>,
+): Bar[] {
+  const begun = new Map<OperationId, { readonly at: number; readonly steps: Step[] }>();
   return events.flatMap((event): Bar[] => {
-    if (event.type === 'started') begun.set(event.operation.id, event.at);
+    if (event.type === 'started') {
+      begun.set(event.operation.id, { at: event.at, steps: [{ at: event.at, worksUntil: event.at }] });
+    }
+    if (event.type === 'progress') {
+      const { at, step, detail } = event;
+      const worksUntil = step === 'task' ? taskEnds.get(detail) : at;
+      begun.get(operationId(event.verb, event.key))?.steps.push({ at, worksUntil });
+    }
     if (event.type !== 'ended') return [];
     const { key, verb, outcome } = event.result;
-    const id = `${verb}:${key}` as OperationId;
-    return [{ id, startMs: (begun.get(id) ?? event.at) - start, endMs: event.at - start, outcome }];
+    const id = operationId(verb, key);
+    const { at = event.at, steps = [] } = begun.get(id) ?? {};
+    const waits = steps.flatMap(({ at: from, worksUntil = Number.POSITIVE_INFINITY }, index): Span[] => {
+      const [startMs, endMs] = [Math.max(from, worksUntil), steps[index + 1]?.at ?? event.at];
+      return startMs < endMs ? [{ startMs: startMs - start, endMs: endMs - start }] : [];
+    });
+    return [{ id, startMs: at - start, endMs: event.at - start, outcome, waits }];
   });
+}
+
+/** From `at` until the next step the operation works, or only until `worksUntil`. */
+interface Step {
+  readonly at: number;
+  readonly worksUntil: number | undefined;
 }

@@ -4,47 +4,73 @@ import type { Bar } from './calm-run.ts';
 
 const width = 40;
 
-/** Each operation as a bar on the time axis, in the order in which they began. */
+/** Each operation as a bar on the time axis, in the order in which they began; `░` waits, `█` works. */
 export function barsText(bars: readonly Bar[]): string[] {
   const end = Math.max(1, ...bars.map(({ endMs }) => endMs));
   const labels = Math.max(0, ...bars.map(({ id }) => id.length));
-  return inOrder(bars).map(({ id, startMs, endMs }) => {
+  return inOrder(bars).map((bar) => {
+    const { id, startMs, endMs } = bar;
     const from = Math.min(width - 1, Math.floor((startMs / end) * width));
-    const length = Math.max(1, Math.round(((endMs - startMs) / end) * width));
-    const bar = `${' '.repeat(from)}${'█'.repeat(Math.min(length, width - from))}`.padEnd(width);
-    return `${named(id).padEnd(labels)} ▕${bar}▏ ${clock(startMs)} to ${clock(endMs)}`;
+    const length = Math.min(width - from, Math.max(1, Math.round(((endMs - startMs) / end) * width)));
+    const cells = Array.from({ length }, (_, at) => {
+      const middle = startMs + ((at + 0.5) / length) * (endMs - startMs);
+      return bar.waits.some((span) => span.startMs <= middle && middle < span.endMs) ? '░' : '█';
+    });
+    const text = `${' '.repeat(from)}${cells.join('')}`.padEnd(width);
+    return `${named(id).padEnd(labels)} ▕${text}▏ ${clock(startMs)} to ${clock(endMs)}`;
   });
 }
 
-const row = 22;
-const left = 330;
-const chart = 640;
+const row = 24;
+const left = 396;
+const chart = 560;
 
-/** The same as a picture: no script, no font of its own, readable in light and dark. */
+/** The same as a picture of 1,000 pixels: no script, no font of its own, readable in light and dark. */
 export function barsSvg(bars: readonly Bar[], title: string): string {
   const end = Math.max(1, ...bars.map(({ endMs }) => endMs));
-  const height = 70 + bars.length * row;
+  const height = 94 + bars.length * row;
   const x = (ms: number) => left + (ms / end) * chart;
   const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => {
     const at = x(part * end).toFixed(1);
-    return `<line x1="${at}" y1="40" x2="${at}" y2="${height - 24}" class="tick"/><text x="${at}" y="${height - 8}" text-anchor="middle" class="dim">${span(part * end)}</text>`;
+    return `<line x1="${at}" y1="64" x2="${at}" y2="${height - 24}" class="tick"/><text x="${at}" y="${height - 8}" text-anchor="middle" class="dim">${span(part * end)}</text>`;
   });
-  const rows = inOrder(bars).map(({ id, startMs, endMs, outcome }, at) => {
-    const y = 44 + at * row;
-    const length = Math.max(2, x(endMs) - x(startMs)).toFixed(1);
-    const told = `${named(id)}: ${clock(startMs)} to ${clock(endMs)}, ${outcome}`;
-    return `<text x="${left - 8}" y="${y + 14}" text-anchor="end">${escaped(named(id))}</text><rect x="${x(startMs).toFixed(1)}" y="${y + 3}" width="${length}" height="14" rx="3" class="${outcome === 'done' ? 'done' : 'other'}"><title>${escaped(told)}</title></rect>`;
+  const rect = (startMs: number, endMs: number, y: number, sort: string) =>
+    `<rect x="${x(startMs).toFixed(1)}" y="${y + 3}" width="${Math.max(2, x(endMs) - x(startMs)).toFixed(1)}" height="15" rx="3" class="${sort}"/>`;
+  const rows = inOrder(bars).map(({ id, startMs, endMs, outcome, waits }, at) => {
+    const y = 66 + at * row;
+    const said = `${named(id)}: ${clock(startMs)} to ${clock(endMs)}, ${outcome}`;
+    const parts = [
+      rect(startMs, endMs, y, outcome === 'done' ? 'works' : 'other'),
+      ...waits.map((each) => rect(each.startMs, each.endMs, y, 'waits')),
+    ];
+    return `<g><title>${escaped(said)}</title><text x="${left - 10}" y="${y + 15}" text-anchor="end">${escaped(cut(named(id)))}</text>${parts.join('')}</g>`;
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + chart + 40} ${height}" role="img" aria-label="${escaped(title)}">
+  const sorts = [
+    ['works', 'the API works'],
+    ['waits', 'waits for its turn or the request limit'],
+    ...(bars.some(({ outcome }) => outcome !== 'done') ? [['other', 'not done']] : []),
+  ] as const;
+  const legend = sorts.map(
+    ([sort = '', text = ''], at) =>
+      `<rect x="${left + at * 150}" y="36" width="14" height="14" rx="3" class="${sort}"/><text x="${left + 20 + at * 150}" y="48" class="dim">${text}</text>`,
+  );
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${left + chart + 50} ${height}" role="img" aria-label="${escaped(title)}">
 <style>
-text { font: 12px system-ui, sans-serif; fill: #333 } .title { font-size: 15px; font-weight: 600 } .dim { fill: #777 }
-.tick { stroke: #ccc } .done { fill: #2f81c9 } .other { fill: #d1493f }
-@media (prefers-color-scheme: dark) { text { fill: #ddd } .dim { fill: #999 } .tick { stroke: #444 } }
+text { font: 12.5px system-ui, sans-serif; fill: #1f2328 } .title { font-size: 15px; font-weight: 600 } .dim { fill: #59636e }
+.tick { stroke: #d1d9e0 } .works { fill: #2f81c9 } .waits { fill: #e8b04b } .other { fill: #cf222e }
+@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .dim { fill: #9198a1 } .tick { stroke: #3d444d } .waits { fill: #a87a1e } }
 </style>
 <text x="16" y="24" class="title">${escaped(title)}</text>
-${[...ticks, ...rows].join('\n')}
+${[...legend, ...ticks, ...rows].join('\n')}
 </svg>
 `;
+}
+
+/** A label has room for so many letters; the tooltip has all of them. */
+const mostLetters = 62;
+
+function cut(text: string): string {
+  return text.length > mostLetters ? `${text.slice(0, mostLetters - 1)}…` : text;
 }
 
 function inOrder(bars: readonly Bar[]): Bar[] {
