@@ -17,4 +17,5 @@ export { systemRandom } from './platform/system-random.ts';
 export { undiciTransport } from './platform/undici-transport.ts';
 export { kinds } from './reconcilers/registry.ts';
 export { loadSpec } from './spec/load.ts';
+export { defineProject, type ProjectInput, type ServerInput } from './spec/project-input.ts';
 export { openState } from './state/open.ts';

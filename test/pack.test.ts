@@ -48,6 +48,12 @@ function run(...args: string[]): string {
 
 const cli = 'node_modules/vdcsync/dist/cli/main.cjs';
 
+/** The compiler refuses this only if the types of the package are right: else the comment is its error. */
+const slip = `import { defineProject } from 'vdcsync';
+// @ts-expect-error
+defineProject({ project: { id: 1 }, servers: { a: { coers: 2 } } });
+`;
+
 describe('the package', () => {
   test('holds what is run, its types, schemas and examples, and nothing of how it is made', () => {
     for (const path of [
@@ -61,7 +67,7 @@ describe('the package', () => {
       'LICENSE',
     ])
       expect(packed).toContain(path);
-    const inner = /^(src|test|bench)\/|\.ts$(?<!\.d\.ts)|demo|reference\/generate|\.cache/;
+    const inner = /^(src|test|bench)\/|^dist\/.*\.ts$(?<!\.d\.ts)|demo|reference\/generate|\.cache/;
     expect(packed.filter((path) => inner.test(path))).toEqual([]);
   });
 
@@ -128,6 +134,12 @@ await close();
       '--types',
       'node',
     ];
-    run('node_modules/typescript/bin/tsc', ...options, 'mine.mts');
+    writeFileSync(
+      join(folder, 'forty.mts'),
+      readFileSync(join(folder, 'node_modules/vdcsync/examples/forty-servers.ts')),
+    );
+    writeFileSync(join(folder, 'slip.mts'), slip);
+    run('node_modules/typescript/bin/tsc', ...options, 'mine.mts', 'forty.mts', 'slip.mts');
+    expect(run(cli, 'render', 'forty.mts')).toContain('web-40: ');
   }, 60_000);
 });

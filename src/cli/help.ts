@@ -66,6 +66,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['vdcsync init', 'asks questions and writes vdcsync.yaml'],
     ['vdcsync init --yes --emulator', 'a first file for the emulator'],
   ],
+  render: [['vdcsync render project.ts --out vdcsync.yaml', 'then review, plan and apply the YAML file']],
   schema: [['vdcsync schema > vdcsync.schema.json', 'for editors']],
   completion: [['vdcsync completion bash > /etc/bash_completion.d/vdcsync', 'or zsh, fish']],
 };

@@ -10,6 +10,7 @@ import type { InitFlags } from './commands/init.ts';
 import type { OutputsFlags } from './commands/outputs.ts';
 import type { PlanFlags } from './commands/plan.ts';
 import type { RehearseFlags } from './commands/rehearse.ts';
+import type { RenderFlags } from './commands/render.ts';
 import type { AdoptFlags, IgnoreFlags, ResolveFlags } from './commands/settle.ts';
 import type { StatusFlags } from './commands/status.ts';
 import type { ValidateFlags } from './commands/validate.ts';
@@ -328,6 +329,14 @@ function addTools({ command, io, end }: Making): void {
     .action(async (flags: InitFlags) => {
       const { init } = await import('./commands/init.ts');
       end(await init(flags, io));
+    });
+
+  command('render', 'run a TypeScript or JavaScript file that defines a project, and print its spec')
+    .argument('<program>', 'the file; its default export is the project')
+    .option('--out <file>', 'write the spec to this file')
+    .action(async (file: string, flags: RenderFlags) => {
+      const { render } = await import('./commands/render.ts');
+      end(await render(file, flags, io));
     });
 
   command('schema', 'print the JSON Schema of the spec file').action(async () => {

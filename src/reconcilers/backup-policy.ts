@@ -25,16 +25,18 @@ interface BackupPolicyObserved {
 
 const fields = ['enabled', 'days', 'hour', 'minute', 'keep'] as const;
 
+export const backupPolicySchema = z.strictObject({
+  enabled: z.boolean().optional(),
+  days: z.array(z.enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'])).optional(),
+  hour: z.int().min(0).max(23).optional(),
+  minute: z.int().min(0).max(59).optional(),
+  keep: z.int().min(1).optional().describe('Number of backups kept.'),
+});
+
 export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved> = {
   name: 'backup_policy',
   placement: { of: 'servers', field: 'backup_policy' },
-  schema: z.strictObject({
-    enabled: z.boolean().optional(),
-    days: z.array(z.enum(['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'])).optional(),
-    hour: z.int().min(0).max(23).optional(),
-    minute: z.int().min(0).max(59).optional(),
-    keep: z.int().min(1).optional().describe('Number of backups kept.'),
-  }),
+  schema: backupPolicySchema,
   neededToCreate: [],
   billed: false,
   deadlineMs: 10 * 60_000,

@@ -10,6 +10,14 @@ import { observeInside, serverOf } from './inside-server.ts';
 
 const isoId = /^uiso-\d{1,10}$/;
 
+export const driveSchema = z
+  .string()
+  .min(1)
+  .nullable()
+  .describe(
+    'What is in its drive: a name under isos, or the id of an ISO; null: nothing. Not compared where left out. Written where the API profile knows how.',
+  );
+
 /**
  * The ISO in a server's drive, or nothing. Inserting and ejecting are documented without
  * their payload, or not at all, so both are only told of, and written where the profile
@@ -18,13 +26,7 @@ const isoId = /^uiso-\d{1,10}$/;
 export const drive: ResourceKind<DriveEntry, DriveObserved> = {
   name: 'drive',
   placement: { of: 'servers', field: 'iso' },
-  schema: z
-    .string()
-    .min(1)
-    .nullable()
-    .describe(
-      'What is in its drive: a name under isos, or the id of an ISO; null: nothing. Not compared where left out. Written where the API profile knows how.',
-    ),
+  schema: driveSchema,
   neededToCreate: [],
   billed: false,
   deadlineMs: 10 * 60_000,

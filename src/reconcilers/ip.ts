@@ -26,7 +26,7 @@ interface IpObserved {
   readonly live: Ip | undefined;
 }
 
-const schema = z.strictObject({
+export const ipSchema = z.strictObject({
   server_type_id: z
     .int()
     .min(1)
@@ -45,7 +45,7 @@ const schema = z.strictObject({
 export const ip: ResourceKind<IpEntry, IpObserved> = {
   name: 'ip',
   placement: { in: 'ips' },
-  schema,
+  schema: ipSchema,
   neededToCreate: [],
   billed: true,
   deadlineMs: 10 * 60_000,

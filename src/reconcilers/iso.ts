@@ -30,7 +30,7 @@ interface IsoObserved {
   readonly sameName: readonly Iso[];
 }
 
-const schema = z.strictObject({
+export const isoSchema = z.strictObject({
   name: z.string().trim().min(1).max(50).optional().describe('Name in the API; the key where left out.'),
   url: z
     .string()
@@ -50,7 +50,7 @@ function isWebAddress(text: string): boolean {
 export const iso: ResourceKind<IsoEntry, IsoObserved> = {
   name: 'iso',
   placement: { in: 'isos' },
-  schema,
+  schema: isoSchema,
   neededToCreate: ['url'],
   /** @assumption A44 */
   billed: 'perhaps',

@@ -22,10 +22,14 @@ interface NetworkInterfaceObserved {
   readonly cards: readonly NetworkInterface[];
 }
 
+export const networkInterfacesSchema = z
+  .array(z.string().min(1))
+  .describe('Names of entries under networks.');
+
 export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterfaceObserved> = {
   name: 'network_interface',
   placement: { of: 'servers', field: 'network_interfaces' },
-  schema: z.array(z.string().min(1)).describe('Names of entries under networks.'),
+  schema: networkInterfacesSchema,
   neededToCreate: [],
   /** @assumption A44 */
   billed: true,

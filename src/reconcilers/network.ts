@@ -34,7 +34,7 @@ interface NetworkObserved {
 /** @source API §4: letters, digits, space, underscore, dot, hyphen; 1 to 30 after trimming */
 const namePattern = /^[A-Za-z0-9 _.-]{1,30}$/;
 
-const schema = z.strictObject({
+export const networkSchema = z.strictObject({
   name: z
     .string()
     .trim()
@@ -52,7 +52,7 @@ const schema = z.strictObject({
 export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
   name: 'network',
   placement: { in: 'networks' },
-  schema,
+  schema: networkSchema,
   neededToCreate: ['cidr'],
   /** @assumption A44 */
   billed: 'perhaps',

@@ -18,17 +18,19 @@ interface ServerImageObserved {
   readonly id: string | undefined;
 }
 
+export const serverImageSchema = z.strictObject({
+  name: z.string().trim().min(1).optional().describe('Name in the API; the key where left out.'),
+  server: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Name of an entry under servers. Taken once, where the API profile knows how.'),
+});
+
 export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = {
   name: 'server_image',
   placement: { in: 'server_images' },
-  schema: z.strictObject({
-    name: z.string().trim().min(1).optional().describe('Name in the API; the key where left out.'),
-    server: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('Name of an entry under servers. Taken once, where the API profile knows how.'),
-  }),
+  schema: serverImageSchema,
   neededToCreate: ['server'],
   billed: true,
   unread: true,

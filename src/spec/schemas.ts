@@ -102,6 +102,26 @@ export const fileSchema = z.strictObject({
   ) as Record<Collection, z.ZodOptional<z.ZodNullable<z.ZodRecord<z.ZodString, z.ZodUnknown>>>>),
 });
 
+/** What every top-level entry may carry beside its own fields and an id. */
+export const commonSchema = z.strictObject({
+  managed: z
+    .boolean()
+    .default(true)
+    .describe('false: the resource must exist, and is never created, changed or deleted.'),
+  moved: z
+    .strictObject({
+      from: z.string().min(1).describe('The previous key, such as servers.web-1.'),
+    })
+    .optional()
+    .describe(
+      'The entry was renamed: the resource that is bound to the previous key is bound to this key, and is not replaced. Without `name`, it keeps its name in the API.',
+    ),
+  protect: z
+    .boolean()
+    .default(false)
+    .describe('Never deleted or replaced, also after the entry has left the file.'),
+});
+
 /** Fields that every top-level entry may carry beside its kind's own. */
 export const commonFields = ['id', 'managed', 'moved', 'protect'] as const;
 
@@ -169,22 +189,7 @@ function entrySchema(kind: ResourceKind, children: ReadonlyMap<string, ResourceK
   return kind.schema.extend({
     ...Object.fromEntries([...children].map(([field, child]) => [field, child.schema.optional()])),
     id: id.optional().describe('Binds the entry to the resource with this id, which is then never created.'),
-    managed: z
-      .boolean()
-      .default(true)
-      .describe('false: the resource must exist, and is never created, changed or deleted.'),
-    moved: z
-      .strictObject({
-        from: z.string().min(1).describe('The previous key, such as servers.web-1.'),
-      })
-      .optional()
-      .describe(
-        'The entry was renamed: the resource that is bound to the previous key is bound to this key, and is not replaced. Without `name`, it keeps its name in the API.',
-      ),
-    protect: z
-      .boolean()
-      .default(false)
-      .describe('Never deleted or replaced, also after the entry has left the file.'),
+    ...commonSchema.shape,
   });
 }
 

@@ -8,7 +8,7 @@ const commands =
   /vdcsync (?:plan|apply|destroy|export|adopt|forget|ignore|resolve|status|doctor|history|run|validate|rehearse)\b((?: --emulator| (?:-f|--overlay|--state|--api-profile|--prices) (?:'[^']*'|[^\s;,|`')]+))*)/g;
 
 /** Results for a program: nothing in them is changed. */
-const programs = new Set(['schema', 'completion', 'export', 'emulator', 'output']);
+const programs = new Set(['schema', 'completion', 'export', 'emulator', 'output', 'render']);
 const programFormats = new Set(['json', 'yaml', 'svg', 'mermaid']);
 
 /** A line of a log, as JSON or with its time. */

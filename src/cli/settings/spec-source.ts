@@ -42,6 +42,12 @@ export async function readSources(flags: CommonFlags, io: Io): Promise<readonly 
 
 async function readSource(file: string, io: Io): Promise<Source> {
   if (file === '-') return { file: '<stdin>', text: await readAll(io.stdin) };
+  if (/\.[cm]?[jt]s$/.test(file)) {
+    return unreadable(
+      file,
+      `it is a program, and only \`vdcsync render\` runs programs. Render it first: vdcsync render ${file} --out vdcsync.yaml`,
+    );
+  }
   const path = resolve(io.cwd, file);
   try {
     const stats = statSync(path);

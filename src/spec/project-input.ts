@@ -1,0 +1,42 @@
+import type { z } from 'zod';
+import type { backupSchema } from '../reconcilers/backup/entry.ts';
+import type { backupPolicySchema } from '../reconcilers/backup-policy.ts';
+import type { driveSchema } from '../reconcilers/drive.ts';
+import type { firewallSchema } from '../reconcilers/firewall/entry.ts';
+import type { ipSchema } from '../reconcilers/ip.ts';
+import type { isoSchema } from '../reconcilers/iso.ts';
+import type { networkSchema } from '../reconcilers/network.ts';
+import type { networkInterfacesSchema } from '../reconcilers/network-interface.ts';
+import type { serverSchema } from '../reconcilers/server/entry.ts';
+import type { serverImageSchema } from '../reconcilers/server-image.ts';
+import type { commonSchema, projectSchema, settingsSchema } from './schemas.ts';
+
+type Entry<Own extends z.ZodType, Id = number> = z.input<Own> & z.input<typeof commonSchema> & { id?: Id };
+type Entries<Value> = Record<string, Value>;
+
+/** An entry under `servers`, with what is inside the server. */
+export type ServerInput = Entry<typeof serverSchema> & {
+  network_interfaces?: z.input<typeof networkInterfacesSchema>;
+  firewall?: z.input<typeof firewallSchema>;
+  backup?: z.input<typeof backupSchema>;
+  backup_policy?: z.input<typeof backupPolicySchema>;
+  iso?: z.input<typeof driveSchema>;
+};
+
+/** The spec file as a value, before any default is filled in. */
+export interface ProjectInput {
+  version?: 1;
+  project: z.input<typeof projectSchema>;
+  settings?: z.input<typeof settingsSchema>;
+  defaults?: { servers?: Omit<ServerInput, 'id' | 'name' | 'moved' | 'managed'> };
+  networks?: Entries<Entry<typeof networkSchema>>;
+  ips?: Entries<Entry<typeof ipSchema>>;
+  isos?: Entries<Entry<typeof isoSchema, string>>;
+  servers?: Entries<ServerInput>;
+  server_images?: Entries<Entry<typeof serverImageSchema, number | string>>;
+}
+
+/** The spec of a project, checked by the compiler. `vdcsync render FILE` prints it as YAML. */
+export function defineProject(project: ProjectInput): ProjectInput {
+  return { version: 1, ...project };
+}
