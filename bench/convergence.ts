@@ -13,23 +13,27 @@ const limits = { writes: 20, reads: 60, windowMs: 60_000 };
  * further batch waits a window, and the last server's own chain (its task, its card's
  * task) cannot be shorter than its tasks are.
  */
-export async function convergence(): Promise<Row[]> {
-  const { apply, emulator } = rig();
+export async function convergence(tokens = 1): Promise<Row[]> {
+  const { apply, emulator } = rig({ tokens });
   const report = await apply(fleetSpec(servers));
   if (report.outcome !== 'converged') throw new Error(`not converged: ${JSON.stringify(report.blocked[0])}`);
 
   const writes = emulator.requests.filter(({ method }) => method !== 'GET').length;
   const minimalWrites = 1 + 3 * servers;
   const tasks = 1 + 2 * servers;
-  const boundMs = Math.floor((minimalWrites - 1) / limits.writes) * limits.windowMs;
+  const boundMs = Math.floor((minimalWrites - 1) / (limits.writes * tokens)) * limits.windowMs;
   /** One read of each collection, then for each task one poll and for each resource one look at the end. */
   const minimalReads = 6 + tasks + minimalWrites;
+  const shared = tokens === 1 ? '' : `${tokens} tokens, `;
+  const time = {
+    figure: `${shared}${servers} servers, ${minimalWrites} writes: time / budget's lower bound`,
+    value: report.durationMs / boundMs,
+    aim: tokens === 1 ? '≤ 1.05' : '≤ 1.1',
+  };
+  const throttled = { figure: `${shared}our own 429s`, value: report.requests.throttled, aim: '0' };
+  if (tokens > 1) return [time, throttled];
   return [
-    {
-      figure: `${servers} servers, ${minimalWrites} writes: time / budget's lower bound`,
-      value: report.durationMs / boundMs,
-      aim: '≤ 1.05',
-    },
+    time,
     { figure: 'writes / needed', value: writes / minimalWrites, aim: '1' },
     {
       figure: 'reads / (one poll a task, one look a resource)',
@@ -37,6 +41,6 @@ export async function convergence(): Promise<Row[]> {
       aim: '≤ 2',
     },
     { figure: 'polls a task', value: report.requests.polls / tasks, aim: '< 2' },
-    { figure: 'our own 429s', value: report.requests.throttled, aim: '0' },
+    throttled,
   ];
 }

@@ -3,4 +3,10 @@ import { planning } from './planning.ts';
 import { startup } from './startup.ts';
 import { printTable } from './table.ts';
 
-printTable([...(await convergence()), ...(await planning()), ...(await startup())]);
+printTable([
+  ...(await convergence()),
+  ...(await convergence(2)),
+  ...(await convergence(4)),
+  ...(await planning()),
+  ...(await startup()),
+]);

@@ -95,9 +95,12 @@ export class Budget {
   /** When each cooling slot is free again, on the monotonic clock. */
   #cooling: number[] = [];
   #inFlight = 0;
+  /** Requests that are about to wait. */
+  #arriving = 0;
   #closedUntil = 0;
   #loading: Promise<void> | undefined;
   #alarm: AbortController | undefined;
+  #closing = new AbortController();
   /** The end of the last wait that was told of, on the monotonic clock. */
   #toldUntil = Number.NEGATIVE_INFINITY;
 
@@ -139,22 +142,52 @@ export class Budget {
     this.#closedUntil = Math.max(this.#closedUntil, clock.monotonic() + span);
     this.#tell(this.#closedUntil, clock.monotonic());
     this.#pump();
+    this.#closing.abort(new Error('the API limits requests'));
+    this.#closing = new AbortController();
     const now = clock.now();
     // The process keeps to it without the note too; a store that fails shows itself at the next write.
     await memory.putNote(closedNote(this.bucket), { at: now, until: now + span }).catch(() => {});
+  }
+
+  /** Aborts when the API closes the budget, for whoever can go elsewhere. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** How long one more request would wait, in ms, as far as it is known. The budget has to be loaded. */
+  expectedWaitMs(): number {
+    const now = this.#options.clock.monotonic();
+    const cooling = this.#cooling.filter((freeAt) => freeAt > now).sort((a, b) => a - b);
+    const free = this.#options.limit - this.#inFlight - cooling.length;
+    const place = this.#line.length + this.#arriving - free;
+    const freeAt = cooling[Math.min(Math.max(place, 0), cooling.length - 1)] ?? now;
+    // Where connections are the limit, another token's are as good.
+    const isBusy = this.#inFlight + this.#line.length + this.#arriving >= maxInFlight;
+    const waitMs = place >= 0 ? freeAt - now : Number(isBusy);
+    return Math.max(waitMs, this.#closedUntil - now, 0);
   }
 
   isClosed(): boolean {
     return this.#options.clock.monotonic() < this.#closedUntil;
   }
 
-  async #take(priority: ReadPriority, signal?: AbortSignal): Promise<Slot> {
+  /** Reads once how much was sent before this process. */
+  load(): Promise<void> {
     this.#loading ??= this.#load().catch((error: unknown) => {
       // The next request tries again; without knowing what was sent, nothing may be.
       this.#loading = undefined;
       throw error;
     });
-    await this.#loading;
+    return this.#loading;
+  }
+
+  async #take(priority: ReadPriority, signal?: AbortSignal): Promise<Slot> {
+    this.#arriving += 1;
+    try {
+      await this.load();
+    } finally {
+      this.#arriving -= 1;
+    }
     signal?.throwIfAborted();
     await this.#line.wait(priority, this.#options.clock.monotonic(), () => this.#pump(), signal);
     return this.#newSlot();

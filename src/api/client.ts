@@ -20,8 +20,10 @@ import { createWrites } from './writes.ts';
 export interface ClientOptions {
   /** As `parseBaseUrl` takes it. */
   readonly baseUrl: string;
-  /** Asked before every request, so that a token that was exchanged is used at once. */
-  readonly token: () => string;
+  /** Asked before every request, so that a token that was exchanged is used at once. Several share the work. */
+  readonly token: () => string | readonly string[];
+  /** The project that each of several tokens has to belong to. */
+  readonly projectId?: number;
   readonly transport: Transport;
   /** Already scaled by `profile.timeScale`. */
   readonly clock: Clock;
@@ -51,8 +53,8 @@ export interface Client {
    * finding out what a deployment answers. Rejects with `TransportError`.
    */
   probe(path: string): Promise<Answer>;
-  /** What writes have shown of the token as it is now, those of earlier processes included. */
-  tokenLevel(): Promise<TokenLevel>;
+  /** The level of each current token as writes have shown it, those of earlier processes included. */
+  tokenLevels(): Promise<readonly TokenLevel[]>;
   /** Since the client was made. */
   counts(): RequestCounts;
   /** How long one exchange can last, in ms of the client's clock: a lost answer is not known before. */
@@ -63,7 +65,7 @@ export interface Client {
 const defaultTimeoutMs = 30_000;
 
 /**
- * The client for one token of one API: everything behind its ports shares the token's
+ * The client for one token of one API, or several of one project: everything behind its ports shares each token's
  * two budgets. Two clients of one token in one process would not know of each other.
  *
  * @throws ConfigError for a base URL that cannot be used.
@@ -75,9 +77,12 @@ export function createClient(options: ClientOptions): Client {
   const apiClock = createApiClock(clock);
   const realTimeoutMs = scaledTimeout(options.timeoutMs ?? defaultTimeoutMs, profile.timeScale);
   const baseUrl = parseBaseUrl(options.baseUrl);
+  const levels = createTokenLevels(options.uses, clock);
   const pipeline = new Pipeline({
     baseUrl,
     token: options.token,
+    projectId: options.projectId,
+    level: levels.known,
     transport: options.transport,
     clock,
     profile,
@@ -90,12 +95,11 @@ export function createClient(options: ClientOptions): Client {
     tracing: options.tracing,
     ...(options.onWait === undefined ? {} : { onWait: options.onWait }),
   });
-  const levels = createTokenLevels(options.uses, clock);
   const readsOptions = { baseUrl, pipeline, clock, random, profile, apiClock, logger };
   return {
     reads: (priority, halt) => createReads(readsOptions, priority, halt),
     writes: createWrites(pipeline, profile, levels.learn),
-    tokenLevel: () => levels.known(pipeline.token()),
+    tokenLevels: () => Promise.all(pipeline.tokens().map(levels.known)),
     tasks: createTaskWatch({ reads: createReads(readsOptions, 'poll'), clock, memory: options.uses, logger }),
     probe: (path) => pipeline.exchange({ method: 'GET', path, bucket: 'reads', priority: 'operation' }),
     counts: () => countsOf(counters),

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Clock } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
 import { maskerOf } from '../core/masking.ts';
@@ -8,8 +7,10 @@ import { type HttpRequest, type HttpResponse, type Transport, TransportError } f
 import { type Answer, readAnswer } from './answer.ts';
 import type { ApiClock } from './api-clock.ts';
 import { Budget, type BudgetWait, type Slot, type UseMemory } from './budget.ts';
+import type { Call } from './call.ts';
 import type { ApiLogger } from './logging.ts';
-import type { ReadPriority } from './waiting-line.ts';
+import type { TokenLevel } from './token-level.ts';
+import { type Budgets, type PooledToken, type ProjectCheck, TokenPool } from './token-pool.ts';
 
 /** Requests sent so far; `reads` does not hold the `polls`, and `limited` are answers 429 among them all. */
 export interface Counters {
@@ -19,26 +20,13 @@ export interface Counters {
   limited: number;
 }
 
-/** One request before it has a token, an address and a slot. */
-export interface Call {
-  readonly method: string;
-  /** Below the base URL, starting with a slash. */
-  readonly path: string;
-  readonly bucket: 'reads' | 'writes';
-  readonly priority: ReadPriority;
-  /** The exact text; none: no body and no content type. @assumption A21 */
-  readonly body?: string;
-  readonly idempotencyKey?: string;
-  /** Name of the only token it may go out under. */
-  readonly token?: string;
-  readonly signal?: AbortSignal | undefined;
-  /** Asked right before it is sent, and by the transport once more with a connection in hand. */
-  readonly mayGo?: (() => boolean) | undefined;
-}
-
 export interface PipelineOptions {
   readonly baseUrl: string;
-  readonly token: () => string;
+  readonly token: () => string | readonly string[];
+  /** The project that each of several tokens has to belong to. */
+  readonly projectId?: number | undefined;
+  /** The level of a token as writes have shown it, by its name. */
+  readonly level: (name: string) => Promise<TokenLevel>;
   readonly transport: Transport;
   readonly clock: Clock;
   readonly profile: ApiProfile;
@@ -52,13 +40,26 @@ export interface PipelineOptions {
   readonly tracing?: Tracing | undefined;
 }
 
+/** An answer, and the token that it answers. */
+export type Exchanged = Answer & {
+  /** Name of the token. */
+  readonly sentUnder: string;
+  /** A refusal of this token alone: another one may be allowed the same. */
+  readonly ofToken?: true;
+};
+
+/** A read goes out under so many tokens, at most, before its refusal is believed. */
+const mostTokensTried = 16;
+const anyWrite: Call = { method: 'POST', path: '', bucket: 'writes', priority: 'operation' };
+
 /** A 429 that does not say how long closes its bucket for one window. */
 const unsaidRetryAfter = (profile: ApiProfile) => profile.limits.windowMs;
 
 /**
  * The way of every request, in one piece:
  *
- * 1. **budget**: wait for a slot of the bucket that belongs to the token as it is now
+ * 1. **budget**: wait for a slot of the bucket that belongs to the token as it is now; of several tokens, the first
+ *    that has room (`token-pool.ts`)
  * 2. **auth**: the same token, read from its source each time, so that a new one is used at once
  * 3. **send**: once, under a time-out; nothing is repeated and no redirect followed here
  * 4. **429**: closes the whole bucket for `Retry-After`, before the slot's end lets another request go
@@ -70,24 +71,42 @@ const unsaidRetryAfter = (profile: ApiProfile) => profile.limits.windowMs;
  */
 export class Pipeline {
   readonly #options: PipelineOptions;
-  readonly #budgets: (token: string) => Budgets;
+  readonly #tokens: TokenPool;
   #reached = false;
   #identified = false;
 
   constructor(options: PipelineOptions) {
     this.#options = options;
-    this.#budgets = budgetsByToken(options);
+    const { baseUrl, token, projectId, clock, logger, level } = options;
+    this.#tokens = new TokenPool({
+      ...{ baseUrl, secrets: token, projectId, clock, logger, level },
+      budgets: (name) => newBudgets(options, name, () => this.#tokens.isShared),
+      check: (each) => this.#projectOf(each),
+    });
   }
 
   /**
-   * Sends once. Resolves with whatever complete answer came. Rejects with `TransportError`
-   * once something may have been sent; with anything else, nothing was.
+   * Sends once; a read that is refused to one of several tokens is asked under the next one. Resolves
+   * with any complete answer. Rejects with `TransportError` once something may have been
+   * sent; with anything else, nothing was.
    */
-  async exchange(call: Call): Promise<Answer> {
-    const { slot, token, budget } = await this.#acquire(call);
+  async exchange(call: Call): Promise<Exchanged> {
+    const tried = new Set<PooledToken>();
+    for (;;) {
+      const pass = await this.#acquire(call, tried);
+      const answer = await this.#exchangeUnder(call, pass);
+      const { token } = pass;
+      tried.add(token);
+      const ofToken = this.#tokens.learn(token, call, answer);
+      if (ofToken && call.bucket === 'reads' && tried.size < mostTokensTried) continue;
+      return { ...answer, sentUnder: token.name, ...(ofToken ? { ofToken } : {}) };
+    }
+  }
+
+  #exchangeUnder(call: Call, { slot, token, budget }: Pass): Promise<Answer> {
     if (call.mayGo?.() === false) {
       slot.unsent();
-      throw new Error('what it was decided on is too old by now');
+      return Promise.reject(new Error('what it was decided on is too old by now'));
     }
     this.#count(call);
     return traced(this.#options.tracing, ...spanOf(call), (span) =>
@@ -98,9 +117,9 @@ export class Pipeline {
   async #exchanged(call: Call, { slot, token, budget }: Pass, span: Span): Promise<Answer> {
     const { clock, apiClock } = this.#options;
     const startedAt = clock.monotonic();
-    const response = await this.#sendOnce(httpRequest(this.#options, call, token), slot, call);
+    const response = await this.#sendOnce(httpRequest(this.#options, call, token.secret), slot, call);
     try {
-      const answer = readAnswer(withoutToken(response, token));
+      const answer = readAnswer(withoutToken(response, token.secret));
       this.#identified ||= answer.sort !== 'unidentified';
       const closing = answer.status === 429 ? this.#limited(answer, budget) : undefined;
       slot.answered();
@@ -115,14 +134,45 @@ export class Pipeline {
     }
   }
 
-  /** Resolves once the write budget has room. */
-  room(signal?: AbortSignal): Promise<void> {
-    return this.#budgets(usableToken(this.#options.token())).writes.room(signal);
+  /** Resolves once a write budget has room. */
+  async room(signal?: AbortSignal): Promise<void> {
+    this.#tokens.refresh();
+    if (!this.#tokens.isShared) return this.#tokens.only.budgets.writes.room(signal);
+    for (;;) {
+      let token: PooledToken;
+      try {
+        await this.#tokens.ready(anyWrite, new Set());
+        token = this.#tokens.claim(anyWrite);
+      } catch (error) {
+        // No token may write now: the fence and the send name the cause.
+        if (error instanceof ConfigError) return;
+        throw error;
+      }
+      const { writes } = token.budgets;
+      const { closing } = writes;
+      try {
+        return await writes.room(signal === undefined ? closing : AbortSignal.any([signal, closing]));
+      } catch (error) {
+        if (!closing.aborted || signal?.aborted) throw error;
+      }
+    }
   }
 
-  /** Names the token as it is now: equal names, equal tokens. */
+  /** Names the current token or tokens: equal names, equal tokens. */
   token(): string {
-    return nameOf(this.#options.baseUrl, this.#options.token());
+    try {
+      this.#tokens.refresh();
+    } catch {
+      // The next request names the cause.
+      return '';
+    }
+    return this.#tokens.mark;
+  }
+
+  /** Names each of the tokens. */
+  tokens(): readonly string[] {
+    this.#tokens.refresh();
+    return this.#tokens.names;
   }
 
   /** Whether any request of this process has got through, with an answer or without. */
@@ -135,23 +185,58 @@ export class Pipeline {
     return this.#identified;
   }
 
-  /** The token may change while its request waits; then it waits again, in the new token's budget. */
-  async #acquire(call: Call): Promise<Pass> {
-    const tokenNow = () => usableToken(this.#options.token());
+  /** The tokens may change while their request waits; then it waits again, in the budget of one of the new ones. */
+  async #acquire(call: Call, tried: ReadonlySet<PooledToken>): Promise<Pass> {
+    const tokens = this.#tokens;
     for (;;) {
-      const before = tokenNow();
-      if (call.token !== undefined && nameOf(this.#options.baseUrl, before) !== call.token) {
+      tokens.refresh();
+      if (call.token !== undefined && tokens.mark !== call.token) {
         throw new ConfigError('the token has been exchanged since its project was read');
       }
-      const budget = this.#budgets(before)[call.bucket];
-      const slot = await budget.acquire(call.priority, call.signal);
+      if (tokens.isShared) await tokens.ready(call, tried);
+      const token = tokens.isShared ? tokens.choose(call, tried) : tokens.only;
+      const slot = await this.#slotOf(token, call);
+      if (slot === undefined) continue;
       try {
-        if (tokenNow() === before) return { slot, token: before, budget };
+        tokens.refresh();
       } catch (error) {
         slot.unsent();
         throw error;
       }
+      const isSame = call.token === undefined || tokens.mark === call.token;
+      if (isSame && tokens.holds(token, call)) return { slot, token, budget: token.budgets[call.bucket] };
       slot.unsent();
+    }
+  }
+
+  /** Nothing: the API has closed this token's budget meanwhile, and another one may be open. */
+  async #slotOf({ budgets }: PooledToken, { bucket, priority, signal }: Call): Promise<Slot | undefined> {
+    const budget = budgets[bucket];
+    if (!this.#tokens.isShared) return budget.acquire(priority, signal);
+    const { closing } = budget;
+    try {
+      return await budget.acquire(
+        priority,
+        signal === undefined ? closing : AbortSignal.any([signal, closing]),
+      );
+    } catch (error) {
+      if (!closing.aborted || signal?.aborted) throw error;
+      return undefined;
+    }
+  }
+
+  /** The project of one of several tokens; a failed read decides nothing. */
+  async #projectOf(token: PooledToken): Promise<ProjectCheck> {
+    const call: Call = { method: 'GET', path: '/project', bucket: 'reads', priority: 'operation' };
+    try {
+      const slot = await token.budgets.reads.acquire(call.priority);
+      const answer = await this.#exchangeUnder(call, { slot, token, budget: token.budgets.reads });
+      if (answer.sort === 'problem' && answer.status === 401) return 'refused';
+      if (answer.sort !== 'success' || answer.status !== 200) return 'unknown';
+      const { data } = answer.body as { readonly data?: { readonly id?: unknown } };
+      return typeof data?.id === 'number' ? data.id : 'unknown';
+    } catch {
+      return 'unknown';
     }
   }
 
@@ -213,7 +298,7 @@ export class Pipeline {
 /** What a request goes out with. */
 interface Pass {
   readonly slot: Slot;
-  readonly token: string;
+  readonly token: PooledToken;
   readonly budget: Budget;
 }
 
@@ -231,36 +316,26 @@ function answerAttributes(answer: Answer): SpanAttributes {
   };
 }
 
-type Budgets = Readonly<Record<Call['bucket'], Budget>>;
-
-/** Budgets belong to a token, so a new token has new ones. Only the current token's are kept. */
-function budgetsByToken({
-  baseUrl,
-  clock,
-  profile,
-  uses,
-  onWait,
-}: PipelineOptions): (token: string) => Budgets {
-  let current: { readonly name: string; readonly budgets: Budgets } | undefined;
-  return (token) => {
-    const name = nameOf(baseUrl, token);
-    if (current?.name === name) return current.budgets;
-    const { windowMs, reads, writes } = profile.limits;
-    const common = { windowMs, clock, timeScale: profile.timeScale, memory: uses };
-    const told = (of: BudgetWait['of']) =>
-      onWait === undefined ? {} : { onWait: (wait: Omit<BudgetWait, 'of'>) => onWait({ ...wait, of }) };
-    const budgets = {
-      reads: new Budget({ ...common, ...told('reads'), bucket: `${name}:reads`, limit: reads }),
-      writes: new Budget({ ...common, ...told('writes'), bucket: `${name}:writes`, limit: writes }),
-    };
-    current = { name, budgets };
-    return budgets;
+function newBudgets(
+  { clock, profile, uses, onWait }: PipelineOptions,
+  name: string,
+  isShared: () => boolean,
+): Budgets {
+  const { windowMs, reads, writes } = profile.limits;
+  const common = { windowMs, clock, timeScale: profile.timeScale, memory: uses };
+  const told = (of: BudgetWait['of']) =>
+    onWait === undefined
+      ? {}
+      : {
+          // The other tokens go on, so a wait of this one alone is not reported.
+          onWait: (wait: Omit<BudgetWait, 'of'>) => {
+            if (!(isShared() && wait.limited && wait.waiting === 0)) onWait({ ...wait, of });
+          },
+        };
+  return {
+    reads: new Budget({ ...common, ...told('reads'), bucket: `${name}:reads`, limit: reads }),
+    writes: new Budget({ ...common, ...told('writes'), bucket: `${name}:writes`, limit: writes }),
   };
-}
-
-/** The hash, not the token, names the budget: the name stands in the state and in logs. */
-function nameOf(baseUrl: string, token: string): string {
-  return createHash('sha256').update(`${baseUrl}\n${token}`).digest('hex').slice(0, 16);
 }
 
 function httpRequest(options: PipelineOptions, call: Call, token: string): HttpRequest {
@@ -286,14 +361,4 @@ function withoutToken({ status, headers, body }: HttpResponse, token: string): H
     headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, masked(text)])),
     body: masked(body),
   };
-}
-
-/** The token as a header can carry it. What it is stands in no message. */
-function usableToken(token: string): string {
-  if (/^[\x21-\x7e]+$/.test(token)) return token;
-  throw new ConfigError(
-    token === ''
-      ? 'The API token is empty: set VDC_TOKEN or VDC_TOKEN_FILE.'
-      : 'The API token has spaces, line breaks or characters that no header can carry.',
-  );
 }

@@ -4,7 +4,7 @@ import type { TaskEnd, TaskWait, TaskWatch } from '../core/ports.ts';
 import type { Task } from '../core/resources.ts';
 import { isFailedRead } from '../core/transport.ts';
 import type { UseMemory } from './budget.ts';
-import { createDurations } from './durations.ts';
+import { createDurations, type Estimate } from './durations.ts';
 import type { ApiLogger } from './logging.ts';
 import type { Reads } from './reads.ts';
 
@@ -19,6 +19,10 @@ export interface TasksOptions {
 const lostAfterMs = 60_000;
 /** Bounds of the wait between two polls of one task, in ms. */
 const pollStep = { shortestMs: 500, longestMs: 60_000, growth: 2 } as const;
+/** While no task of a sort has ended, so many are polled; the others wait for their end. */
+const mostScouts = 3;
+/** They wait until this many times the guess, at most. */
+const patience = 6;
 /** The first wait after the first poll, as a share of the usual time: short where that is well known. */
 const firstStepShare = { known: 0.25, guessed: 0.6 } as const;
 
@@ -41,8 +45,24 @@ const firstStepShare = { known: 0.25, guessed: 0.6 } as const;
 export function createTaskWatch(options: TasksOptions): TaskWatch {
   const { clock, reads, logger } = options;
   const durations = createDurations(options.memory);
+  const scouts = new Map<TaskWait['sort'], Set<TaskWait>>();
 
   async function wait(task: TaskWait, signal?: AbortSignal): Promise<TaskEnd> {
+    const before = scouts.get(task.sort) ?? new Set();
+    scouts.set(task.sort, before);
+    if (before.size < mostScouts) before.add(task);
+    try {
+      return await waitAs(task, before, signal);
+    } finally {
+      before.delete(task);
+    }
+  }
+
+  async function waitAs(
+    task: TaskWait,
+    scouting: ReadonlySet<TaskWait>,
+    signal?: AbortSignal,
+  ): Promise<TaskEnd> {
     const { ms: usualMs, bounded } = await durations.usual(task.sort);
     // A clock that was set back must not make the wait longer than the deadline.
     const before = Math.max(0, clock.now() - task.acceptedAt);
@@ -54,6 +74,14 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
     for (;;) {
       await clock.sleep(Math.max(0, Math.min(next, task.deadlineMs) - elapsed()), signal);
       const askedAt = elapsed();
+      const later = laterPoll(await durations.usual(task.sort), {
+        ...{ askedAt, step, misses, usualMs },
+        isScouted: !scouting.has(task) && scouting.size > 0,
+      });
+      if (later !== undefined && askedAt < task.deadlineMs) {
+        next = later;
+        continue;
+      }
       const seen = await poll(task, signal);
       const end = endOf(seen, askedAt);
       if (end !== undefined) {
@@ -83,6 +111,27 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
   }
 
   return { wait, longest: (sort) => durations.longest(sort) };
+}
+
+/** When a poll is better made, in ms from acceptance: the end of other tasks may have shown that it is too early. */
+function laterPoll(
+  { ms, count }: Estimate,
+  {
+    askedAt,
+    step,
+    misses,
+    usualMs,
+    isScouted,
+  }: {
+    readonly askedAt: number;
+    readonly step: number;
+    readonly misses: number;
+    readonly usualMs: number;
+    readonly isScouted: boolean;
+  },
+): number | undefined {
+  if (count === 0) return isScouted && askedAt < usualMs * patience ? askedAt + step : undefined;
+  return misses === 0 && ms > askedAt + pollStep.shortestMs ? ms : undefined;
 }
 
 function endOf(seen: Task | 'absent' | 'unread', elapsedMs: number): TaskEnd | undefined {

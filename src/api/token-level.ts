@@ -40,7 +40,7 @@ export function createTokenLevels(memory: UseMemory, clock: Clock) {
       const at = clock.now();
       void memory.putNote(name, passed ? { at, write } : { at, write, code }).catch(() => {});
     },
-    async known(token: string): Promise<TokenLevel> {
+    async known(this: void, token: string): Promise<TokenLevel> {
       const [seen, refused] = await Promise.all([
         memory.note(noteName(token, 'passed')),
         memory.note(noteName(token, 'refused')),

@@ -5,8 +5,9 @@ import type { AnsweredTask, WriteName, WritePort, WriteRequest, WriteResult } fr
 import type { ApiProfile } from '../core/profile.ts';
 import type { TaskId } from '../core/resources.ts';
 import { TransportError } from '../core/transport.ts';
-import { type Answer, isRecord } from './answer.ts';
-import type { Call, Pipeline } from './pipeline.ts';
+import { isRecord } from './answer.ts';
+import type { Call } from './call.ts';
+import type { Exchanged, Pipeline } from './pipeline.ts';
 import { printable } from './text.ts';
 import { type BuiltWrite, buildWrite } from './write-requests.ts';
 
@@ -29,11 +30,10 @@ export function createWrites(pipeline: Pipeline, profile: ApiProfile, learn: Lea
   const send: WritePort['send'] = async (request, idempotencyKey, token, mayGo) => {
     try {
       const built = buildWrite(request, profile);
-      const result = toResult(
-        await pipeline.exchange({ ...toCall(built, idempotencyKey, token), mayGo }),
-        built,
-      );
-      if (token !== undefined) learn(token, request.name, result);
+      const call = { ...toCall(built, idempotencyKey, token), sort: request.name, mayGo };
+      const answer = await pipeline.exchange(call);
+      const result = toResult(answer, built);
+      if (token !== undefined) learn(answer.sentUnder, request.name, result);
       return result;
     } catch (error) {
       const reason = error instanceof Error ? printable(error.message) : String(error);
@@ -74,7 +74,7 @@ function toCall(built: BuiltWrite, idempotencyKey: string, token: string | undef
   };
 }
 
-function toResult(answer: Answer, built: BuiltWrite): WriteResult {
+function toResult(answer: Exchanged, built: BuiltWrite): WriteResult {
   const { status, replayed, retryAfterMs } = answer;
   if (answer.sort === 'unidentified') return { type: 'ambiguous', reason: answer.reason, status };
   const conclusive = {
@@ -83,6 +83,7 @@ function toResult(answer: Answer, built: BuiltWrite): WriteResult {
     requestId: answer.requestId,
     replayed,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(answer.ofToken === undefined ? {} : { ofToken: answer.ofToken }),
   } as const;
   switch (answer.sort) {
     case 'malformed':

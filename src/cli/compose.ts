@@ -45,8 +45,8 @@ export interface Session {
   readonly timeScale: number;
   /** One GET of any path, never repeated. */
   readonly probe: (path: string) => Promise<Answer>;
-  /** What writes have shown of the token as it is now. */
-  readonly tokenLevel: () => Promise<TokenLevel>;
+  /** What writes have shown of each token as it is now. */
+  readonly tokenLevels: () => Promise<readonly TokenLevel[]>;
   /** Reads at another urgency than `reads`, which yield to everything. */
   readonly readsAs: EngineDeps['reads'];
   readonly profile: ApiProfile;
@@ -81,7 +81,7 @@ type ServiceName = 'api' | 'local' | 'emulator';
 interface Service {
   readonly name: ServiceName;
   readonly baseUrl: string;
-  readonly token: () => string;
+  readonly tokens: () => readonly string[];
   readonly transport: Transport;
   readonly profile: ApiProfile;
 }
@@ -141,14 +141,17 @@ async function assemble(
   io: Io,
   options: SessionOptions,
 ): Promise<Session> {
-  const { profile, transport, baseUrl, token } = service;
+  const { profile, transport, baseUrl, tokens } = service;
+  // For whoever reckons with time: the API's limits are per token. @source API §8
+  const together = withLimits(profile, tokens().length);
   // Counted from the state's birth, so that every process with this state has the same accelerated time.
   const { createdAt } = await store.info();
   const clock = scaledClock(systemClock, profile.timeScale, createdAt);
   const tracing = await tracingOf(io, options);
   const client = createClient({
     baseUrl,
-    token,
+    token: tokens,
+    projectId: options.projectId,
     transport,
     clock,
     random: systemRandom,
@@ -157,14 +160,14 @@ async function assemble(
     logger: await loggerOf(io, options),
     // A daemon has a log alone.
     ...(options.logger === undefined
-      ? { onWait: (wait: BudgetWait) => tellerOf(io, options)(waitLine(wait, profile)) }
+      ? { onWait: (wait: BudgetWait) => tellerOf(io, options)(waitLine(wait, together)) }
       : {}),
     version,
     ...(tracing === undefined ? {} : { tracing }),
   });
   const engine = createEngine({
     ...client,
-    ...{ store, clock, random: systemRandom, kinds, profile },
+    ...{ store, clock, random: systemRandom, kinds, profile: together },
     ...(tracing === undefined ? {} : { tracing }),
     ...(options.onEvent === undefined ? {} : { onEvent: options.onEvent }),
   });
@@ -174,12 +177,12 @@ async function assemble(
     reads: client.reads('refresh'),
     writes: client.writes,
     probe: client.probe,
-    tokenLevel: client.tokenLevel,
+    tokenLevels: client.tokenLevels,
     clock,
     timeScale: profile.timeScale,
     readsAs: client.reads,
-    profile,
-    tokenMark: () => createHash('sha256').update(token()).digest('hex').slice(0, 16),
+    profile: together,
+    tokenMark: () => createHash('sha256').update(tokens().join('\n')).digest('hex').slice(0, 16),
     counts: client.counts,
     close: async () => {
       await tracing?.flush();
@@ -197,12 +200,23 @@ function openService(flags: CommonFlags, io: Io, options: SessionOptions): Promi
 
 async function remoteService(flags: CommonFlags, io: Io, { token: place }: SessionOptions): Promise<Service> {
   const baseUrl = checkedBaseUrl(io);
-  const token = tokenSource(io, place);
+  const tokens = tokenSource(io, place);
   const { profile } = profileOf(flags, io);
   const { undiciTransport } = await import('../platform/undici-transport.ts');
   const name = baseUrl.startsWith('https:') ? 'api' : 'local';
-  return { name, baseUrl, token, profile, transport: undiciTransport() };
+  const connections = connectionsOfToken * Math.min(tokens().length, mostTokensAtOnce);
+  return { name, baseUrl, tokens, profile, transport: undiciTransport({ connections }) };
 }
+
+/** What so many tokens may send together. */
+function withLimits(profile: ApiProfile, tokens: number): ApiProfile {
+  const { windowMs, reads, writes } = profile.limits;
+  return { ...profile, limits: { windowMs, reads: reads * tokens, writes: writes * tokens } };
+}
+
+/** A budget has so many requests under way at once. */
+const connectionsOfToken = 8;
+const mostTokensAtOnce = 4;
 
 function checkedBaseUrl(io: Io): string {
   const given = baseUrlOf(io);
@@ -245,7 +259,7 @@ async function embeddedService(
   return {
     name: 'emulator',
     baseUrl: embeddedBaseUrl,
-    token: () => readWrite,
+    tokens: () => [readWrite],
     transport: mode === 'write' ? keptTransport(emulator, path) : emulator.transport(),
     profile: { ...profile, timeScale: speed },
   };

@@ -83,7 +83,10 @@ export function exampleText(name: string): string {
 export const environment: readonly (readonly [name: string, meaning: string])[] = [
   ['VDC_BASE_URL', 'URL of the API; ends in its version, such as /v1'],
   ['VDC_TOKEN', 'the API token'],
-  ['VDC_TOKEN_FILE', 'a file with the API token; read again when it changes'],
+  [
+    'VDC_TOKEN_FILE',
+    'a file with the API token, or several tokens, one a line; or a folder of files. Read again when it changes',
+  ],
   ['VDCSYNC_STATE', 'the same as --state'],
   ['VDCSYNC_API_PROFILE', 'the same as --api-profile'],
   ['VDCSYNC_PRICES', 'the same as --prices'],

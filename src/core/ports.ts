@@ -102,6 +102,8 @@ export interface Conclusive {
   readonly replayed: boolean;
   /** Real milliseconds, from `Retry-After`. */
   readonly retryAfterMs?: number;
+  /** A refusal of the token that it went out under, where another token may be allowed the same. */
+  readonly ofToken?: true;
   /** Of a 2xx. */
   readonly data?: unknown;
   readonly task?: AnsweredTask;

@@ -23,7 +23,8 @@ export interface Controller {
   /** What it remembers of its requests is not all that its token has sent. */
   budgetUnknown(): boolean;
   forgetBudget(): void;
-  token(): string;
+  /** The secrets that it has now. */
+  tokens(): readonly string[];
   runs: number;
   /** What its last process began. */
   readonly done: Set<OperationId>;
@@ -44,7 +45,13 @@ export interface Running {
   readonly mostDeletions: number;
   readonly deleted: Set<string>;
   /** What answers of this run forbid for the rest of it. */
-  readonly holds: { everything: boolean; spendingUntil: number; readonly names: Set<string> };
+  readonly holds: {
+    everything: boolean;
+    spendingUntil: number;
+    readonly names: Set<string>;
+    /** By token of several: writes that it has been refused; `*` is every write. */
+    readonly tokens: Map<string, Set<string>>;
+  };
   /** Paths of tasks whose end it has seen, and when. */
   readonly endedTasks: Map<string, number>;
   /** Polls of a task right behind its end. */

@@ -7,13 +7,17 @@ import { readFaults, writeFaults } from './fault-kinds.ts';
 import { writeNames } from './operations.ts';
 import { slowDrillCount, slowDrillOf, slowTasks, slowTasksShownLater } from './slow-drills.ts';
 import type { Happening, Incident, SpecModel, Story } from './story.ts';
+import { tokenStoryOf } from './token-drills.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
 
 /** Draws the story of a seed. What is drawn is small: a bug that needs more has a smaller sister. */
 export function drawStory(seed: number): Story {
-  const events = seed % slowSeeds === 1 ? drawSlowDrill(seed) : drawEvents(seed);
+  const events =
+    seed % slowSeeds === 1
+      ? drawSlowDrill(seed)
+      : (tokenStoryOf(seed, () => drawReadings(chance(seed), false)) ?? drawEvents(seed));
   return { ...drawPace(chance(seed ^ 0x51047), events), ...drawEnd(chance(seed ^ 0xe4d)) };
 }
 

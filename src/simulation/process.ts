@@ -11,6 +11,7 @@ import type { Controller, Running } from './controller.ts';
 import { type Coverage, watchedWrites } from './coverage.ts';
 import { type Mirror, mirrorOf, noted, type StateWatch, watchedStore } from './durable.ts';
 import { createMortal } from './mortal.ts';
+import { projectId } from './tokens.ts';
 import { told, traced } from './told.ts';
 import type { Trace } from './trace.ts';
 import type { VirtualClock } from './virtual-clock.ts';
@@ -54,7 +55,7 @@ export async function startProcess(starting: Starting): Promise<Running> {
     dry,
     mostDeletions: desired.settings.max_deletions,
     deleted: new Set(),
-    holds: { everything: false, spendingUntil: 0, names: new Set() },
+    holds: { everything: false, spendingUntil: 0, names: new Set(), tokens: new Map() },
     answered: new Set(),
     endedTasks: new Map(),
     repolls: 0,
@@ -93,7 +94,8 @@ export function engineOf(
   const { mortal, store, controller, dry } = process;
   const client = createClient({
     baseUrl: 'http://127.0.0.1/v1',
-    token: () => controller.token(),
+    token: () => controller.tokens(),
+    projectId,
     transport,
     clock: mortal.clock,
     random,

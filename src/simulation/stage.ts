@@ -16,7 +16,7 @@ import { Questions } from './questions.ts';
 import { createRules, type Rules } from './rules/rules.ts';
 import { memoryBox, sqliteBox } from './state-box.ts';
 import { failuresAreTold, type SpecModel, type Story, specText } from './story.ts';
-import { foreignId, namesOf, projectId, secretsOf, type TokenName } from './tokens.ts';
+import { foreignId, issueTokens, namesOf, projectId, secretsOf, type TokenName } from './tokens.ts';
 import { createTrace, type Trace } from './trace.ts';
 import { type VirtualClock, virtualClock } from './virtual-clock.ts';
 import { watchedTransport } from './watched-transport.ts';
@@ -71,6 +71,7 @@ export class Stage {
     this.chance = chance(story.seed ^ 0x5eed);
     this.#profile = story.profile === true ? clientProfile : documentedProfile;
     this.emulator = emulatorOf(story, this.clock);
+    issueTokens(this.emulator);
     this.tokens = secretsOf(this.emulator);
     this.ledger = createLedger(this.emulator, projectId, 'list_servers' in this.#profile.operations);
     this.rules = this.#rules();
@@ -113,7 +114,9 @@ export class Stage {
   controller(name: string, tokenName: TokenName): Controller & { tokenName: TokenName } {
     let unknownUntil = 0;
     const isShared = () =>
-      this.#controllers.some((other) => other !== made && other.token() === made.token());
+      this.#controllers.some(
+        (other) => other !== made && other.tokens().some((each) => made.tokens().includes(each)),
+      );
     const made = {
       name,
       box: this.story.state === 'sqlite' ? sqliteBox(name) : memoryBox(name),
@@ -131,7 +134,10 @@ export class Stage {
       forgetBudget: () => {
         unknownUntil = this.clock.monotonic() + budgetInDoubtMs;
       },
-      token: () => this.tokens[made.tokenName],
+      tokens: () => {
+        const shared = made.tokenName === tokenName ? this.story.tokens : undefined;
+        return (shared ?? [made.tokenName]).map((each) => this.tokens[each]);
+      },
     };
     this.#controllers.push(made);
     return made;

@@ -2,6 +2,7 @@ import type { FaultAction, FaultRule } from '../emulator/faults.ts';
 import type { Mutation } from '../emulator/mutations.ts';
 import type { Readings } from '../emulator/readings.ts';
 import type { Durations } from '../emulator/world.ts';
+import type { TokenName } from './tokens.ts';
 
 /**
  * Everything that a scenario does not leave to the code under test, as plain JSON: the
@@ -15,6 +16,8 @@ export interface Story {
   readonly durations?: Partial<Durations>;
   /** The operations that only a profile enables are known to both sides. */
   readonly profile?: true;
+  /** The machine's tokens, where it has several. */
+  readonly tokens?: readonly TokenName[];
   /** The file as it is at first, and after each edit. */
   readonly specs: readonly SpecModel[];
   readonly faults: readonly FaultRule[];

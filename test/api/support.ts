@@ -55,7 +55,8 @@ export interface RigOptions {
   readonly memory?: Memory;
   readonly clock?: VirtualClock;
   readonly scaled?: Clock;
-  readonly token?: () => string;
+  readonly token?: () => string | readonly string[];
+  readonly projectId?: number;
   readonly random?: () => number;
   readonly logger?: ApiLogger;
   readonly onWait?: (wait: BudgetWait) => void;
@@ -78,6 +79,7 @@ export function rig(handler: Handler, options: RigOptions = {}): Rig {
   const client = createClient({
     baseUrl,
     token: options.token ?? (() => 'secret-token'),
+    ...(options.projectId === undefined ? {} : { projectId: options.projectId }),
     transport,
     clock: options.scaled ?? clock,
     random: { next: options.random ?? (() => 0.5) },

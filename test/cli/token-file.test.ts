@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { tokenSource } from '../../src/cli/settings/config.ts';
 import { readTokenFile } from '../../src/cli/settings/token-file.ts';
+import type { Io } from '../../src/cli/terminal.ts';
 import { folderWith } from './run.ts';
 
 describe('cli/settings/token-file', () => {
@@ -25,5 +27,41 @@ describe('cli/settings/token-file', () => {
     expect(reading(join(folder, 'tokens/large'))).toThrow(/larger than 8 KiB/);
     expect(reading(join(folder, 'tokens/out'), join(folder, 'tokens'))).toThrow(/leads out of/);
     expect(reading('/etc/passwd', join(folder, 'tokens'))).toThrow(/leads out of/);
+  });
+
+  test('a file holds one token a line, a folder one or more a file; both are read again', () => {
+    const folder = folderWith({
+      several: 'one\n\n two \r\n',
+      'tokens/a': 'one\n',
+      'tokens/b': 'two\nthree',
+      'tokens/.b.swp': 'no token',
+    });
+    const source = (file: string) =>
+      tokenSource({ env: { VDC_TOKEN_FILE: file }, cwd: folder } as unknown as Io);
+    const [file, all] = [source('several'), source('tokens')];
+    expect([file(), all()]).toEqual([
+      ['one', 'two'],
+      ['one', 'two', 'three'],
+    ]);
+    writeFileSync(join(folder, 'several'), 'two\n');
+    writeFileSync(join(folder, 'tokens/c'), 'four');
+    expect([file(), all()]).toEqual([['two'], ['one', 'two', 'three', 'four']]);
+    writeFileSync(join(folder, 'tokens/c'), 'no token');
+    expect(all(), 'while a file cannot be used').toEqual(['one', 'two', 'three', 'four']);
+  });
+
+  test('what holds no token, or too many, is refused with its name and nothing of its content', () => {
+    const many = Array.from({ length: 17 }, (_, at) => `secret-${at}`).join('\n');
+    const folder = folderWith({ empty: '\n', many, words: 'one two\n' });
+    symlinkSync('..', join(folder, 'up'));
+    const source = (file: string, below?: string) => () =>
+      tokenSource(
+        { env: { VDC_TOKEN_FILE: file }, cwd: folder } as unknown as Io,
+        below === undefined ? undefined : { file, below, position: { file: 'a.yaml', line: 1, column: 1 } },
+      );
+    expect(source('empty')).toThrow('empty holds no token');
+    expect(source('many')).toThrow(/^many holds 17 lines/);
+    expect(source('words')).toThrow(/^words holds spaces/);
+    expect(source(join(folder, 'up'), folder), 'a folder outside the one allowed').toThrow(/leads out of/);
   });
 });

@@ -9,6 +9,7 @@ import { play } from '../../src/simulation/scenario.ts';
 import { shrink } from '../../src/simulation/shrink.ts';
 import { slowDrillCount } from '../../src/simulation/slow-drills.ts';
 import type { SpecModel, Story } from '../../src/simulation/story.ts';
+import { tokenDrillCount, tokenDrillOf } from '../../src/simulation/token-drills.ts';
 import { patched, sourceOf } from './plant.ts';
 import { plantedBugs } from './planted.ts';
 import { playAll, seedJobs } from './pool.ts';
@@ -35,6 +36,17 @@ describe('simulation', () => {
       return 'go on';
     });
     expect(failures.map(({ name, rule, message }) => `${name}: ${rule} ${message}`)).toEqual([]);
+  });
+
+  test('several tokens share the work: one is revoked, throttled, read-only or wrong, and no rule is broken', {
+    timeout: 600_000,
+  }, async () => {
+    const failures: string[] = [];
+    for (let number = 0; number < tokenDrillCount; number++) {
+      const { violation } = await play({ seed: 2 * number, ...tokenDrillOf(number) });
+      if (violation !== undefined) failures.push(`${number}: ${violation.rule} ${violation.message}`);
+    }
+    expect(failures).toEqual([]);
   });
 
   test.each(pinned)('seed %i stays sound', { timeout: 60_000 }, async (seed) => {

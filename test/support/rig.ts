@@ -16,6 +16,7 @@ import { kinds } from '../../src/reconcilers/registry.ts';
 import { loadSpec } from '../../src/spec/load.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { documented } from './documented.ts';
+import { writeTokens } from './tokens.ts';
 import { type VirtualClock, virtualClock } from './virtual-clock.ts';
 
 export interface RigOptions {
@@ -25,7 +26,9 @@ export interface RigOptions {
   /** Stands between client and emulator. */
   readonly wrap?: (transport: Transport) => Transport;
   /** Asked before every request; the first project's, for reading and writing, by default. */
-  readonly token?: () => string;
+  readonly token?: () => string | readonly string[];
+  /** So many tokens for reading and writing share the work. */
+  readonly tokens?: number;
   /** Beside being kept in `events`. */
   readonly onEvent?: (event: ProgressEvent) => void;
 }
@@ -71,6 +74,7 @@ export function rig(options: RigOptions = {}): Rig {
   const apiClock = { ...clock, now: () => born + clock.monotonic() };
   const emulator = createEmulator({ clock: apiClock, seed: 1, ...options.emulator });
   const store = options.store ?? memoryState({ createdAt: clock.now(), lineage: 'test' });
+  const secrets = writeTokens(emulator, 4711, options.tokens ?? 1);
   const profile = options.profile ?? documentedProfile;
   const events: ProgressEvent[] = [];
   const random = seededRandom(1);
@@ -100,7 +104,8 @@ export function rig(options: RigOptions = {}): Rig {
   function clientOn(state: StateStore) {
     return createClient({
       baseUrl: 'http://127.0.0.1/v1',
-      token: options.token ?? (() => emulator.tokens().readWrite),
+      token: options.token ?? (() => secrets),
+      projectId: 4711,
       transport,
       clock,
       random,

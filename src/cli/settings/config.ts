@@ -7,7 +7,7 @@ import { type LogFormat, type LogLevel, logFormats, logLevels } from '../../plat
 import type { Io } from '../terminal.ts';
 import { loadPrices, loadProfile } from './profile.ts';
 import { isUrl } from './state-url.ts';
-import { readTokenFile } from './token-file.ts';
+import { readTokenFiles } from './token-file.ts';
 
 /** Options that every command with a file, a state or the API takes. */
 export interface CommonFlags {
@@ -76,22 +76,22 @@ export function baseUrlOf(io: Io): string {
 }
 
 /**
- * The token's source: the variable, or the file, which is read again each time, so that a new
- * token is used without a restart. The token itself is never a flag: arguments are world-readable.
+ * The source of the project's tokens: the variable, or a file or a folder of files, which are read again each
+ * time, so that a new token is used without a restart. A token is never a flag: arguments are world-readable.
  */
-export function tokenSource(io: Io, place?: TokenPlace): () => string {
+export function tokenSource(io: Io, place?: TokenPlace): () => readonly string[] {
   const { value, file, below } = place === undefined ? usualPlace(io) : namedPlace(place, io);
   if (value && file) throw new ConfigError('VDC_TOKEN and VDC_TOKEN_FILE are both set: unset one', true);
   if (value) {
-    const token = checkedToken(value, place?.env ?? 'VDC_TOKEN');
+    const token = [checkedToken(value, place?.env ?? 'VDC_TOKEN')];
     return () => token;
   }
   if (!file) throw new ConfigError('no token: set VDC_TOKEN or VDC_TOKEN_FILE, or try --emulator', true);
   const path = resolve(io.cwd, file);
-  let last = checkedToken(tokenText(path, below), file);
+  let last = checkedTokens(tokenTexts(path, below), file);
   return () => {
     try {
-      last = checkedToken(tokenText(path, below), file);
+      last = checkedTokens(tokenTexts(path, below), file);
     } catch {
       // While a secret is being exchanged its file may be away for a moment: the last one goes on.
     }
@@ -99,9 +99,9 @@ export function tokenSource(io: Io, place?: TokenPlace): () => string {
   };
 }
 
-function tokenText(path: string, below: string | undefined): string {
+function tokenTexts(path: string, below: string | undefined): readonly string[] {
   try {
-    return readTokenFile(path, below);
+    return readTokenFiles(path, below);
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     throw new ConfigError(`the token file ${path} cannot be read: ${reasonOf(error)}`);
@@ -118,6 +118,19 @@ function namedPlace({ env: name, file, below }: TokenPlace, { env }: Io) {
   const value = env[name];
   if (value) return { value, file: undefined, below: undefined };
   throw new ConfigError(`no token: the file names the variable ${name}, and it is not set`, true);
+}
+
+/** More tokens than this are a mistake: a project has no use for them. */
+const mostTokens = 16;
+
+/** One token a line; empty lines do not count. */
+function checkedTokens(texts: readonly string[], source: string): readonly string[] {
+  const lines = texts.flatMap((text) => text.split('\n')).filter((line) => line.trim() !== '');
+  if (lines.length > mostTokens)
+    throw new ConfigError(
+      `${source} holds ${lines.length} lines: a project takes ${mostTokens} tokens at most`,
+    );
+  return lines.length === 0 ? [checkedToken('', source)] : lines.map((line) => checkedToken(line, source));
 }
 
 function checkedToken(text: string, source: string): string {

@@ -1,9 +1,41 @@
-import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } from 'node:fs';
-import { sep } from 'node:path';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
+import { join, sep } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 
 /** No API token is longer; a longer file is something else. */
 const mostBytes = 8 * 1024;
+
+/** More files than this are something else than a folder of tokens. */
+const mostFiles = 64;
+
+/**
+ * The texts of a token file, or of every file in a folder, by name. Names that begin with a dot are left out:
+ * Kubernetes keeps the versions of a secret under such names.
+ *
+ * @throws as `readTokenFile`
+ */
+export function readTokenFiles(path: string, below?: string): readonly string[] {
+  const real = realpathSync(path);
+  refuseOutside(path, real, below);
+  if (!statSync(real).isDirectory()) return [readTokenFile(path, below)];
+  const names = readdirSync(path)
+    .filter((name) => !name.startsWith('.'))
+    .sort();
+  if (names.length > mostFiles)
+    throw new ConfigError(
+      `the token folder ${path} has ${names.length} files: it takes ${mostFiles} at most`,
+    );
+  return names.map((name) => readTokenFile(join(path, name), below));
+}
 
 /**
  * The text of a token file: a regular file of at most 8 KiB, so that no device, pipe or large file is read.
@@ -13,8 +45,7 @@ const mostBytes = 8 * 1024;
  */
 export function readTokenFile(path: string, below?: string): string {
   const real = realpathSync(path);
-  if (below !== undefined && !real.startsWith(withSeparator(realpathSync(below))))
-    throw new ConfigError(`the token file ${path} leads out of ${below}: put the file itself there`);
+  refuseOutside(path, real, below);
   // Without blocking: the open of a pipe waits for a writer.
   const handle = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
   try {
@@ -28,6 +59,11 @@ export function readTokenFile(path: string, below?: string): string {
   } finally {
     closeSync(handle);
   }
+}
+
+function refuseOutside(path: string, real: string, below: string | undefined): void {
+  if (below !== undefined && !real.startsWith(withSeparator(realpathSync(below))))
+    throw new ConfigError(`the token file ${path} leads out of ${below}: put the file itself there`);
 }
 
 function withSeparator(folder: string): string {

@@ -34,7 +34,8 @@ export type Disposition =
       readonly do: 'refuse';
       readonly code: string;
       readonly reason: string;
-      readonly until: 'file' | 'replan' | 'now';
+      /** `token`: another token is asked at once. */
+      readonly until: 'file' | 'replan' | 'now' | 'token';
       /** The parameters that the refusal names. */
       readonly parameters?: readonly string[];
       readonly hold?: HoldScope;
@@ -154,6 +155,8 @@ function refusalOfResend(result: Conclusive, pace: Pace): Disposition {
   const reason = saysNothing(result);
   const held = holding(result, reason);
   if (held !== undefined) return held;
+  // The key is asked under another token.
+  if (isOfToken(result)) return { do: 'look', afterMs: second, why: 'refused', reason, stage: 'asking' };
   if (status === 429) return wait(0, code, reason);
   if (status === 409 && (result.retryAfterMs !== undefined || stateCodes.has(code)))
     return waitOut(result, code, reason, pace);
@@ -184,11 +187,17 @@ function isWaitedOut(result: Conclusive): boolean {
 /** Where the refusal speaks for more than its own send. */
 function holding(result: Conclusive, reason: string): (Disposition & { readonly do: 'hold' }) | undefined {
   const { status } = result;
+  if (isOfToken(result)) return undefined;
   const code = codeOf(result);
   const hold = code === 'insufficient_scope' ? 'everything' : holds[status];
   if (hold === undefined) return undefined;
   const bug = status === 405 || status === 415;
   return { do: 'hold', code, reason, hold, later: bug ? 'operation' : hold };
+}
+
+/** The refusal speaks for one of several tokens, so it holds nothing. */
+function isOfToken({ ofToken, status }: Conclusive): boolean {
+  return ofToken === true && status !== 429;
 }
 
 function saysNothing(result: Conclusive): string {
@@ -202,6 +211,8 @@ function refusal(
 ): Disposition {
   const code = codeOf(result);
   const reason = told(result);
+  // Another token does it, under a new key: the refusal may be stored under this one.
+  if (isOfToken(result)) return { do: 'refuse', code, reason, until: 'token' };
   // A token that may not write at all may do no other write either. @source API §5
   const hold = code === 'insufficient_scope' ? 'everything' : holds[result.status];
   // Under a new key the same entry is refused again where its refusal was fresh a moment ago, and not where it was old.

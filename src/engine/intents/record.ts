@@ -199,6 +199,8 @@ async function refused(
         ? close(run, intent, 'refused', detail, { retryAfterMs: 0 })
         : block(run, intent, code, `${reason}; ${mostReplayed} keys in a row were answered so`);
     }
+    case 'token':
+      return close(run, intent, 'refused', reason, { retryAfterMs: 0 });
     case 'replan':
       await close(run, intent, 'refused', reason);
       return { now: 'blocked', code, reason };

@@ -48,6 +48,7 @@ export function createRules(witness: Witness): Rules {
         turns.handled(running);
         if (status !== undefined) turns.answered(running, request, status);
       }
+      if (!isWrite(request) && status === 200) turns.read(running, request);
       ledger.look(false);
       if (isWrite(request)) purchases.handled(running, request, requestId);
       purchases.check(running);

@@ -14,11 +14,15 @@ export class Turns {
     this.#witness = witness;
   }
 
-  arrives({ name }: Running, request: HttpRequest): void {
+  arrives({ name, holds }: Running, request: HttpRequest): void {
     const { fail, projectId } = this.#witness;
     const token = tokenOf(this.#witness, request);
     if (!token.startsWith(`${projectId}-`))
       fail('I7', `${request.method} ${pathOf(request)} with the token ${token}`);
+    const refused = holds.tokens.get(token);
+    const write = this.#nameOf(request);
+    if (refused?.has('401') || refused?.has('*') || (write !== undefined && refused?.has(write)))
+      fail('I7', `${request.method} ${pathOf(request)} with ${token}, which was refused it`);
     const busy = this.#inFlight.get(name) ?? 0;
     if (busy > 0) fail('I7', 'two writes at once');
     this.#inFlight.set(name, busy + 1);
@@ -26,6 +30,11 @@ export class Turns {
 
   handled({ name }: Running): void {
     this.#inFlight.set(name, (this.#inFlight.get(name) ?? 1) - 1);
+  }
+
+  /** A token that reads the project is as good as before. */
+  read({ holds }: Running, request: HttpRequest): void {
+    if (pathOf(request) === '/project') holds.tokens.get(tokenOf(this.#witness, request))?.delete('401');
   }
 
   checkHolds({ holds, dry }: Running, { verb, kind, request }: Intent): void {
@@ -38,13 +47,34 @@ export class Turns {
   }
 
   /** A refusal after an ambiguous send answers that send alone, and holds nothing yet. */
-  answered({ holds, mirror }: Running, request: HttpRequest, status: number): void {
-    const { ledger, elapsed } = this.#witness;
+  answered(running: Running, request: HttpRequest, status: number): void {
+    const { holds, mirror } = running;
+    const { elapsed } = this.#witness;
     const key = keyOf(request);
-    const name = ledger.writes.get(key)?.request.name;
+    const name = this.#nameOf(request);
+    if (this.#refusesOneToken(running, request, status)) return;
     if ([...mirror.open.values()].some((each) => each.idempotencyKey === key && each.ambiguous)) return;
     if (status === 401 || status === 405 || status === 415) holds.everything = true;
     if (status === 403 && name !== undefined) holds.names.add(name);
     if (status === 402) holds.spendingUntil = elapsed() + spendingHeldMs;
+  }
+
+  #nameOf(request: HttpRequest): string | undefined {
+    return this.#witness.ledger.writes.get(keyOf(request))?.request.name;
+  }
+
+  /** Another token of the machine may still do it, as far as its answers have told. */
+  #refusesOneToken({ holds, controller }: Running, request: HttpRequest, status: number): boolean {
+    const names = controller.tokens().map(this.#witness.tokenName);
+    if (names.length < 2 || (status !== 401 && status !== 403)) return false;
+    const token = tokenOf(this.#witness, request);
+    const write = status === 401 ? '401' : (this.#nameOf(request) ?? '*');
+    const refused = holds.tokens.get(token) ?? new Set();
+    holds.tokens.set(token, refused.add(write));
+    return names.some((name) => {
+      const known = holds.tokens.get(name);
+      const isLeft = !known?.has('401') && !known?.has('*') && !known?.has(write);
+      return name.startsWith(`${this.#witness.projectId}-`) && isLeft;
+    });
   }
 }

@@ -1,0 +1,20 @@
+import type { ReadPriority } from './waiting-line.ts';
+
+/** One request before it has a token, an address and a slot. */
+export interface Call {
+  readonly method: string;
+  /** Below the base URL, starting with a slash. */
+  readonly path: string;
+  readonly bucket: 'reads' | 'writes';
+  readonly priority: ReadPriority;
+  /** The exact text; none: no body and no content type. @assumption A21 */
+  readonly body?: string;
+  readonly idempotencyKey?: string;
+  /** Which write it is: a token may be refused one, and do the others. */
+  readonly sort?: string;
+  /** Names the only tokens that it may go out under. */
+  readonly token?: string;
+  readonly signal?: AbortSignal | undefined;
+  /** Asked right before it is sent, and by the transport once more with a connection in hand. */
+  readonly mayGo?: (() => boolean) | undefined;
+}
