@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import { ConfigError } from '../core/errors.ts';
+import { run } from '../core/remedy.ts';
 import type { Transport } from '../core/transport.ts';
 import type { Emulator } from '../emulator/options.ts';
 import { writeWorldFile } from '../emulator/persistence.ts';
@@ -16,8 +17,9 @@ export function worldFile(stateLocation: string): string {
   if (stateLocation === ':memory:' || isUrl(stateLocation)) {
     throw new ConfigError(
       '--emulator keeps its world in a file beside the state: name a file with --state, ' +
-        'or start `vdcsync emulator` and set VDC_BASE_URL to it',
+        'or start an emulator and set VDC_BASE_URL to it',
       true,
+      [run('emulator')],
     );
   }
   return join(dirname(stateLocation), 'emulator.json');

@@ -4,12 +4,14 @@ import {
   ConfigError,
   FenceError,
   PlanStaleError,
+  remediesOf,
   SpecError,
   StateError,
 } from '../core/errors.ts';
 import { TransportError } from '../core/transport.ts';
 import { whyUnreached } from './reach.ts';
-import { type Io, printable } from './terminal.ts';
+import { remedyLines } from './render/remedies.ts';
+import { type Io, paintFor, printable } from './terminal.ts';
 
 /** What the process ends with. Public: scripts branch on it. */
 export const exitCodes = {
@@ -38,6 +40,8 @@ export function report(error: unknown, io: Io, json = false): ExitCode {
   const code = misuse ? exitCodes.misuse : exitCodes.failed;
   // `file:line:col: message` with nothing around it: editors and CI read these lines.
   io.stderr.write(error instanceof SpecError ? `${error.message}\n` : `vdcsync: ${explain(error)}\n`);
+  for (const line of remedyLines(remediesOf(error), paintFor(io.stderr, io), '  '))
+    io.stderr.write(`${line}\n`);
   if (!isExpected(error) && error instanceof Error && /^(debug|trace)$/.test(io.env.LOG_LEVEL ?? '')) {
     io.stderr.write(`${error.stack}\n`);
   }
@@ -57,6 +61,7 @@ function errorJson(error: unknown, exitCode: ExitCode): object {
     code: problem?.code ?? (error instanceof TransportError ? error.code : null),
     status: problem?.status ?? null,
     request_id: problem?.requestId ?? null,
+    remedies: remediesOf(error),
     exit_code: exitCode,
   };
 }

@@ -21,7 +21,7 @@ import { textOrJson, withApi, withChanges, withFile, withRun, withSelection, wit
 import { exampleText, programHelp } from './help.ts';
 import { outputFormats } from './outputs/names.ts';
 import { planFormats } from './plan/formats.ts';
-import { type Call, carryingIo } from './render/carrying.ts';
+import { callFlags } from './render/call-flags.ts';
 import type { CommonFlags } from './settings/config.ts';
 import type { Io } from './terminal.ts';
 import { version } from './version.ts';
@@ -31,13 +31,18 @@ import { version } from './version.ts';
 /** Runs one call of the command line. Never rejects: every error is reported, and has its exit code. */
 export async function main(args: readonly string[], own: Io): Promise<ExitCode> {
   let code: ExitCode = exitCodes.done;
-  let call: Call = { command: '', flags: {} };
-  const io = carryingIo(own, () => call);
+  let flags: CommonFlags = {};
+  const io: Io = {
+    ...own,
+    get flags() {
+      return callFlags(flags, own.env);
+    },
+  };
   const program = createProgram(io, (result) => {
     code = result;
   });
   program.hook('preAction', (_program, command) => {
-    call = { command: command.name(), flags: command.opts() };
+    flags = command.opts();
   });
   try {
     await program.parseAsync(withCommand(known(args, program), program), { from: 'user' });

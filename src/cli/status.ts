@@ -177,12 +177,12 @@ export function statusOf(facts: StatusFacts): StatusView {
 
 /** Without a plan: open writes that wait for the operator, and the findings of the last run. */
 function blockedByState({ intents, findings = [] }: StatusFacts): readonly Blocked[] {
-  const found = findings.map(({ key, verb, code, reason, resolve }) => ({
+  const found = findings.map(({ key, verb, code, reason, remedies }) => ({
     key,
     verb,
     code,
     reason,
-    resolve,
+    remedies,
   }));
   return [...intents.flatMap(blockedIntent), ...found];
 }
@@ -190,7 +190,7 @@ function blockedByState({ intents, findings = [] }: StatusFacts): readonly Block
 function blockedIntent(intent: Intent): Blocked[] {
   const { key, verb, phase, blocked } = intent;
   if (phase !== 'blocked' || blocked === undefined) return [];
-  return [{ key, verb, code: blocked.code, reason: blocked.reason, resolve: waysOut(intent).join(' | ') }];
+  return [{ key, verb, code: blocked.code, reason: blocked.reason, remedies: waysOut(intent) }];
 }
 
 /** A creation that is not settled yet may cost money already, and so does what is only to be adopted. */

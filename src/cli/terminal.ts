@@ -7,6 +7,8 @@ export interface Io {
   readonly stderr: NodeJS.WriteStream;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
+  /** Of the call, as far as they say which project is meant: what every command in its output has as well. */
+  readonly flags?: string;
 }
 
 /** The process's own. */
@@ -17,12 +19,18 @@ export function processIo(): Io {
 
 export type Style = 'red' | 'green' | 'yellow' | 'cyan' | 'magenta' | 'bold' | 'dim';
 
-/** Colours a text, or leaves it as it is where the stream is no terminal or `NO_COLOR` asks for that. */
-export type Paint = (style: Style, text: string) => string;
+/**
+ * Colours a text, or leaves it as it is where the stream is no terminal or `NO_COLOR` asks for that.
+ * `flags`: those of the call, which the commands in the output have as well.
+ */
+export interface Paint {
+  (style: Style, text: string): string;
+  readonly flags?: string;
+}
 
 /** Colours for a stream; `FORCE_COLOR` and `NO_COLOR` are respected. */
-export function paintFor(stream: NodeJS.WriteStream): Paint {
-  return (style, text) => styleText(style, text, { stream });
+export function paintFor(stream: NodeJS.WriteStream, { flags = '' }: Pick<Io, 'flags'> = {}): Paint {
+  return Object.assign((style: Style, text: string) => styleText(style, text, { stream }), { flags });
 }
 
 /** For files and tests. */

@@ -3,6 +3,7 @@ import type { Desired, MaskedText } from './desired.ts';
 import { digestOf } from './json.ts';
 import { asPattern, maskerOf } from './masking.ts';
 import type { Operation, Plan, Warning } from './plan.ts';
+import type { Remedy } from './remedy.ts';
 
 /** A value of so many characters is masked wherever it stands; a shorter one only where it stands alone. */
 const longLength = 8;
@@ -95,10 +96,19 @@ export class Mask {
   }
 
   /** Warnings of a firewall name the ports that it opens and closes. */
-  warning({ message, ...warning }: Warning): Warning {
+  warning({ message, remedies, ...warning }: Warning): Warning {
     const text = this.text(message);
     const isFirewall = warning.key?.endsWith('.firewall') === true;
-    return { ...warning, message: isFirewall ? this.#parts(text) : text };
+    return {
+      ...warning,
+      message: isFirewall ? this.#parts(text) : text,
+      ...(remedies === undefined ? {} : { remedies: this.remedies(remedies) }),
+    };
+  }
+
+  /** Short values have a meaning of their own in a command. */
+  remedies(remedies: readonly Remedy[]): readonly Remedy[] {
+    return mapTexts(remedies, (text) => this.longOnly(text)) as readonly Remedy[];
   }
 
   plan(plan: Plan): Plan {
@@ -106,10 +116,10 @@ export class Mask {
     return {
       ...plan,
       operations: plan.operations.map((operation) => this.operation(operation)),
-      blocked: plan.blocked.map(({ reason, resolve, ...each }) => ({
+      blocked: plan.blocked.map(({ reason, remedies, ...each }) => ({
         ...each,
         reason: this.text(reason),
-        resolve: this.longOnly(resolve),
+        remedies: this.remedies(remedies),
       })),
       warnings: plan.warnings.map((warning) => this.warning(warning)),
       cost: {

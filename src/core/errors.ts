@@ -1,4 +1,5 @@
 import type { Position } from './desired.ts';
+import type { Remedy } from './remedy.ts';
 
 /** One thing wrong with the spec. */
 export interface Diagnostic {
@@ -44,8 +45,21 @@ export class ApiProblem extends Error {
   }
 }
 
+/** Something that the operator can mend, with what does. */
+class Remediable extends Error {
+  readonly remedies: readonly Remedy[];
+
+  constructor(
+    message: string,
+    { remedies = [], ...options }: ErrorOptions & { readonly remedies?: readonly Remedy[] } = {},
+  ) {
+    super(message, options);
+    this.remedies = remedies;
+  }
+}
+
 /** The state cannot be read, is foreign, damaged or newer, or could not be made durable. */
-export class StateError extends Error {
+export class StateError extends Remediable {
   override readonly name = 'StateError';
 }
 
@@ -53,19 +67,42 @@ export class StateError extends Error {
 export class StateHeldError extends StateError {}
 
 /** A saved plan no longer fits the world or the file. */
-export class PlanStaleError extends Error {
+export class PlanStaleError extends Remediable {
   override readonly name = 'PlanStaleError';
 }
 
 /** Settings that cannot be used: token, URL, profile. `misuse` where the call itself is wrong. */
-export class ConfigError extends Error {
+export class ConfigError extends Remediable {
   override readonly name = 'ConfigError';
   readonly misuse: boolean;
 
-  constructor(message: string, misuse = false) {
-    super(message);
+  constructor(message: string, misuse = false, remedies: readonly Remedy[] = []) {
+    super(message, { remedies });
     this.misuse = misuse;
   }
+}
+
+/** The operator declares a creation absent whose key holds the answer to it. */
+export class NotAbsentError extends ConfigError {
+  constructor(message: string, remedies: readonly Remedy[]) {
+    super(message, false, remedies);
+  }
+}
+
+/** A command of the operator about a write that may still take effect. */
+export class TooSoonError extends ConfigError {
+  /** Until then, in ms. */
+  readonly restMs: number;
+
+  constructor(message: string, restMs: number) {
+    super(message);
+    this.restMs = restMs;
+  }
+}
+
+/** What mends an error, where that is known. */
+export function remediesOf(error: unknown): readonly Remedy[] {
+  return error instanceof Remediable ? error.remedies : [];
 }
 
 /** The token's project is not the spec's, or cannot be told. Nothing may be written. */

@@ -6,6 +6,7 @@ import type { BlockCode } from './operator-questions.ts';
 import type { Change, Operation, OperationId, Spend, Traffic, Verb, Warning } from './plan.ts';
 import type { Conclusive, ReadPort, WriteRequest } from './ports.ts';
 import type { ApiProfile } from './profile.ts';
+import type { Remedy } from './remedy.ts';
 import type {
   ImageEntry,
   Ip,
@@ -111,7 +112,7 @@ export type Verdict =
       readonly verb: Verb;
       readonly code: BlockCode;
       readonly reason: string;
-      readonly resolve: string;
+      readonly remedies: readonly Remedy[];
       readonly identity?: true;
     };
 

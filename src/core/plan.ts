@@ -1,4 +1,5 @@
 import type { KindName, ResourceKey } from './keys.ts';
+import { type Remedy, resolveText } from './remedy.ts';
 
 export type Verb = 'create' | 'update' | 'delete' | 'adopt';
 
@@ -64,19 +65,25 @@ export function endsExposure({ kind, verb, changes }: Pick<Operation, 'kind' | '
   );
 }
 
-/** Something that needs an operator. `resolve` is the command, or the edit, that settles it. */
+/** Something that needs an operator. The JSON forms of a plan have the remedies as a text beside, `resolve`. */
 export interface Blocked {
   readonly key: ResourceKey;
   readonly verb: Verb;
   readonly code: string;
   readonly reason: string;
-  readonly resolve: string;
+  readonly remedies: readonly Remedy[];
 }
 
 export interface Warning {
   readonly code: string;
   readonly key: ResourceKey | null;
   readonly message: string;
+  readonly remedies?: readonly Remedy[];
+}
+
+/** The public JSON form: with the remedies as one text beside. @param flags of the call, for the commands in that text */
+export function blockedJson({ remedies, ...blocked }: Blocked, flags = '') {
+  return { ...blocked, resolve: resolveText(remedies, flags), remedies };
 }
 
 /** Of what is not as the file says, although nothing is to be done about it, or nothing more than is done already. */
@@ -161,4 +168,9 @@ export interface Plan {
   readonly warnings: readonly Warning[];
   readonly cost: Cost;
   readonly effort: Effort;
+}
+
+/** The public JSON form of a plan. */
+export function planJson(plan: Plan) {
+  return { ...plan, blocked: plan.blocked.map((each) => blockedJson(each)) };
 }

@@ -1,5 +1,6 @@
 import type { ResourceKey } from './keys.ts';
 import type { Blocked, Operation, Plan, Verb, Warning } from './plan.ts';
+import type { Remedy } from './remedy.ts';
 
 /** What a run tells while it goes on. `at` is wall time in ms. */
 export type ProgressEvent =
@@ -39,7 +40,7 @@ export interface OperationResult {
   readonly code?: string;
   readonly detail?: string;
   /** Of what is blocked: what leads out, where that is not to apply once the cause is gone. */
-  readonly resolve?: string;
+  readonly remedies?: readonly Remedy[];
   /** Of a firewall: how long its server stood open before it, in ms. */
   readonly exposedMs?: number;
 }

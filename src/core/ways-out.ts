@@ -1,19 +1,19 @@
-import { shellWord } from './shell.ts';
+import { edit, type Remedy, run } from './remedy.ts';
 
 /** What ends the telling of a gone server's backups. */
-export function waysWithBackups(server: string): readonly string[] {
-  return [`vdcsync ignore ${shellWord(server)} (once they are deleted in the client area)`];
+export function waysWithBackups(server: string): readonly Remedy[] {
+  return [run('ignore', [server], { when: 'once they are deleted in the client area' })];
 }
 
 /** What an operator may say of an idle address that is not this file's. */
-export function waysWithIdle(id: string, address: string): readonly string[] {
+export function waysWithIdle(id: string, address: string): readonly Remedy[] {
   return [
-    `write \`spare: {id: ${id}}\` under \`ips\` (to have it managed)`,
-    `vdcsync ignore ${shellWord(address)} (if it is somebody else's)`,
+    edit('ips', { set: { spare: { id: Number(id) } }, when: 'to have it managed' }),
+    run('ignore', [address], { when: 'if this file does not manage it' }),
   ];
 }
 
 /** What ends that something is left alone as somebody else's. */
-export function waysWithLeftAlone(): readonly string[] {
-  return ["vdcsync ignore --undo ID (for a server's id, or an address, that is not)"];
+export function waysWithLeftAlone(): readonly Remedy[] {
+  return [run('ignore', ['--undo', 'ID'], { when: 'with the id of a server, or an address' })];
 }

@@ -74,6 +74,6 @@ export interface DaemonDeps {
   readonly random: Random;
   readonly log: DaemonLogger;
   readonly open: (project: OpenProject) => Promise<ProjectSession>;
-  /** Gives the commands that a text names what makes them mean this project, with its files, run from anywhere on this machine. */
-  readonly carrying: (projectId: number, files: readonly string[]) => (text: string) => string;
+  /** The flags with which a command means this project, with its files, run from anywhere on this machine. */
+  readonly commandFlags: (projectId: number, files: readonly string[]) => string;
 }

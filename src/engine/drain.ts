@@ -178,7 +178,7 @@ function resultOf(
         outcome: 'blocked',
         code: turn.code,
         detail: turn.reason,
-        ...(turn.resolve === undefined ? {} : { resolve: turn.resolve }),
+        ...(turn.remedies === undefined ? {} : { remedies: turn.remedies }),
       };
     case 'overtaken':
       return { ...base, outcome: 'failed', code: 'overtaken', detail: turn.reason };

@@ -3,6 +3,7 @@ import { Mask } from '../core/environment-mask.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Plan } from '../core/plan.ts';
 import type { ApplyReport, OperationResult, ProgressEvent } from '../core/progress.ts';
+import type { CommandResult } from '../core/remedy.ts';
 import { traced } from '../core/tracing.ts';
 import { apply } from './apply.ts';
 import type { ApplyOptions, EngineDeps, PlanOptions, Resolution } from './deps.ts';
@@ -21,15 +22,15 @@ export interface Engine {
   /** Carries out until a fresh plan is empty or what is left needs an operator. */
   apply(desired: Desired, options: ApplyOptions): Promise<ApplyReport>;
   /** Binds a key of the file to a live resource, once that is seen to exist. Gives what was bound. */
-  adopt(desired: Desired, key: ResourceKey, id: string): Promise<string>;
+  adopt(desired: Desired, key: ResourceKey, id: string): Promise<CommandResult>;
   /** Says of servers, by id, and of addresses that they are somebody else's. */
-  ignore(desired: Desired, names: readonly string[]): Promise<string>;
+  ignore(desired: Desired, names: readonly string[]): Promise<CommandResult>;
   /** Takes that back. */
-  unignore(desired: Desired, names: readonly string[]): Promise<string>;
+  unignore(desired: Desired, names: readonly string[]): Promise<CommandResult>;
   /** Lets go of what a key stands for, and leaves it as it is. */
-  forget(desired: Desired, key: ResourceKey): Promise<string>;
+  forget(desired: Desired, key: ResourceKey): Promise<CommandResult>;
   /** Settles a blocked intent. Gives what was done, in a sentence. */
-  resolve(desired: Desired, key: ResourceKey, resolution: Resolution): Promise<string>;
+  resolve(desired: Desired, key: ResourceKey, resolution: Resolution): Promise<CommandResult>;
 }
 
 /**
@@ -41,8 +42,12 @@ export function createEngine(deps: EngineDeps): Engine {
   const gate = createWriteGate();
   const runs = createWriteGate();
   /** An operator's command, on a store that holds nothing of the environment; nor does its answer. */
-  const settle = (desired: Desired, work: (own: EngineDeps) => Promise<string>) =>
-    runs.run(0, async () => new Mask(desired).text(await work(await maskedDeps(deps, desired))));
+  const settle = (desired: Desired, work: (own: EngineDeps) => Promise<CommandResult>) =>
+    runs.run(0, async () => {
+      const { text, remedies } = await work(await maskedDeps(deps, desired));
+      const mask = new Mask(desired);
+      return { text: mask.text(text), remedies: mask.remedies(remedies) };
+    });
   return {
     plan: async (desired, options = {}) =>
       new Mask(desired).plan(await planOnce(await maskedDeps(deps, desired), gate, desired, options)),

@@ -1,12 +1,12 @@
 import type { Subject } from '../core/kind.ts';
 import type { Blocked, Operation, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
-import { shellWord } from '../core/shell.ts';
+import { outside, type Remedy, run as runs } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import { waysOut } from '../plan/open-writes.ts';
 import { withBlocked } from '../plan/totals.ts';
 import { unresolvedBeside } from './intents/replacement.ts';
-import { writingToken } from './intents/standing-holds.ts';
+import { tokenReport, writingToken } from './intents/standing-holds.ts';
 import type { Run } from './run.ts';
 
 type Found = Pick<OperationResult, 'key' | 'verb'> & { readonly code: string };
@@ -21,16 +21,23 @@ export function furtherBlocked(
   const found = new Map(results.map((result) => [result.key, result]));
   const planned = new Map(plan.blocked.map((each) => [each.key, each]));
   return [...found.values()].flatMap((result) => {
-    const { key, verb, outcome, code = 'blocked', detail = '', resolve: named } = result;
+    const { key, verb, outcome, code = 'blocked', detail = '', remedies: named } = result;
     const open = run.intents.get(key);
     // Of what is under way a diff knows nothing: what it did already looks like somebody else's.
     const better = open === undefined || open.phase === 'blocked' ? planned.get(key) : undefined;
     if (outcome !== 'blocked' || better !== undefined) return [];
+    const again = runs(destroy ? 'destroy' : 'apply');
     const cause = firstOf(run, { key, verb, code });
-    const again = `${cause === undefined ? '' : `${cause}; then `}vdcsync ${destroy ? 'destroy' : 'apply'}`;
-    const next = named ?? (cause === undefined ? `${again} (once the cause is gone)` : again);
-    const resolve = [wayOut(open, next), ...waysOfOther(run, { key, verb, code })].join(' | ');
-    return [{ key, verb, code, reason: detail, resolve }];
+    const next =
+      cause === undefined ? { ...again, when: 'once the cause is gone' } : outside(cause, { next: [again] });
+    const doctor = code === 'insufficient_scope' ? [tokenReport] : [];
+    const remedies = [
+      ...(named ?? [next]),
+      ...doctor,
+      ...endingIt(open),
+      ...waysOfOther(run, { key, verb, code }),
+    ];
+    return [{ key, verb, code, reason: detail, remedies }];
   });
 }
 
@@ -45,7 +52,7 @@ function firstOf(run: Run, { key, verb, code }: Found): string | undefined {
   switch (code) {
     case 'unresolved_create': {
       const other = otherInDoubt(run, { key, verb });
-      return other?.phase === 'blocked' ? `vdcsync resolve ${other.key}, as is said there` : undefined;
+      return other?.phase === 'blocked' ? `settle ${other.key} first` : undefined;
     }
     case 'insufficient_scope':
       return writingToken;
@@ -57,7 +64,7 @@ function firstOf(run: Run, { key, verb, code }: Found): string | undefined {
 }
 
 /** One that is to be sent again may have to wait, for an address, for what waits for it: an operator can end that. */
-function waysOfOther(run: Run, { key, verb, code }: Found): readonly string[] {
+function waysOfOther(run: Run, { key, verb, code }: Found): readonly Remedy[] {
   const other = code === 'unresolved_create' ? otherInDoubt(run, { key, verb }) : undefined;
   return other?.phase === 'waiting' ? waysOut(other, { world: run.world }) : [];
 }
@@ -67,13 +74,11 @@ function otherInDoubt(run: Run, { key, verb }: Pick<Found, 'key' | 'verb'>): Int
   return unresolvedBeside(run, { key, verb: verb === 'delete' ? 'create' : verb });
 }
 
-function wayOut(open: Intent | undefined, again: string): string {
-  if (open === undefined || open.phase === 'waiting') return again;
+function endingIt(open: Intent | undefined): readonly Remedy[] {
+  if (open === undefined || open.phase === 'waiting') return [];
   const adopt =
-    open.verb === 'create'
-      ? [`vdcsync resolve ${open.key} --adopt ${shellWord(open.resourceId ?? 'ID')}`]
-      : [];
-  return [again, ...adopt, `vdcsync resolve ${open.key} --abandon`].join(' | ');
+    open.verb === 'create' ? [runs('resolve', [open.key, '--adopt', open.resourceId ?? 'ID'])] : [];
+  return [...adopt, runs('resolve', [open.key, '--abandon'])];
 }
 
 /** Of what earlier runs left, what this one has closed is not in the way any more. */

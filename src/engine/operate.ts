@@ -2,6 +2,7 @@ import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Operation } from '../core/plan.ts';
+import { settleFirst } from '../core/remedy.ts';
 import type { TaskId } from '../core/resources.ts';
 import type { Intent, StateChange } from '../core/state.ts';
 import { isOvertaken } from '../plan/open-writes.ts';
@@ -84,7 +85,7 @@ function refusedMeanwhile(run: Run, world: World, { key, kind, verb }: Operation
   const refusal = refusalInside(key, { world, kinds, openIntents: [...run.intents.values()] });
   if (refusal === undefined) return undefined;
   const reason = `the API refuses ${refusal.key} as the file has it, and the new server would be without it`;
-  return { now: 'blocked', code: 'dependency_blocked', reason, resolve: `settle ${refusal.key} first` };
+  return { now: 'blocked', code: 'dependency_blocked', reason, remedies: settleFirst(refusal.key) };
 }
 
 /** A binding that the creation would overwrite, such as the address that a failed attempt left. */

@@ -2,6 +2,7 @@ import equal from 'fast-deep-equal';
 import { PlanStaleError } from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Plan } from '../core/plan.ts';
+import { run } from '../core/remedy.ts';
 
 /** @throws PlanStaleError unless the plan is the one that was reviewed. */
 export function refuseStale(plan: Plan, saved: Plan): void {
@@ -13,7 +14,8 @@ export function refuseStale(plan: Plan, saved: Plan): void {
       ? ''
       : `, and now differs in ${others.slice(0, 5).join(', ')}${others.length > 5 ? ' and more' : ''}`;
   throw new PlanStaleError(
-    `The saved plan no longer fits: the project or the file has moved since it was made${where}. Make a new one with \`vdcsync plan --out FILE\` and review it.`,
+    `The saved plan no longer fits: the project or the file has moved since it was made${where}.`,
+    { remedies: [run('plan', ['--out', 'FILE'], { when: 'to make a new one' })] },
   );
 }
 

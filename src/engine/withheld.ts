@@ -1,5 +1,6 @@
 import type { Operation, OperationId, Plan } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
+import { run } from '../core/remedy.ts';
 import { successorOf } from '../plan/order.ts';
 
 /** What is held back for now, and what cannot be done without it. */
@@ -38,7 +39,7 @@ export function unshownResults(unshown: readonly Operation[]): readonly Operatio
     outcome: 'blocked',
     code: 'not_shown',
     detail: `it would ${what(operation)}, and the plan that this run began with did not show that`,
-    resolve: 'vdcsync apply, which shows it; the daemon does so in its next pass',
+    remedies: [run('apply')],
     durationMs: 0,
   }));
 }

@@ -2,6 +2,7 @@ import { digestOf } from '../core/json.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Operation, Plan, Selection, Warning } from '../core/plan.ts';
+import type { Remedy } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { withCaps } from './caps.ts';
@@ -41,7 +42,7 @@ export interface PlanInput extends GuardInput {
     readonly to: ResourceKey;
     readonly code: string;
     readonly reason: string;
-    readonly resolve: string;
+    readonly remedies: readonly Remedy[];
   }[];
   /** Of the spec. */
   readonly desiredDigest: string;
@@ -326,8 +327,8 @@ function reckoning(
   };
 }
 
-function heldMove({ to, code, reason, resolve }: NonNullable<PlanInput['heldMoves']>[number]): Blocked {
-  return { key: to, verb: 'update', code, reason, resolve };
+function heldMove({ to, code, reason, remedies }: NonNullable<PlanInput['heldMoves']>[number]): Blocked {
+  return { key: to, verb: 'update', code, reason, remedies };
 }
 
 function releaseOf({ subject, diff }: Draft): Release[] {

@@ -1,5 +1,6 @@
 import { sumDecimals } from '../core/decimal.ts';
 import type { Blocked } from '../core/plan.ts';
+import { run, setting } from '../core/remedy.ts';
 import type { Draft } from './draft.ts';
 import { toll } from './guards.ts';
 import { mostChange, mostDelta } from './money.ts';
@@ -45,9 +46,11 @@ function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }
       verb: draft.diff.verdict.verdict === 'delete' ? 'delete' : 'update',
       code: 'max_deletions',
       reason: `${told} in one run${alongside} ${verb} more than settings.max_deletions (${limit}); ${toll(draft, world)}`,
-      resolve: destroy
-        ? `vdcsync destroy --max-deletions ${deletions}`
-        : `write \`max_deletions: ${deletions}\` under \`settings\` if this is meant`,
+      remedies: [
+        destroy
+          ? run('destroy', ['--max-deletions', deletions])
+          : setting('max_deletions', deletions, 'if all these deletions are intended'),
+      ],
     },
   ]);
 }
@@ -63,7 +66,7 @@ function maxIncrease(going: readonly Draft[], { world, increasedBefore = '0' }: 
       verb: draft.diff.verdict.verdict === 'create' ? 'create' : 'update',
       code: 'max_monthly_increase',
       reason: `the known prices add ${increase.toFixed(2)} a month, more than settings.max_monthly_increase (${limit})`,
-      resolve: `write \`max_monthly_increase: ${Math.ceil(increase)}\` under \`settings\` if this is meant`,
+      remedies: [setting('max_monthly_increase', Math.ceil(increase), 'if this increase is intended')],
     },
   ]);
 }

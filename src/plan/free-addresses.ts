@@ -2,8 +2,8 @@ import { flowYaml } from '../core/flow-yaml.ts';
 import { topLevelKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Operation, Warning } from '../core/plan.ts';
+import { edit, type Remedy, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
-import { shellWord } from '../core/shell.ts';
 import type { Intent } from '../core/state.ts';
 import { isIgnored, underWay, type Vouched } from './strangers.ts';
 
@@ -39,18 +39,20 @@ export function freeBeside(
     .filter((ip) => !isOpen('ip', String(ip.id)))
     .filter((ip) => (world.isNobodys(ip) ? !isIgnored(ip, vouched) : idleEntry(ip, world) !== undefined));
   const left = [...free];
-  const told = buyers.flatMap((buyer) => {
+  return buyers.flatMap((buyer): Warning[] => {
     const at = left.findIndex((ip) => instead(buyer, ip, world, free) !== undefined);
     const [ip] = at < 0 ? [] : left.splice(at, 1);
     if (ip === undefined) return [];
-    const theirs = world.isNobodys(ip)
-      ? `, or vdcsync ignore ${shellWord(ip.address)} if it is somebody else's`
-      : '';
-    const way = instead(buyer, ip, world, free);
-    return [`${ip.address} is free and billed, and ${buyer.key} buys another: ${way}${theirs}`];
+    const theirs = run('ignore', [ip.address], { when: 'if this file does not manage it' });
+    return [
+      {
+        code: 'address_free',
+        key: buyer.key,
+        message: `it buys another address, although ${ip.address} is free and billed`,
+        remedies: [...(instead(buyer, ip, world, free) ?? []), ...(world.isNobodys(ip) ? [theirs] : [])],
+      },
+    ];
   });
-  if (told.length === 0) return [];
-  return [{ code: 'address_free', key: null, message: told.join('; ') }];
 }
 
 function buysAddress({ kind, parent, desired }: Subject): boolean {
@@ -58,14 +60,17 @@ function buysAddress({ kind, parent, desired }: Subject): boolean {
 }
 
 /** `{ip: NAME}` can be had where it is the only free one, and `{reuse: true}` takes whichever is free. @assumption A49 */
-function instead(buyer: Subject, ip: Ip, world: World, free: readonly Ip[]): string | undefined {
+function instead(buyer: Subject, ip: Ip, world: World, free: readonly Ip[]): readonly Remedy[] | undefined {
   const entry = idleEntry(ip, world);
   if (buyer.kind === 'ip')
-    return entry === undefined ? `vdcsync adopt ${buyer.key} ${ip.id} takes it instead` : undefined;
+    return entry === undefined
+      ? [run('adopt', [buyer.key, ip.id], { when: 'to use it instead' })]
+      : undefined;
   const isNameable = world.freeIps().length === 1 || world.profile.operations.named_address !== undefined;
   const byName = entry !== undefined && isNameable;
   if (!byName && free.length < world.freeIps().length) return undefined;
-  return `write \`public_ipv4: ${flowYaml(byName ? { ip: entry } : { reuse: true })}\` in ${buyer.key} to have it instead`;
+  const set = { public_ipv4: byName ? { ip: entry } : { reuse: true } };
+  return [edit(buyer.key, { set, when: 'to use it instead' })];
 }
 
 /** The name under `ips` of an address that no server of the file asks for. */

@@ -1,7 +1,8 @@
-import { restoring } from '../core/flow-yaml.ts';
 import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Blocked, Verb } from '../core/plan.ts';
+import { edit, type Remedy, run, setting } from '../core/remedy.ts';
+import { restoring } from '../core/restoring.ts';
 import type { Draft } from './draft.ts';
 import { movedBack } from './moved-back.ts';
 import { movedFromUnknown } from './moved-from.ts';
@@ -64,8 +65,8 @@ export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<
 /** What the kind itself says cannot be done. */
 function refused({ diff: { verdict } }: Draft): Objection | undefined {
   if (verdict.verdict !== 'blocked') return undefined;
-  const { verb, code, reason, resolve } = verdict;
-  return { verb, code, reason, resolve };
+  const { verb, code, reason, remedies } = verdict;
+  return { verb, code, reason, remedies };
 }
 
 function suspended({ diff }: Draft, { world, now }: GuardInput): Objection | undefined {
@@ -77,7 +78,7 @@ function suspended({ diff }: Draft, { world, now }: GuardInput): Objection | und
     verb,
     code: 'suspended',
     reason: `settings.suspend: ${suspend.reason}${suspend.until === undefined ? '' : ` (until ${suspend.until})`}`,
-    resolve: 'remove settings.suspend from the file',
+    remedies: [edit('settings', { remove: ['suspend'] })],
   };
 }
 
@@ -92,7 +93,7 @@ function protect({ subject, diff }: Draft, { world, destroy }: GuardInput): Obje
       verb: 'delete',
       code: 'protected',
       reason: `${subject.parent} is protected, and what is inside it as well`,
-      resolve: `write \`protect: false\` in ${subject.parent}`,
+      remedies: [edit(subject.parent ?? subject.key, { set: { protect: false } })],
     };
   }
   return {
@@ -102,10 +103,13 @@ function protect({ subject, diff }: Draft, { world, destroy }: GuardInput): Obje
       verdict.verdict === 'delete'
         ? `${subject.key} is protected, ${destroy ? 'from destroy as well' : 'also after it has left the file'}`
         : `${verdict.reason}, and ${subject.key} is protected`,
-    resolve:
+    remedies:
       verdict.verdict === 'delete'
         ? unprotecting(subject, world, destroy)
-        : 'write `protect: false` in its entry, or undo the change',
+        : [
+            edit(subject.parent ?? subject.key, { set: { protect: false } }),
+            restoring(verdict.changes, subject.key),
+          ],
   };
 }
 
@@ -113,16 +117,18 @@ function protect({ subject, diff }: Draft, { world, destroy }: GuardInput): Obje
  * The safe way to delete what is protected. The state keeps the protection until an apply has recorded its end.
  * With `--target` that apply does nothing else: a whole one makes again what a destroy has deleted.
  */
-function unprotecting({ key, parent }: Subject, { settings }: World, destroy: boolean): string {
+function unprotecting({ key, parent }: Subject, { settings }: World, destroy: boolean): readonly Remedy[] {
   const owner = parent ?? key;
-  const record = `run \`vdcsync apply --target ${owner}\``;
-  if (destroy)
-    return `write \`protect: false\` in the entry of ${owner}, ${record}, then \`vdcsync destroy\``;
-  const prune = settings.prune ? '' : ', write `prune: true` under `settings`';
-  return [
-    `put the entry of ${owner} back with \`protect: false\`, ${record}, then take the entry out again${prune} and run \`vdcsync apply\` (to have it deleted)`,
-    `vdcsync forget ${key} (to keep it, managed no more)`,
-  ].join(' | ');
+  const set = { protect: false };
+  const record = run('apply', ['--target', owner]);
+  if (destroy) return [edit(owner, { set, next: [record, run('destroy')] })];
+  const prune = settings.prune ? [] : [edit('settings', { set: { prune: true } })];
+  const next = [record, edit(owner, { entry: 'remove' }), ...prune, run('apply')];
+  return [edit(owner, { entry: 'restore', set, next, when: 'to have it deleted' }), keeping(key)];
+}
+
+function keeping(key: ResourceKey, when = 'to keep it as an unmanaged resource'): Remedy {
+  return run('forget', [key], { when });
 }
 
 /** The server that an address came with is nobody's now, or a list is behind the times: either way it is in use. */
@@ -136,7 +142,10 @@ function attached({ subject, diff }: Draft, { world }: GuardInput): Objection | 
     verb: 'delete',
     code: 'ip_in_use',
     reason: `${live?.address} is attached to server ${holder}, which is not being deleted`,
-    resolve: `vdcsync apply (once it is detached) | vdcsync forget ${key} (to let it stay, billed)`,
+    remedies: [
+      run('apply', [], { when: 'once it is detached' }),
+      keeping(key, 'to leave it unmanaged and billed'),
+    ],
   };
 }
 
@@ -164,10 +173,10 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
     verb: 'adopt',
     code: 'bound_already',
     reason: `${nounOf(kind)} ${verdict.target} is bound to ${owner.key}, which is in the file as well`,
-    resolve: [
-      `remove ${key}, or its \`id: ${verdict.target}\``,
-      `remove ${owner.key} and write \`moved: {from: ${owner.key}}\` in ${key}`,
-    ].join(' | '),
+    remedies: [
+      edit(key, { remove: ['id'] }),
+      edit(owner.key, { entry: 'remove', next: [edit(key, { set: { moved: { from: owner.key } } })] }),
+    ],
   };
 }
 
@@ -186,7 +195,7 @@ function namedElsewhere(
     verb: 'delete',
     code: 'named_elsewhere',
     reason: `${other} names ${subject.kind} ${id} as well`,
-    resolve: `vdcsync apply, which lets ${subject.key} go and keeps ${other}`,
+    remedies: [run('apply')],
   };
 }
 
@@ -198,11 +207,11 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
     verb: 'delete',
     code: 'prune_disabled',
     reason: `${subject.key} is not in the file any more, and settings.prune is false; ${toll(draft, world)}`,
-    resolve: [
-      'write `prune: true` under `settings` (to have it deleted)',
-      `vdcsync forget ${subject.key} (to keep it, managed no more)`,
-      'put its entry back',
-    ].join(' | '),
+    remedies: [
+      setting('prune', true, 'to have it deleted'),
+      keeping(subject.key),
+      edit(subject.key, { entry: 'restore' }),
+    ],
   };
 }
 
@@ -212,15 +221,12 @@ function replacement({ subject, diff }: Draft): Objection | undefined {
   const undo = restoring(verdict.changes, subject.key);
   const id = subject.desired?.id;
   if (verdict.allowed && id === undefined) return undefined;
-  const word = verdict.allowed ? '' : ' and write `replace: allowed` in it';
+  const allow = verdict.allowed ? {} : { set: { replace: 'allowed' } };
   return {
     verb: 'update',
     code: 'replace_not_allowed',
     reason: `${verdict.reason}: it would be deleted and made again${id === undefined ? '' : `, and what the file binds by id is never made`}`,
-    resolve:
-      id === undefined
-        ? `write \`replace: allowed\` in ${subject.key}, or ${undo}`
-        : `remove \`id: ${id}\` from ${subject.key}${word}, or ${undo}`,
+    remedies: [edit(subject.key, { ...allow, ...(id === undefined ? {} : { remove: ['id'] }) }), undo],
   };
 }
 

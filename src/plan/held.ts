@@ -2,6 +2,7 @@ import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { Blocked, Operation, OperationId } from '../core/plan.ts';
 import { operationId } from '../core/plan.ts';
+import { run, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import { type Draft, draftOne } from './draft.ts';
 import { obstacles, prerequisites, restsOn, successorOf } from './order.ts';
@@ -142,6 +143,6 @@ function dependencyBlocked(
     verb: replacement === undefined ? verb : 'update',
     code: 'dependency_blocked',
     reason: `waits for ${waitsFor}, which is ${underWay ? 'under way' : 'blocked or missing'}`,
-    resolve: underWay ? 'vdcsync apply, which settles it first' : `settle ${waitsFor} first`,
+    remedies: underWay ? [run('apply')] : settleFirst(waitsFor),
   };
 }

@@ -1,5 +1,6 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
+import { edit, run } from '../core/remedy.ts';
 import { type Draft, isToBeMade } from './draft.ts';
 import type { MovedKeys, Objection } from './objections.ts';
 
@@ -31,11 +32,15 @@ function objection(verb: 'create' | 'delete', from: ResourceKey, to: ResourceKey
     verb,
     code: 'moved_back',
     reason: `${from} became ${to}, which the file leaves out: if it has its old name back, nothing is to be deleted or made`,
-    resolve: [
-      `write \`moved: {from: ${to}}\` in ${from}`,
-      `vdcsync forget ${to} (to let what it stands for stay, billed, and have another one made)`,
-      `take ${from} out of the file, apply, and put it back (if ${to} is to go)`,
-    ].join(' | '),
+    remedies: [
+      edit(from, { set: { moved: { from: to } } }),
+      run('forget', [to], { when: 'to leave its resource unmanaged and billed, and create another one' }),
+      edit(from, {
+        entry: 'remove',
+        next: [run('apply'), edit(from, { entry: 'restore' })],
+        when: `if ${to} is to be deleted`,
+      }),
+    ],
   };
 }
 

@@ -1,6 +1,7 @@
 import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
+import { edit } from '../core/remedy.ts';
 import { nearMiss } from '../core/suggest.ts';
 import { type Draft, isToBeMade } from './draft.ts';
 import type { Objection } from './objections.ts';
@@ -28,7 +29,12 @@ function judged(draft: Draft, entries: readonly Subject[], world: World): Object
       verb: 'create',
       code: 'moved_from_unknown',
       reason: `its \`moved\` names ${from}, to which the state binds nothing; the file leaves out ${left.join(', ')}${meant === undefined ? '' : `: did you mean ${meant}?`}`,
-      resolve: `write \`moved: {from: ${meant ?? left.join(' or ')}}\` in ${key} | take \`moved\` out of ${key} (if it is a new one)`,
+      remedies: [
+        ...(meant === undefined ? left : [meant]).map((each) =>
+          edit(key, { set: { moved: { from: each } } }),
+        ),
+        edit(key, { remove: ['moved'], when: 'if it is a new one' }),
+      ],
     };
   }
   const top = parent === undefined ? subject : world.subjects.get(parent);
@@ -39,7 +45,10 @@ function judged(draft: Draft, entries: readonly Subject[], world: World): Object
     verb: 'delete',
     code: 'moved_from_unknown',
     reason: `${top.key} may be what ${entry.key} was: its \`moved\` names ${entry.desired?.moved}, to which the state binds nothing`,
-    resolve: `write \`moved: {from: ${top.key}}\` in ${entry.key} | take \`moved\` out of ${entry.key} (if ${key} is to go)`,
+    remedies: [
+      edit(entry.key, { set: { moved: { from: top.key } } }),
+      edit(entry.key, { remove: ['moved'], when: `if ${key} is to be deleted` }),
+    ],
   };
 }
 

@@ -3,6 +3,7 @@ import { digestOf } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import type { Blocked } from '../core/plan.ts';
+import { edit, outside, type Remedy, run, setting } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 
@@ -35,10 +36,22 @@ export function blockedIntent(intent: Intent, { world, taken, isKnown }: Beside)
   // What was found is what it is taken by.
   const by = taken === undefined || blocked.candidates.length > 0 ? [] : [taken.reason];
   const free = blocked.until === 'file' ? [] : cameFree(intent, world.ips, isKnown);
-  const left = free.length === 0 ? [] : [`address ${free.join(', ')} came meanwhile, is free and is billed`];
-  const reason = [blocked.reason, ...by, ...left, ...alone(intent, world)];
-  const commands = waysOut(intent, { taken: taken !== undefined, world });
-  return [{ key, verb, code: blocked.code, reason: reason.join('; '), resolve: commands.join(' | ') }];
+  const reason = [blocked.reason, ...by];
+  const remedies = [
+    ...waysOut(intent, { taken: taken !== undefined, world }),
+    ...releasing(free),
+    ...alone(intent, world),
+  ];
+  return [{ key, verb, code: blocked.code, reason: reason.join('; '), remedies }];
+}
+
+/** Free addresses that came with a write, and that nothing here is bound to. */
+export function releasing(addresses: readonly string[]): readonly Remedy[] {
+  if (addresses.length === 0) return [];
+  const text = `release ${addresses.join(', ')} in the client area`;
+  return [
+    outside(text, { about: addresses, when: 'free and billed since this write; if nobody else uses it' }),
+  ];
 }
 
 /** What a server may have left that was made and is gone: nothing else would tell whose it was. */
@@ -66,12 +79,10 @@ interface Known {
 }
 
 /** What settles a blocked write, each way with when to take it. */
-export function waysOut(
-  { key, kind, verb, blocked }: Intent,
-  { taken = false, world }: Known = {},
-): string[] {
+export function waysOut(intent: Intent, { taken = false, world }: Known = {}): readonly Remedy[] {
+  const { key, kind, verb, blocked } = intent;
   const { candidates = [], until } = blocked ?? {};
-  const say = (word: string, when: string) => `vdcsync resolve ${key} --${word} (${when})`;
+  const say = (words: string, when: string) => run('resolve', [key, ...`--${words}`.split(' ')], { when });
   // A deletion has no entry to be corrected; where its resource is still there it is given up, and asked for anew.
   if (verb === 'delete') {
     return [say('absent', 'if the client area shows it gone'), say('abandon', 'if it is still there')];
@@ -85,7 +96,7 @@ export function waysOut(
   // What was seen then may be another's, and its own may have come to be seen since.
   const other = candidates.length === 0 ? 'it is there' : 'it is another';
   return [
-    ...(refused ? [correction(blocked, world?.subjects.get(key)?.desired)] : []),
+    ...(refused ? [correction(intent, world?.subjects.get(key)?.desired)] : []),
     ...(adoptable
       ? [
           ...candidates.map((id) =>
@@ -99,13 +110,15 @@ export function waysOut(
 }
 
 /** The fields that a refusal names, each with its position; the entry's, where the refusal names none of its fields. */
-function correction(blocked: Intent['blocked'], desired: DesiredResource | undefined): string {
-  if (desired === undefined) return 'correct the entry in the file';
+function correction({ key, blocked }: Intent, desired: DesiredResource | undefined): Remedy {
+  if (desired === undefined) return outside('correct the entry in the file');
   const named = (blocked?.parameters ?? []).flatMap((each) => fieldOf(desired, each) ?? []);
   const places = new Map(named.map(({ name, position }) => [name, position]));
-  if (places.size === 0) places.set('the entry', desired.position);
-  const texts = [...places].map(([name, { file, line, column }]) => `${name} at ${file}:${line}:${column}`);
-  return `correct ${texts.join(' and ')}`;
+  const positions = places.size === 0 ? [desired.position] : [...places.values()];
+  return edit(key, {
+    choose: Object.fromEntries([...places.keys()].map((name) => [name, []])),
+    at: positions.map(({ file, line, column }) => `${file}:${line}:${column}`),
+  });
 }
 
 const absentWhen = {
@@ -115,10 +128,8 @@ const absentWhen = {
 };
 
 /** One candidate is proof where nobody else creates. */
-function alone({ verb, blocked }: Intent, { settings }: World): string[] {
+function alone({ verb, blocked }: Intent, { settings }: World): readonly Remedy[] {
   const one = verb === 'create' && blocked?.code === 'outcome_unknown' && blocked.candidates.length === 1;
   if (!one || settings.exclusive) return [];
-  return [
-    '`exclusive: true` under `settings` lets such be decided without an operator, where nobody else creates here',
-  ];
+  return [setting('exclusive', true, 'if only vdcsync creates resources in this project')];
 }

@@ -1,6 +1,6 @@
 import { type KindName, nounOf, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
-import { shellWord } from '../core/shell.ts';
+import { outside, run, setting } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import type { Facts, GuardInput, Objection, Purchase } from './objections.ts';
@@ -34,11 +34,11 @@ export function unmanaged(
       found.since === 'new'
         ? `the local state is new, and the project already has ${what}, which may be what this file describes${unseen(subject, world)}`
         : `${what} came without this state's doing: if another copy of it bought that, this would be bought twice`,
-    resolve: [
-      `vdcsync adopt ${key} ${shellWord(id ?? 'ID')} (if it is ${address ?? (id === undefined ? one : 'this')})`,
-      `${ignoring(strangers)} (if nothing of it is this file's)`,
-      'write `unmanaged: ignore` under `settings`',
-    ].join(' | '),
+    remedies: [
+      run('adopt', [key, id ?? 'ID'], { when: `if it is ${address ?? (id === undefined ? one : 'this')}` }),
+      { ...ignoring(strangers), when: "if nothing of it is this file's" },
+      setting('unmanaged', 'ignore'),
+    ],
   };
 }
 
@@ -53,14 +53,14 @@ export function letGoBefore(
   const [id = '', address] = kind === 'server_image' ? [name] : name.split(' ');
   const another =
     kind === 'server_image'
-      ? 'name a new entry under `server_images` (to have another one taken)'
-      : `vdcsync ignore ${shellWord(address ?? id)} (to have another one made)`;
+      ? outside('add a new entry under `server_images`', { when: 'to have another image taken' })
+      : run('ignore', [address ?? id], { when: 'to have another one made' });
   if (kind === 'ip' && world.ip(id)?.address !== address) return undefined;
   return {
     verb: 'create',
     code: 'let_go_before',
     reason: `${key} stood for ${nounOf(kind)} ${address ?? id} before it was not managed any more, and that stays billed: this would be another one beside it`,
-    resolve: `vdcsync adopt ${key} ${shellWord(id)} (to have it managed again) | ${another}`,
+    remedies: [run('adopt', [key, id], { when: 'to have it managed again' }), another],
   };
 }
 
@@ -84,7 +84,11 @@ export function unlistedServers(
     verb: 'create',
     code: 'unlisted_servers',
     reason: `the local state is new, and network ${network} counts ${servers} ${which} may be what this file describes${hidden}`,
-    resolve: `vdcsync adopt ${subject.key} ID (if it is one of them: the client area tells its id) | vdcsync ignore ID (if it is somebody else's) | write \`unmanaged: ignore\` under \`settings\``,
+    remedies: [
+      run('adopt', [subject.key, 'ID'], { when: 'if it is one of them: the client area shows its id' }),
+      run('ignore', ['ID'], { when: 'if this file does not manage it' }),
+      setting('unmanaged', 'ignore'),
+    ],
   };
 }
 
@@ -108,7 +112,10 @@ export function takenBefore(
     verb: 'create',
     code: 'image_taken_before',
     reason: `the local state is new, ${server.key} was there before it, and so may be the image: no list shows images`,
-    resolve: `vdcsync adopt ${key} ID (if the client area shows it) | write \`unmanaged: ignore\` under \`settings\` (to have one taken)`,
+    remedies: [
+      run('adopt', [key, 'ID'], { when: 'if the client area shows it' }),
+      setting('unmanaged', 'ignore', 'to have one taken'),
+    ],
   };
 }
 
@@ -126,7 +133,7 @@ export function besideUnresolved(
     verb: verdict.verdict === 'create' ? 'create' : 'update',
     code: 'unresolved_create',
     reason: `it is not known whether ${other.key} was created`,
-    resolve: `vdcsync resolve ${other.key}, as is said there; then vdcsync apply`,
+    remedies: [outside(`settle ${other.key} first`, { next: [run('apply')] })],
   };
 }
 

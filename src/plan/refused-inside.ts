@@ -1,6 +1,7 @@
 import { digestOf } from '../core/json.ts';
 import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject } from '../core/kind.ts';
+import { settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import type { GuardInput, Objection } from './objections.ts';
@@ -18,7 +19,7 @@ export function refusedInside({ subject, diff }: Draft, input: Input): Objection
     verb: verdict === 'create' ? 'create' : 'update',
     code: 'dependency_blocked',
     reason: `waits for ${refusal.key}, which the API refuses as the file has it: the new server would be without it`,
-    resolve: `settle ${refusal.key} first`,
+    remedies: settleFirst(refusal.key),
   };
 }
 

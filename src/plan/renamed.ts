@@ -1,6 +1,7 @@
 import { digestOf, type Json } from '../core/json.ts';
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { Warning } from '../core/plan.ts';
+import { edit } from '../core/remedy.ts';
 import { type Draft, isToBeMade } from './draft.ts';
 
 /**
@@ -21,13 +22,16 @@ export function perhapsRenamed(drafts: readonly Draft[]): Warning[] {
     const from = leaving.get(likeness) ?? [];
     // Addresses have nothing to be told apart by.
     const isGuess = likeness === 'ip' && (keys.length > 1 || from.length > 1);
-    return from.length === 0 || isGuess ? [] : keys.map((key) => renamed(key, from.join(' or ')));
+    return from.length === 0 || isGuess ? [] : keys.map((key) => renamed(key, from));
   });
 }
 
-function renamed(key: ResourceKey, from: string): Warning {
-  const message = `it is new, and the same but for its key as ${from}, which the file leaves out: if it only has another name now, write \`moved: {from: ${from}}\` in it, and nothing is deleted or made`;
-  return { code: 'perhaps_renamed', key, message };
+function renamed(key: ResourceKey, from: readonly ResourceKey[]): Warning {
+  const message = `it is new, and equals ${from.join(' or ')}, which the file no longer has, in all but the key`;
+  const remedies = from.map((each) =>
+    edit(key, { set: { moved: { from: each } }, when: 'if you renamed it: nothing is deleted or created' }),
+  );
+  return { code: 'perhaps_renamed', key, message, remedies };
 }
 
 function isLeaving({ subject: { parent }, diff: { verdict } }: Draft): boolean {

@@ -1,8 +1,8 @@
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import { topLevelKey } from '../core/keys.ts';
 import type { SeenServer, Subject, World } from '../core/kind.ts';
+import { type Remedy, type Run, run } from '../core/remedy.ts';
 import type { Ip, NetworkInterface } from '../core/resources.ts';
-import { shellWord } from '../core/shell.ts';
 import type { Intent } from '../core/state.ts';
 
 /** What is billed in the project and is neither in the file nor in the state. */
@@ -210,9 +210,9 @@ export function perhapsAbsent(
 }
 
 /** The command that says of all of them that they are somebody else's. */
-export function ignoring({ servers, addresses }: Strangers): string {
+export function ignoring({ servers, addresses }: Strangers): Remedy & Run {
   const free = addresses.filter(({ server_id }) => server_id === null || !servers.includes(server_id));
-  return `vdcsync ignore ${[...servers, ...free.map(({ address }) => address)].map(shellWord).join(' ')}`;
+  return run('ignore', [...servers, ...free.map(({ address }) => address)]);
 }
 
 /**

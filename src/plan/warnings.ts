@@ -1,6 +1,7 @@
 import { childKey, isInside, nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
+import { edit, run } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import { unknownPurchases } from './money.ts';
@@ -45,8 +46,9 @@ export function noLongerDeclared({ subject, kind, diff }: Draft, world: World): 
   const older = kind.name === 'backup' ? olderThan(subject, world) : '';
   const what = `${nounOf(kind.name)}${id}${older}`;
   const billed = kind.billed ? ', billed' : '';
-  const message = `the entry of ${parent} does not name it any more: ${what} stays as it is${billed}, and is neither compared nor changed; put it back, or let go of it: vdcsync forget ${key}`;
-  return [{ code: 'no_longer_declared', key, message }];
+  const message = `the entry of ${parent} no longer declares it: ${what} stays as it is${billed}, and is neither compared nor changed`;
+  const remedies = [edit(key, { entry: 'restore' }), run('forget', [key], { when: 'to leave it unmanaged' })];
+  return [{ code: 'no_longer_declared', key, message, remedies }];
 }
 
 /** The backups that are let go of with the newest one. */
@@ -61,14 +63,17 @@ function olderThan({ key, parent }: Subject, world: World): string {
 export function unknownToUs(world: World, strangers: Found): Warning[] {
   if (isNone(strangers) || world.settings.unmanaged === 'ignore') return [];
   const what = described(strangers);
-  const ways = `vdcsync adopt KEY ID what is this file's, or ${ignoring(strangers)}`;
   const message = {
-    new: `the local state is new, and the project has what neither it nor the file names: ${what}; ${ways}`,
-    settled: `the project has what neither the state nor the file names, and what was not seen before: ${what}; ${ways}`,
+    new: `the local state is new, and the project has unmanaged resources: ${what}`,
+    settled: `the project has new unmanaged resources: ${what}`,
   }[strangers.since];
+  const remedies = [
+    run('adopt', ['KEY', 'ID'], { when: 'for each that this file manages' }),
+    { ...ignoring(strangers), when: 'if this file manages none of them' },
+  ];
   const absent = perhapsAbsent(strangers, strangers.declaredAbsent);
   const text = absent === '' ? message : `${message}. ${absent}`;
-  return [{ code: 'unmanaged_resources', key: null, message: text }];
+  return [{ code: 'unmanaged_resources', key: null, message: text, remedies }];
 }
 
 /** Servers that only a network's count shows may be what a lost state created, or what was declared absent. */
@@ -85,8 +90,12 @@ export function countedAlone(
       : [`${absent.join(' or ')}, which was declared absent (\`resolve --absent\`)`]),
     ...(since === 'new' ? ['what an earlier state of this file created'] : []),
   ];
-  const message = `network "${unlisted.network}" counts ${count} that no other read shows, billed. It may be ${may.join(', or ')}: look in the client area, then vdcsync adopt KEY ID, or vdcsync ignore ID`;
-  return [{ code: 'unlisted_servers', key: null, message }];
+  const message = `network "${unlisted.network}" counts ${count} that no other read shows, billed. It may be ${may.join(', or ')}. The client area shows its id`;
+  const remedies = [
+    run('adopt', ['KEY', 'ID'], { when: 'if this file manages it' }),
+    run('ignore', ['ID'], { when: 'if it does not' }),
+  ];
+  return [{ code: 'unlisted_servers', key: null, message, remedies }];
 }
 
 /** The rest is not forgotten: the next plan without a selection shows it. */

@@ -2,6 +2,7 @@ import type { Json } from '../core/json.ts';
 import { topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
+import { edit, outside, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import { blocked, member, unchanged } from './existence.ts';
 import { findType } from './gpu-package.ts';
@@ -25,13 +26,13 @@ export function diffPool(subject: Subject<IpEntry>, entry: IpEntry, live: Ip): D
   if (entry.server_type_id === undefined || pool === entry.server_type_id) return unchanged;
   const [was, restore] =
     pool === undefined
-      ? ["the project's own location", 'remove `server_type_id`']
-      : [`server_type_id ${pool}`, `restore \`server_type_id: ${pool}\``];
+      ? (["the project's own location", edit(subject.key, { remove: ['server_type_id'] })] as const)
+      : ([`server_type_id ${pool}`, edit(subject.key, { set: { server_type_id: pool } })] as const);
   return blocked(
     'update',
     'immutable',
     `an address stays in the pool it was taken from (${was}); another one would be another address`,
-    `${restore}, or name a new entry under \`ips\``,
+    [restore, outside('add a new entry under `ips`')],
   );
 }
 
@@ -51,8 +52,12 @@ export function believedPool(entry: IpEntry | undefined): Json {
 export function uncheckedPool({ key, desired, binding }: Subject<IpEntry>, { id, address }: Ip): Warning[] {
   const said = desired?.value.server_type_id;
   if (said === undefined || member(binding?.applied, 'believed') === said) return [];
-  const message = `nothing shows whether ${address}, which this state did not take, is of the pool that serves server type ${said}. If the client area shows that it is: vdcsync adopt ${key} ${id}; else remove \`server_type_id\`, or name a new entry under \`ips\``;
-  return [{ code: 'address_unchecked', key, message }];
+  const message = `nothing shows whether ${address}, which this state did not take, is of the pool that serves server type ${said}`;
+  const remedies = [
+    run('adopt', [key, id], { when: 'if the client area shows that it is' }),
+    edit(key, { remove: ['server_type_id'], when: 'if not' }),
+  ];
+  return [{ code: 'address_unchecked', key, message, remedies }];
 }
 
 /**

@@ -1,8 +1,9 @@
-import { restoring } from '../core/flow-yaml.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject } from '../core/kind.ts';
 import type { BlockCode } from '../core/operator-questions.ts';
 import type { Change, Verb } from '../core/plan.ts';
-import { shellWord } from '../core/shell.ts';
+import { edit, outside, type Remedy, run } from '../core/remedy.ts';
+import { restoring } from '../core/restoring.ts';
 import type { Binding } from '../core/state.ts';
 
 /** What the live side has for one top-level subject. */
@@ -77,7 +78,10 @@ function diffUnmanaged(
     'adopt',
     'not_found',
     `${key} is not managed and must exist, but the project has ${wanted}`,
-    `create it, correct the entry, or remove \`managed: false\`${writing(lacking)}`,
+    [
+      outside(`create the ${noun} in the client area, or correct the entry`),
+      without(key, 'managed', lacking),
+    ],
   );
 }
 
@@ -89,13 +93,12 @@ function diffBound(
   lacking: readonly string[],
 ): Diff | undefined {
   const { key, desired } = subject;
-  const adopt = `vdcsync adopt ${key} ${shellWord(binding.id)}`;
   if (desired?.id !== undefined && desired.id !== binding.id) {
     return blocked(
       'update',
       'id_conflict',
       `${key} is bound to ${noun} ${binding.id}, but the file says id ${desired.id}`,
-      `vdcsync adopt ${key} ${shellWord(desired.id)}, or write \`id: ${binding.id}\``,
+      [run('adopt', [key, desired.id]), edit(key, { set: { id: binding.id } })],
     );
   }
   if (live === undefined) {
@@ -119,18 +122,21 @@ function diffBound(
     'create',
     'tainted',
     `${noun} ${binding.id} was left behind by a write that failed: ${binding.tainted}`,
-    `${adopt} (if it is of use), or delete it in the client area`,
+    [
+      run('adopt', [key, binding.id], { when: 'if it works' }),
+      outside('delete it in the client area', { about: [binding.id] }),
+    ],
   );
 }
 
 /** What an operator may say of something that may be another one than was bound. */
-export function whoseItIs({ key, desired }: Subject, id: string): string {
+export function whoseItIs({ key, desired }: Subject, id: string): readonly Remedy[] {
   return [
-    `vdcsync adopt ${key} ${shellWord(id)} (if it is the same)`,
-    `vdcsync resolve ${key} --absent (if what was bound is gone, and this is somebody else's)`,
-    `vdcsync adopt KEY ${shellWord(id)} (if it is what another entry stands for: that one's key)`,
-    ...(desired === undefined ? [`vdcsync forget ${key} (to let it be)`] : []),
-  ].join(' | ');
+    run('adopt', [key, id], { when: 'if it is the same resource' }),
+    run('resolve', [key, '--absent'], { when: 'if the bound resource is gone, and this one is unmanaged' }),
+    run('adopt', ['KEY', id], { when: 'if it belongs to another entry: KEY is the key of that entry' }),
+    ...(desired === undefined ? [run('forget', [key], { when: 'to leave it as it is, unmanaged' })] : []),
+  ];
 }
 
 /**
@@ -161,7 +167,7 @@ export function incomplete(
     'update',
     'entry_incomplete',
     `${differs.join('; ')}: that cannot be changed in place, and the entry lacks ${missing.join(' and ')}, which making it anew needs`,
-    `${restoring(changes, key)}, or write ${missing.join(' and ')}`,
+    [restoring(changes, key), edit(key, { choose: chosen(missing) })],
   );
 }
 
@@ -180,19 +186,25 @@ function notFound({ key }: Subject, noun: string, id: string, lacking: readonly 
     'not_found',
     `the file binds ${key} to ${noun} ${id}, which the project does not have`,
     [
-      `take ${key} out of the file (if it is to be gone)`,
-      `correct \`id: ${id}\``,
-      `remove \`id: ${id}\`${writing(lacking)} (to have a new one made)`,
-    ].join(' | '),
+      edit(key, { entry: 'remove', when: 'if it is not needed' }),
+      edit(key, { choose: { id: [] } }),
+      { ...without(key, 'id', lacking), when: 'to have a new one created' },
+    ],
   );
 }
 
-function writing(lacking: readonly string[]): string {
-  return lacking.length === 0 ? '' : ` and write ${lacking.join(', ')}`;
+/** The entry without the field, and with those that it then needs. */
+function without(key: ResourceKey, field: string, lacking: readonly string[]): Remedy {
+  return edit(key, { remove: [field], ...(lacking.length === 0 ? {} : { choose: chosen(lacking) }) });
 }
 
-export function blocked(verb: Verb, code: BlockCode, reason: string, resolve: string): Diff {
-  return { verdict: { verdict: 'blocked', verb, code, reason, resolve } };
+/** Fields that may get any value. */
+export function chosen(fields: readonly string[]): Readonly<Record<string, readonly string[]>> {
+  return Object.fromEntries(fields.map((field) => [field, []]));
+}
+
+export function blocked(verb: Verb, code: BlockCode, reason: string, remedies: readonly Remedy[]): Diff {
+  return { verdict: { verdict: 'blocked', verb, code, reason, remedies } };
 }
 
 /** The changes of a creation: every declared field from nothing. */

@@ -3,6 +3,7 @@ import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Change, Warning } from '../core/plan.ts';
+import { edit, outside } from '../core/remedy.ts';
 import type { Firewall, FirewallRule, ServerId } from '../core/resources.ts';
 import { blocked, fromNothing, member, unchanged } from './existence.ts';
 import { firewallDoubts } from './firewall/doubts.ts';
@@ -59,7 +60,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     const changes = diffDeclared(entry, live);
     if (changes.length === 0) return unchanged;
     if (entry.enabled === true && !observed.publicCard) return noPublicCard(subject, world);
-    const lost = lostByReplacing(entry, live);
+    const lost = lostByReplacing(subject.key, entry, live);
     if (lost !== undefined) return lost;
     const pristine = binding === undefined && !live.enabled && live.rules.length === 0;
     const after = filterOf(entry, live);
@@ -182,9 +183,12 @@ function noPublicCard(subject: Subject, world: World): Diff {
     'update',
     'firewall_no_public_iface',
     'a firewall filters the public card alone, and the server has none, so enabling it is refused',
-    willBePublic(subject, world)
-      ? `settle ${parent} first, which has not got the public_ipv4 of its entry, or write \`enabled: false\``
-      : `give ${parent} a public_ipv4, or write \`enabled: false\``,
+    [
+      willBePublic(subject, world)
+        ? outside(`settle ${parent} first: it lacks the \`public_ipv4\` of its entry`)
+        : edit(parent ?? subject.key, { choose: { public_ipv4: [] } }),
+      edit(subject.key, { set: { enabled: false } }),
+    ],
   );
 }
 
@@ -265,13 +269,13 @@ function droppedFields({ key, binding }: Subject, live: Firewall, added: Readonl
 }
 
 /** Fields that others set on rules of theirs, and that the file does not have. @assumption A32 */
-function lostByReplacing(entry: FirewallEntry, live: Firewall): Diff | undefined {
+function lostByReplacing(key: ResourceKey, entry: FirewallEntry, live: Firewall): Diff | undefined {
   if (live.policy_out !== null && live.policy_out !== 'accept') {
     return blocked(
       'update',
       'firewall_would_lose',
       `the live firewall has policy_out ${live.policy_out}, which cannot be sent and could be lost`,
-      'set policy_out to accept in the client area, or remove the firewall from the file',
+      [outside('set policy_out to accept in the client area'), edit(key, { entry: 'remove' })],
     );
   }
   const [first] = unknownFields(entry, live);
@@ -281,6 +285,6 @@ function lostByReplacing(entry: FirewallEntry, live: Firewall): Diff | undefined
     'update',
     'firewall_would_lose',
     `a live rule carries ${field}: ${JSON.stringify(rule[field])}, which the API's document does not show. Replacing the rules would lose that field.`,
-    `write \`${field}\` in the rules of the file, or remove those rules in the client area`,
+    [edit(key, { choose: { [`rules.${field}`]: [] } }), outside('remove those rules in the client area')],
   );
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { isIpv4 } from '../core/ipv4.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, SeenServer, Subject, World } from '../core/kind.ts';
+import { edit, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { believedPool, diffPool, type IpEntry, uncheckedPool, unseenPool } from './address-pool.ts';
@@ -269,9 +270,12 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
       'ip_in_use',
       `${live.address} is attached to ${holder ?? `server ${server}, which is not this file's`}`,
       [
-        ...((subject.desired ?? subject.parent) === undefined ? [`put ${subject.key} back`] : []),
-        `vdcsync apply (once it is detached) | vdcsync forget ${subject.key} (to let it stay, billed)`,
-      ].join(' | '),
+        ...((subject.desired ?? subject.parent) === undefined
+          ? [edit(subject.key, { entry: 'restore' })]
+          : []),
+        run('apply', [], { when: 'once it is detached' }),
+        run('forget', [subject.key], { when: 'to leave it unmanaged and billed' }),
+      ],
     );
   }
   return {

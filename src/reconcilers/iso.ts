@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import { edit, run } from '../core/remedy.ts';
 import type { Iso } from '../core/resources.ts';
-import { shellWord } from '../core/shell.ts';
 import { grouped } from '../core/world.ts';
 import { drivesWith, isLeaving, letsGo } from './drive-content.ts';
 import {
@@ -119,7 +119,10 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
         'create',
         'name_exists',
         `the project has an ISO named "${taken.name}" (${taken.id}) that is not this file's`,
-        `vdcsync adopt ${subject.key} ${shellWord(taken.id)} (if it is this) | give its entry another \`name:\` (to have one added)`,
+        [
+          run('adopt', [subject.key, taken.id], { when: 'if it is this ISO' }),
+          edit(subject.key, { choose: { name: [] }, when: 'to have another one added' }),
+        ],
       );
     }
     return { verdict: { verdict: 'create', changes } };
@@ -223,7 +226,7 @@ function inDrive({ key, desired }: Subject, { id }: Iso, world: World): Diff | u
     desired === undefined ? 'delete' : 'update',
     'iso_in_use',
     `${key} is in the drive of ${drive.parent}`,
-    `write \`iso: null\` in ${drive.parent}, and apply that first`,
+    [edit(drive.parent ?? key, { set: { iso: null }, next: [run('apply')] })],
   );
 }
 
@@ -243,12 +246,9 @@ function diffLive(subject: Subject<IsoEntry>, live: Iso, world: World): Diff {
     ? failure
     : `${changes.map(({ path }) => path).join(' and ')} cannot be changed in place`;
   if (url === undefined) {
-    return blocked(
-      'update',
-      'url_missing',
-      `${reason}, and without a url it cannot be added again`,
-      `write \`url:\` in ${key}`,
-    );
+    return blocked('update', 'url_missing', `${reason}, and without a url it cannot be added again`, [
+      edit(key, { choose: { url: [] } }),
+    ]);
   }
   return (
     inDrive(subject, live, world) ?? {

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { restoring } from '../core/flow-yaml.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, SeenServer, Subject, World } from '../core/kind.ts';
+import { edit, outside, type Remedy, run } from '../core/remedy.ts';
 import type { Network, NetworkId } from '../core/resources.ts';
+import { restoring } from '../core/restoring.ts';
 import { grouped } from '../core/world.ts';
 import { cidrPattern, cidrProblem, normalCidr } from './cidr.ts';
 import {
@@ -98,11 +99,14 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         'adopt',
         'name_ambiguous',
         `several networks are named "${another.name}"`,
-        `write \`id: ${taken?.id}\` or \`id: ${another.id}\` in its entry`,
+        [taken, another].flatMap((each) =>
+          each === undefined ? [] : [edit(subject.key, { set: { id: each.id } })],
+        ),
       );
     }
     if (shared !== undefined) return shared;
-    if (desired === undefined) return live ? diffLeaving(live, world) : { verdict: { verdict: 'unchanged' } };
+    if (desired === undefined)
+      return live ? diffLeaving(subject, live, world) : { verdict: { verdict: 'unchanged' } };
 
     const entry = desired.value;
     const wanted = fromNothing({ name: entry.name, cidr: entry.cidr });
@@ -122,7 +126,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         'create',
         'name_exists',
         `the project has a network named "${taken.name}" (id ${taken.id}, ${taken.cidr}) that is not this file's`,
-        waysWithTaken(subject, entry, taken).join(' | '),
+        waysWithTaken(subject, entry, taken),
       );
     }
     return { verdict: { verdict: 'create', changes: wanted } };
@@ -232,15 +236,15 @@ function observeOne(
 }
 
 /** One of another subnet is adopted at the price of being replaced, so that is offered last. */
-function waysWithTaken({ key }: Subject, { cidr }: NetworkEntry, taken: Network): string[] {
-  const adopt = `vdcsync adopt ${key} ${taken.id}`;
+function waysWithTaken({ key }: Subject, { cidr }: NetworkEntry, taken: Network): readonly Remedy[] {
+  const adopt = (when: string) => run('adopt', [key, taken.id], { when });
   const others = [
-    'write `managed: false` in its entry (to use it as it is)',
-    'give its entry another `name:` (to have one made)',
+    edit(key, { set: { managed: false }, when: 'to use it as it is' }),
+    edit(key, { choose: { name: [] }, when: 'to have another one created' }),
   ];
   if (cidr === undefined || normalCidr(cidr) === normalCidr(taken.cidr))
-    return [`${adopt} (if it is this)`, ...others];
-  return [...others, `${adopt} (if it is this: apply then deletes it and makes it with ${cidr})`];
+    return [adopt('if it is this network'), ...others];
+  return [...others, adopt(`if it is this network: apply then replaces it by one with ${cidr}`)];
 }
 
 function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Network) {
@@ -253,19 +257,16 @@ function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Net
   ];
   if (changes.length === 0) return { verdict: 'unchanged' } as const;
   if (live.is_default) {
-    return blocked(
-      'update',
-      'default_network',
-      'the default network is never touched',
-      'write `managed: false` in its entry',
-    ).verdict;
+    return blocked('update', 'default_network', 'the default network is never touched', [
+      edit(subject.key, { set: { managed: false } }),
+    ]).verdict;
   }
   if ((live.server_count ?? 0) > 0) {
     return blocked(
       'update',
       'network_in_use',
       `a network cannot be changed, only replaced, and ${live.server_count === 1 ? '1 server is' : `${live.server_count} servers are`} on it`,
-      `take the servers off it, or ${restoring(changes, subject.key)}`,
+      [outside('take the servers off the network'), restoring(changes, subject.key)],
     ).verdict;
   }
   const lacking = incomplete(subject, changes, ['cidr']);
@@ -274,7 +275,7 @@ function diffLive(subject: Subject<NetworkEntry>, entry: NetworkEntry, live: Net
   return { verdict: 'replace', changes: [...along, ...changes], reason, allowed: true } as const;
 }
 
-function diffLeaving(live: Network, world: World): Diff {
+function diffLeaving({ key }: Subject, live: Network, world: World): Diff {
   // @assumption A26
   if (live.is_default) {
     const reason = 'the default network is never deleted';
@@ -292,7 +293,7 @@ function diffLeaving(live: Network, world: World): Diff {
       'delete',
       'network_in_use',
       `${staying === 1 ? '1 server stays' : `${staying} servers stay`} on it: ${who}`,
-      'take those off it or delete them first, or keep its entry',
+      [outside('take the servers off the network, or delete them'), edit(key, { entry: 'restore' })],
     );
   }
   return { verdict: { verdict: 'delete', changes: toNothing({ name: live.name, cidr: live.cidr }) } };

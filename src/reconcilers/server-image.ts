@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { flowYaml } from '../core/flow-yaml.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import { edit, outside, run } from '../core/remedy.ts';
 import { blocked, fromNothing, idIn, member, unchanged } from './existence.ts';
 
 /**
@@ -59,7 +59,7 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
         'create',
         'server_type_not_supported',
         `${server} is a packaged graphics-card server, and no image can be taken from one`,
-        `name another server, or remove ${key}`,
+        [edit(key, { choose: { server: [] } }), edit(key, { entry: 'remove' })],
       );
     }
     if (world.profile.operations.take_server_image === undefined) {
@@ -133,15 +133,22 @@ function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, 
     'update',
     'immutable',
     `the image was taken as "${name}"${from === undefined ? '' : ` from servers.${from}`}; another one would be another image`,
-    `restore ${same ? `\`name: ${flowYaml(name)}\`` : `\`server: ${flowYaml(from)}\``} in ${key}, or name a new entry under \`server_images\``,
+    [
+      edit(key, { set: same ? { name } : { server: from } }),
+      outside('add a new entry under `server_images`'),
+    ],
   );
 }
 
 /** Deleting one is not documented: it is told of until an operator lets go of it, for no read would show it again. */
 function stays({ key, binding }: Subject): Diff {
   if (binding === undefined) return unchanged;
-  const message = `its entry has left the file: server image ${binding.id} stays, and may be billed, as deleting one is not documented; put the entry back, or delete the image in the client area and let go of it: vdcsync forget ${key}`;
-  return { ...unchanged, warnings: [{ code: 'no_longer_declared', key, message }] };
+  const message = `its entry has left the file: server image ${binding.id} stays, and may be billed, as the API documents no deletion`;
+  const remedies = [
+    edit(key, { entry: 'restore' }),
+    outside('delete the image in the client area', { next: [run('forget', [key])] }),
+  ];
+  return { ...unchanged, warnings: [{ code: 'no_longer_declared', key, message, remedies }] };
 }
 
 function letGo({ key, binding }: Subject): Diff {

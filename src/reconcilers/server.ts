@@ -7,7 +7,7 @@ import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { diffExistence, fieldsLacking, integerIdIn, member, recordedIds, unchanged } from './existence.ts';
 import { addressSequence, releasedFirst, sentAddress, takesFree } from './server/address.ts';
-import { isEdited, knownOf, priceApplied, resolveBody, sizes } from './server/body.ts';
+import { isEdited, knownOf, priceApplied, resolveBody } from './server/body.ts';
 import {
   addressLeft,
   backupsLetGo,
@@ -226,8 +226,7 @@ function existence(
 
 /** What an entry would have to say as well for a server to be made of it. */
 function neededFor(entry: ServerEntry | undefined): readonly string[] {
-  const isSized = [...sizes, 'gpu_package'].some((field) => member(entry, field) !== undefined);
-  return [...fieldsLacking(entry, neededToCreate), ...(isSized ? [] : ['its sizes'])];
+  return fieldsLacking(entry, neededToCreate);
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Blocked } from '../core/plan.ts';
+import { type Edit, stepsOf } from '../core/remedy.ts';
 import type { Stage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
@@ -13,64 +14,70 @@ export function valid(stage: Stage, file: SpecModel | undefined): SpecModel | un
   }
 }
 
-/** The edit that a message asks for; `undefined` where it asks for none. */
-export function edit(stage: Stage, file: SpecModel, { key, code, resolve }: Blocked): SpecModel | undefined {
-  const [collection = '', name = ''] = key.split('.');
-  const section =
-    (file as unknown as Record<string, Record<string, Record<string, unknown>>>)[collection] ?? {};
-  const withEntry = (entry: Record<string, unknown>): SpecModel => {
-    stage.trace.add('op', `edits ${collection}.${name}: ${JSON.stringify(entry)}`);
-    return { ...file, [collection]: { ...section, [name]: { ...section[name], ...entry } } };
-  };
+/** The edit that the remedies ask for; `undefined` where they ask for none. */
+export function edit(stage: Stage, file: SpecModel, { key, code, remedies }: Blocked): SpecModel | undefined {
   if (code === 'dependency_blocked' && file.settings.drift === 'report')
     return { ...file, settings: { ...file.settings, drift: 'correct' } };
-  const settings = /`(\w+): ([\w.-]+)` under `settings`/.exec(resolve);
-  if (settings?.[1] !== undefined) {
-    const value = JSON.parse(
-      /^[\d.]+$|^(true|false)$/.test(settings[2] ?? '') ? (settings[2] ?? '') : `"${settings[2]}"`,
-    );
-    stage.trace.add('op', `edits settings.${settings[1]}: ${value}`);
-    if (value === 'ignore') stage.vouched = true;
-    return { ...file, settings: { ...file.settings, [settings[1]]: value } };
+  const edits = stepsOf(remedies).filter((step) => step.type === 'edit');
+  const setting = edits.find(({ path, set }) => path === 'settings' && set !== undefined);
+  if (setting?.set !== undefined) {
+    stage.trace.add('op', `edits settings: ${JSON.stringify(setting.set)}`);
+    if (setting.set.unmanaged === 'ignore') stage.vouched = true;
+    return { ...file, settings: { ...file.settings, ...setting.set } };
   }
-  if (resolve.includes('`enabled: false`')) {
-    return withEntry({ firewall: { ...(section[name]?.firewall as object), enabled: false } });
-  }
-  const holder = /write `iso: null` in servers\.(\S+),/.exec(resolve)?.[1];
-  if (holder !== undefined) {
-    stage.trace.add('op', `edits servers.${holder}: iso: null`);
-    return { ...file, servers: { ...file.servers, [holder]: { ...file.servers[holder], iso: null } } };
-  }
-  if (code === 'server_type_not_supported') {
-    stage.trace.add('op', `removes ${key}`);
-    const { [name]: _image, ...others } = section;
-    return { ...file, [collection]: others };
-  }
-  if (resolve.includes('use {reuse: true}')) return withEntry({ public_ipv4: { reuse: true } });
-  if (resolve.includes('name another address')) return withEntry({ public_ipv4: { new: true } });
+  // What shrinks or may shrink a disk is confirmed, as is a replacement.
   if (code === 'disk_would_shrink' || code === 'size_unconfirmed')
-    return withEntry({ replace: 'allowed', protect: false });
-  if (resolve.includes('`replace: allowed`')) return withEntry({ replace: 'allowed' });
-  if (code === 'protected' && section[name] !== undefined) return withEntry({ protect: false });
-  const before = stage.story.specs.findLast(
-    (spec) => (spec as unknown as Record<string, Record<string, unknown>>)[collection]?.[name] !== undefined,
-  );
-  const old = (before as unknown as Record<string, Record<string, Record<string, unknown>>>)?.[collection]?.[
-    name
-  ];
-  if (
-    /(put (its|the) entry (of \S+ )?back|keep its entry)/.test(resolve) ||
-    resolve.includes(`put ${key} back`)
-  ) {
-    return old === undefined ? undefined : withEntry({ ...old, protect: false });
-  }
-  const restore = /restore (.*)$/.exec(resolve)?.[1];
-  if (restore !== undefined) {
-    const fields = [...restore.matchAll(/(\w+): ("[^"]*"|[^,`]+)/g)].map(([, field = '', value = '']) => [
-      field,
-      /^[\d"]/.test(value) && !/^[\d.]+\/\d+$/.test(value) ? JSON.parse(value) : value,
-    ]);
-    return withEntry(Object.fromEntries(fields));
+    return withFields(stage, file, key, { replace: 'allowed', protect: false });
+  for (const each of edits) {
+    const edited = carriedOut(stage, file, each, code);
+    if (edited !== undefined) return edited;
   }
   return undefined;
+}
+
+/** Fields that say which live resource an entry means: the operator answers that by a command. */
+const identity = new Set(['id', 'managed', 'name', 'moved']);
+
+function carriedOut(stage: Stage, file: SpecModel, step: Edit, code: string): SpecModel | undefined {
+  const { path, set = {}, choose = {}, entry } = step;
+  if (entry === 'remove')
+    return code === 'server_type_not_supported' ? without(stage, file, path) : undefined;
+  if (entry === 'restore') {
+    const old = stage.story.specs.map((spec) => entryOf(spec, path)).findLast((each) => each !== undefined);
+    return old === undefined ? undefined : withFields(stage, file, path, { ...old, protect: false });
+  }
+  if (entryOf(file, path) === undefined) return undefined;
+  if (code === 'address_in_use' && Object.hasOwn(choose, 'public_ipv4'))
+    return withFields(stage, file, path, { public_ipv4: { new: true } });
+  const fields = Object.entries(set).filter(([name]) => !identity.has(name));
+  if (fields.length === 0) return undefined;
+  return withFields(stage, file, path, Object.fromEntries(fields));
+}
+
+type Sections = Readonly<Record<string, Readonly<Record<string, Entry>>>>;
+type Entry = Readonly<Record<string, unknown>>;
+
+/** What a key is in the file: an entry, or a field of one, such as a firewall. */
+function entryOf(file: SpecModel, key: string): Entry | undefined {
+  const [collection = '', name = '', field] = key.split('.');
+  const entry = (file as unknown as Sections)[collection]?.[name];
+  return field === undefined ? entry : (entry?.[field] as Entry | undefined);
+}
+
+function withFields(stage: Stage, file: SpecModel, key: string, fields: Entry): SpecModel {
+  const [collection = '', name = '', field] = key.split('.');
+  stage.trace.add('op', `edits ${key}: ${JSON.stringify(fields)}`);
+  const section = (file as unknown as Sections)[collection] ?? {};
+  const own = { ...entryOf(file, key), ...fields };
+  return {
+    ...file,
+    [collection]: { ...section, [name]: field === undefined ? own : { ...section[name], [field]: own } },
+  };
+}
+
+function without(stage: Stage, file: SpecModel, key: string): SpecModel {
+  const [collection = '', name = ''] = key.split('.');
+  stage.trace.add('op', `removes ${key}`);
+  const { [name]: _entry, ...others } = (file as unknown as Sections)[collection] ?? {};
+  return { ...file, [collection]: others };
 }

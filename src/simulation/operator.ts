@@ -1,6 +1,8 @@
+import { NotAbsentError, TooSoonError } from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
+import { type CommandResult, type Remedy, resolveText, stepsOf } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Execution, Project } from '../emulator/world.ts';
 import type { Resolution } from '../engine/deps.ts';
@@ -29,7 +31,10 @@ export async function operate(
   const isOpen = ({ code }: Blocked) => Number(code === 'stuck');
   for (const blocked of [...report.blocked].sort((a, b) => isOpen(b) - isOpen(a))) {
     if (stage.violation !== undefined) return file;
-    stage.trace.add('op', `reads ${blocked.key} ${blocked.code}: ${blocked.reason} → ${blocked.resolve}`);
+    stage.trace.add(
+      'op',
+      `reads ${blocked.key} ${blocked.code}: ${blocked.reason} → ${resolveText(blocked.remedies)}`,
+    );
     file = await answer(stage, controller, file, blocked);
   }
   return file;
@@ -41,12 +46,12 @@ async function answer(
   file: SpecModel,
   blocked: Blocked,
 ): Promise<SpecModel> {
-  const { key, resolve } = blocked;
+  const { key, remedies } = blocked;
   if (blocked.code === 'identity_changed') {
     await recognise(stage, controller, file, blocked);
     return file;
   }
-  if (resolve.includes(`vdcsync resolve ${key} --`)) {
+  if (runs(remedies, 'resolve').some(([its]) => its === key)) {
     await settle(stage, controller, file, blocked);
     return file;
   }
@@ -65,12 +70,13 @@ async function answer(
   const edited = valid(stage, edit(stage, file, blocked));
   // That it has the size already would be a lie.
   const isOfSize = blocked.code === 'disk_would_shrink' || blocked.code === 'size_unconfirmed';
-  const adopt = isOfSize ? null : /vdcsync adopt (\S+) (\S+)/.exec(resolve);
-  if (adopt?.[1] !== undefined && adopt[2] !== undefined) {
-    const id = ownId(stage, adopt[1] as ResourceKey) ?? (edited === undefined ? adopt[2] : undefined);
+  const [its, offered] = isOfSize ? [] : (runs(remedies, 'adopt')[0] ?? []);
+  if (its !== undefined && offered !== undefined) {
+    const adopting = its as ResourceKey;
+    const id = ownId(stage, adopting) ?? (edited === undefined ? offered : undefined);
     if (id !== undefined) {
-      await command(stage, controller, file, `adopt ${adopt[1]} ${id}`, (engine, desired) =>
-        engine.adopt(desired, adopt[1] as ResourceKey, id),
+      await command(stage, controller, file, `adopt ${adopting} ${id}`, (engine, desired) =>
+        engine.adopt(desired, adopting, id),
       );
       return file;
     }
@@ -83,9 +89,9 @@ async function tellApart(
   stage: Stage,
   controller: Controller,
   file: SpecModel,
-  { key, resolve }: Blocked,
+  { key, remedies }: Blocked,
 ): Promise<void> {
-  const own = await freeId(stage, controller, { key, resolve }, ownId(stage, key));
+  const own = await freeId(stage, controller, { key, remedies }, ownId(stage, key));
   if (own !== undefined) {
     await command(stage, controller, file, `adopt ${key} ${own}`, (engine, desired) =>
       engine.adopt(desired, key, own),
@@ -93,7 +99,7 @@ async function tellApart(
     return;
   }
   const project = stage.emulator.world.projects[0] as Project;
-  const named = /vdcsync ignore ([\d. ]+)/.exec(resolve)?.[1]?.trim().split(' ') ?? [];
+  const [named = []] = runs(remedies, 'ignore');
   const wanted = new Set<string>(stage.load(file).resources.map((each) => each.key));
   const foreign = named.filter((name) => {
     const ip = project.ips.find(({ address }) => address === name);
@@ -126,9 +132,9 @@ async function recognise(
   stage: Stage,
   controller: Controller,
   file: SpecModel,
-  { key, resolve }: Blocked,
+  { key, remedies }: Blocked,
 ): Promise<void> {
-  const id = /vdcsync adopt \S+ (\S+)/.exec(resolve)?.[1] ?? '';
+  const [[, id = ''] = []] = runs(remedies, 'adopt');
   const store = await controller.box.open(stage.clock.now());
   const binding = (await store.bindings()).find((each) => each.key === key);
   const open = await store.openIntents();
@@ -176,7 +182,8 @@ async function settle(
   const store = await controller.box.open(stage.clock.now());
   const intent = (await store.openIntents()).find((each) => each.key === key);
   await controller.box.release();
-  if (intent === undefined && blocked.resolve.includes(`vdcsync resolve ${key} --abandon`)) {
+  const words = runs(blocked.remedies, 'resolve').map(([, ...each]) => each);
+  if (intent === undefined && words.some(([word]) => word === '--abandon')) {
     // What was refused to an earlier run holds it: an operator says that this is over.
     await command(stage, controller, file, `resolve ${key} --abandon`, (engine, desired) =>
       engine.resolve(desired, key, { type: 'abandon' }),
@@ -189,7 +196,7 @@ async function settle(
   }
   const fact = truth(stage, intent);
   // A write that has not ended is given up if nothing comes of it, or if another resource has the id that it was answered.
-  const named = /--adopt (\S+)/.exec(blocked.resolve)?.[1];
+  const named = words.find(([word]) => word === '--adopt')?.[1];
   const isOther = fact.type === 'adopt' && named !== 'ID' && named !== fact.id;
   const goesOn = blocked.code === 'stuck' || blocked.code === 'read_failed';
   const gives = goesOn && (fact.type === 'absent' || isOther);
@@ -197,19 +204,21 @@ async function settle(
   const free = told.type === 'adopt' ? await freeId(stage, controller, blocked, told.id) : undefined;
   const resolution = free === undefined ? told : ({ type: 'adopt', id: free } as const);
   const text = resolution.type === 'adopt' ? `--adopt ${resolution.id}` : `--${resolution.type}`;
-  const offered = blocked.resolve.includes(text) || blocked.resolve.includes('--adopt ID');
+  const offered = words.some((each) => [text, '--adopt ID'].includes(each.join(' ')));
   if (resolution.type !== 'abandon' && !offered)
-    stage.fail('I12', `${key}: the truth is "${text}", and the message offers only: ${blocked.resolve}`);
+    stage.fail(
+      'I12',
+      `${key}: the truth is "${text}", and the message offers only: ${resolveText(blocked.remedies)}`,
+    );
   const said = await command(stage, controller, file, `resolve ${key} ${text}`, (engine, desired) =>
     engine.resolve(desired, key, resolution),
   );
-  releaseTold(stage, blocked.reason);
-  releaseTold(stage, said);
+  releaseTold(stage, [...blocked.remedies, ...said]);
 }
 
-/** Addresses that the message names as left behind and billed are released in the client area. */
-function releaseTold(stage: Stage, reason: string): void {
-  const told = /address ([\d., ]+) came meanwhile/.exec(reason)?.[1]?.split(', ') ?? [];
+/** Addresses that the remedies name as left behind and billed are released in the client area. */
+function releaseTold(stage: Stage, remedies: readonly Remedy[]): void {
+  const told = remedies.flatMap((each) => (each.type === 'outside' ? (each.about ?? []) : []));
   const project = stage.emulator.world.projects[0] as Project;
   for (const ip of project.ips.filter(
     ({ address, serverId }) => told.includes(address) && serverId === null,
@@ -289,7 +298,7 @@ function ownId(stage: Stage, key: ResourceKey): string | undefined {
 async function freeId(
   stage: Stage,
   { box }: Controller,
-  { key, resolve }: Pick<Blocked, 'key' | 'resolve'>,
+  { key, remedies }: Pick<Blocked, 'key' | 'remedies'>,
   own: string | undefined,
 ): Promise<string | undefined> {
   const store = await box.open(stage.clock.now());
@@ -299,10 +308,14 @@ async function freeId(
   if (kind === undefined || !isSort(kind) || holder === undefined || holder.key === key) return own;
   const { ledger } = stage;
   if (ledger.birthBoundAs(holder)?.number !== ledger.birthOf(kind, holder.id)?.number) return own;
-  const offered = /(?:vdcsync adopt \S+|--adopt) (\S+)/.exec(resolve)?.[1];
+  const [[, offered] = []] = [
+    ...runs(remedies, 'adopt'),
+    ...runs(remedies, 'resolve').flatMap(([, ...words]) => (words[0] === '--adopt' ? [words] : [])),
+  ];
   return offered !== undefined && ledger.makerOf(kind, offered) === holder.key ? offered : undefined;
 }
 
+/** Runs a command; gives the remedies that it names afterwards. */
 async function command(
   stage: Stage,
   controller: Controller,
@@ -311,25 +324,32 @@ async function command(
   run: (
     engine: Awaited<ReturnType<Stage['start']>>['engine'],
     desired: ReturnType<Stage['load']>,
-  ) => Promise<string>,
-): Promise<string> {
+  ) => Promise<CommandResult>,
+): Promise<readonly Remedy[]> {
   const desired = stage.load(file);
   const { running, engine } = await stage.start(controller, desired);
   running.byPerson = true;
-  const ended = run(engine, desired).then(
-    (said) => said,
-    (error: unknown) => `failed: ${error instanceof Error ? error.message : String(error)}`,
-  );
-  const said = await stage.clock.run(Promise.race([ended, running.mortal.died.then(() => 'crash')]));
-  stage.trace.add('op', `$ vdcsync ${text} → ${said}`);
+  const ended = run(engine, desired).catch((error: unknown) => error);
+  const said = await stage.clock.run(Promise.race([ended, running.mortal.died]));
+  const told =
+    said instanceof Error
+      ? `failed: ${said.message}`
+      : ((said as CommandResult | undefined)?.text ?? 'crash');
+  stage.trace.add('op', `$ vdcsync ${text} → ${told}`);
   await stage.end(running);
-  const wait = /say so again in (\d+) s/.exec(said)?.[1];
-  if (wait !== undefined) {
-    await stage.clock.advance(Number(wait) * 1000);
+  if (said instanceof TooSoonError) {
+    await stage.clock.advance(Math.ceil(said.restMs / 1000) * 1000);
     return command(stage, controller, file, text, run);
   }
   // The key knows better than the client area: the next apply binds what it names.
-  if (/ is not absent: .* Run vdcsync apply/.test(said)) return said;
-  if (said.startsWith('failed')) stage.fail('I12', `vdcsync ${text}: ${said}`);
-  return said;
+  if (said instanceof NotAbsentError) return [];
+  if (said instanceof Error) stage.fail('I12', `vdcsync ${text}: ${told}`);
+  return (said as Partial<CommandResult> | undefined)?.remedies ?? [];
+}
+
+/** The arguments of each command of that name. */
+function runs(remedies: readonly Remedy[], command: string): readonly (readonly string[])[] {
+  return stepsOf(remedies).flatMap((step) =>
+    step.type === 'run' && step.command === command ? [step.args] : [],
+  );
 }

@@ -135,6 +135,6 @@ export function heldBy(label: string, holder: Holder | undefined): string {
       : `process ${holder.pid} on ${holder.host} since ${moment(holder.since)}`;
   return (
     `The state ${label} is in use by ${who}. Wait until it has ended, or stop it; ` +
-    'the lock is freed when it ends. Reading (`vdcsync plan`, `vdcsync status`) is possible meanwhile.'
+    'the lock is freed when it ends. `plan` and `status` can read it meanwhile.'
   );
 }

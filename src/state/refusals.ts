@@ -1,4 +1,5 @@
 import { StateError } from '../core/errors.ts';
+import { run } from '../core/remedy.ts';
 import type { Intent, IntentPatch } from '../core/state.ts';
 
 /** The rules that every store keeps, with one wording. All end in `StateError`. */
@@ -19,8 +20,8 @@ export function refuseOtherProject(recorded: number, asked: number): never {
 
 export function refuseSecondIntent(open: Intent, asked: Intent): never {
   throw new StateError(
-    `${asked.key} has the open intent ${open.id} (${open.verb}, ${open.phase}); ${asked.verb} has to wait for its end. ` +
-      'Run `vdcsync status` to see what it waits for.',
+    `${asked.key} has the open intent ${open.id} (${open.verb}, ${open.phase}); ${asked.verb} has to wait for its end.`,
+    { remedies: [run('status', [], { when: 'to see what it waits for' })] },
   );
 }
 
@@ -46,7 +47,9 @@ export function refuseUsedId(id: string): never {
 /** The intent, if there is one and it is open. */
 export function stillOpen(id: string, intent: Intent | undefined): Intent {
   if (intent === undefined) {
-    throw new StateError(`The state has no intent ${id}. Run \`vdcsync history\` to see those it has.`);
+    throw new StateError(`The state has no intent ${id}.`, {
+      remedies: [run('history', [], { when: 'to see those it has' })],
+    });
   }
   if (intent.phase === 'closed') {
     throw new StateError(

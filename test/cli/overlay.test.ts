@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { carrying } from '../../src/cli/render/carrying.ts';
+import { callFlags } from '../../src/cli/render/call-flags.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { fileSource } from '../../src/daemon/sources/file-source.ts';
 import { systemClock } from '../../src/platform/system-clock.ts';
@@ -26,10 +26,9 @@ describe('cli: --overlay', () => {
     expect((await planOf(cwd)).operations).not.toEqual([]);
   });
 
-  test('commands in messages carry it, unless they name a file', () => {
-    const told = carrying({ file: ['a.yaml'], overlay: ['prod.yaml'] }, {});
-    expect(told('vdcsync plan')).toBe('vdcsync plan -f a.yaml --overlay prod.yaml');
-    expect(told('vdcsync plan -f new.yaml')).toBe('vdcsync plan -f new.yaml');
+  test('commands in messages have it', () => {
+    const flags = callFlags({ file: ['a.yaml'], overlay: ['prod.yaml'] }, {});
+    expect(flags).toBe(' -f a.yaml --overlay prod.yaml');
   });
 
   test('validate names both files on standard error', async () => {

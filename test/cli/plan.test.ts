@@ -181,7 +181,7 @@ describe('cli: saved plans', () => {
   test.each([
     ['that is not there', undefined, /cannot be read: there is no such file/],
     ['that is no JSON', 'Plan: 5 to create.', /is not JSON/],
-    ['that is something else', '{}', /is no plan of vdcsync/],
+    ['that is something else', '{}', /is not a plan of vdcsync/],
     ['of a later format', '{"format_version": 2}', /plan format 2/],
   ])('one %s is refused', async (_name, text, message) => {
     const cwd = folderWith({ 'vdcsync.yaml': shop, ...(text === undefined ? {} : { 'plan.json': text }) });

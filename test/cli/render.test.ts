@@ -15,6 +15,7 @@ import { changeLines, shown, span } from '../../src/cli/render/values.ts';
 import { askYesNo, type Io, plainPaint } from '../../src/cli/terminal.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import type { ProgressEvent } from '../../src/core/progress.ts';
+import { run, setting } from '../../src/core/remedy.ts';
 import { rig } from '../support/rig.ts';
 
 const plan = {
@@ -54,7 +55,7 @@ const plan = {
       verb: 'delete',
       code: 'prune_disabled',
       reason: 'text with \u001b[31m and @somebody',
-      resolve: 'vdcsync resolve networks.x --adopt 3 | vdcsync resolve networks.x --absent',
+      remedies: [run('resolve', ['networks.x', '--adopt', '3']), run('resolve', ['networks.x', '--absent'])],
     },
   ],
   warnings: [{ code: 'drift', key: null, message: '**bold** <script>' }],
@@ -107,13 +108,13 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
 
   test('in Markdown reads well: commands as code, prose plain, and what a replacement changes', () => {
     const [blocked] = plan.blocked;
-    const resolve = 'write `prune: true` under `settings` (to go) | vdcsync forget networks.x (to keep it)';
+    const remedies = [setting('prune', true, 'to go'), run('forget', ['networks.x'], { when: 'to keep it' })];
     const kept = {
       code: 'released',
       key: 'servers.web-1.public_ipv4',
       message: 'keep_ip: 203.0.113.7 stays',
     };
-    const told = { ...plan, blocked: [{ ...blocked, resolve }], warnings: [kept] } as unknown as Plan;
+    const told = { ...plan, blocked: [{ ...blocked, remedies }], warnings: [kept] } as unknown as Plan;
 
     const text = planMarkdown(told);
 

@@ -3,6 +3,7 @@ import { statusText } from '../../src/cli/render/status-text.ts';
 import { type StatusFacts, statusOf } from '../../src/cli/status.ts';
 import { plainPaint } from '../../src/cli/terminal.ts';
 import { startEmulator } from '../../src/emulator/http-server.ts';
+import { resolving } from '../support/resolve.ts';
 import { folderWith, inProcess, oneNetwork } from './run.ts';
 
 const binding = (key: string, kind: string, id: string, more: object = {}) => ({
@@ -81,7 +82,9 @@ describe('status', () => {
       api.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
       await run('ignore', '2001');
       expect(await left()).toEqual([{ kind: 'server', id: '2001', addresses: ['203.0.113.10'] }]);
-      expect(await run('ignore', '--undo', '2001')).toMatch(/^server 2001 \(203\.0\.113\.10\) is not taken/);
+      expect(await run('ignore', '--undo', '2001')).toMatch(
+        /^server 2001 \(203\.0\.113\.10\) is no longer ignored/,
+      );
       expect(await left()).toEqual([]);
     } finally {
       await api.close();
@@ -101,7 +104,9 @@ describe('status', () => {
         verb: 'create',
         code: 'ambiguous',
         reason: 'two candidates',
-        resolve: expect.stringMatching(/ --adopt 4 .*\| .* --adopt 5 .*\| .* --adopt ID .*\| .* --absent /),
+        remedies: resolving(
+          expect.stringMatching(/ --adopt 4 .*\| .* --adopt 5 .*\| .* --adopt ID .*\| .* --absent /),
+        ),
       },
     ]);
     expect(view.in_flight).toMatchObject([{ key: 'servers.c', phase: 'accepted', task_id: 'task-1' }]);
@@ -171,7 +176,7 @@ describe('status', () => {
     ]);
     const text = statusText(view, plainPaint, clock);
     expect(text).toContain('Billed and idle\n  address 203.0.113.7, id 5001, ips.web\n\n');
-    expect(text).toContain('There, and bound by `vdcsync apply`\n  ips.web\n  servers.a\n');
+    expect(text).toContain('Existing, to be adopted by the next apply\n  ips.web\n  servers.a\n');
     expect(text).toContain('Billed: 1 server, 2 addresses\n');
   });
 

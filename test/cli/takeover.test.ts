@@ -125,7 +125,7 @@ describe('cli: taking over a project', () => {
       {
         code: 'entry_incomplete',
         reason: expect.stringMatching(/^name is "w", not "other": .* lacks server_type and image,/),
-        resolve: 'restore `name: w` in servers.w2, or write server_type and image',
+        resolve: 'write `name: w` in servers.w2 | set `server_type` and `image` in servers.w2',
       },
     ]);
   });

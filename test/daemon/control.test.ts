@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import { result } from '../../src/core/remedy.ts';
 import { giveOrder, listenForOrders, type Order } from '../../src/daemon/orders/control.ts';
 import { folderWith } from '../cli/run.ts';
 
@@ -13,7 +14,7 @@ async function listening() {
   const taken: Order[] = [];
   const control = await listenForOrders(path, async (order) => {
     taken.push(order);
-    return { done: 'done' };
+    return { done: result('done') };
   });
   onTestFinished(() => control.close());
   return { path, taken };
@@ -55,7 +56,7 @@ describe('daemon/orders/control', () => {
     expect(status).toBe(400);
     expect(JSON.parse(text)).toMatchObject({ misuse: false, refused: expect.any(String) });
     expect(taken).toEqual([]);
-    expect(await giveOrder(path, forget)).toEqual({ done: 'done' });
+    expect(await giveOrder(path, forget)).toEqual({ done: result('done') });
     expect(taken).toEqual([forget]);
   });
 
@@ -69,7 +70,7 @@ describe('daemon/orders/control', () => {
     { order: 'unignore', names: ['2001'] },
   ])('$order is handed on as it was given', async (order) => {
     const { path, taken } = await listening();
-    expect(await giveOrder(path, order)).toEqual({ done: 'done' });
+    expect(await giveOrder(path, order)).toEqual({ done: result('done') });
     expect(taken).toEqual([order]);
   });
 
@@ -81,6 +82,6 @@ describe('daemon/orders/control', () => {
       await new Promise<void>((resolve) => socket.write(text, () => resolve()));
       socket.destroy();
     }
-    expect(await giveOrder(path, forget)).toEqual({ done: 'done' });
+    expect(await giveOrder(path, forget)).toEqual({ done: result('done') });
   });
 });

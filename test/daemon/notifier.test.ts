@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { run } from '../../src/core/remedy.ts';
 import type { HttpRequest } from '../../src/core/transport.ts';
 import { TransportError } from '../../src/core/transport.ts';
 import type { Notice } from '../../src/daemon/notices/notice.ts';
@@ -12,6 +13,7 @@ const blocked: Notice = {
   condition: 'blocked',
   detail: 'servers.web-1: <lost> & unknown',
   resolve: ['vdcsync resolve servers.web-1 --absent'],
+  remedies: [run('resolve', ['servers.web-1', '--absent'])],
 };
 const is = (condition: 'converged' | 'converging' | 'unreachable'): Notice => ({
   project: 4711,
@@ -19,6 +21,7 @@ const is = (condition: 'converged' | 'converging' | 'unreachable'): Notice => ({
   condition,
   detail: '',
   resolve: [],
+  remedies: [],
 });
 
 function rig(answers: readonly (number | 'gone')[] = [], form: 'json' | 'slack' = 'json') {
@@ -69,7 +72,8 @@ describe('daemon: notifications', () => {
 
   test('an incident has one message: a further one only for a command or a condition that none of them held', async () => {
     const { notifier, sent, settle } = rig();
-    const blockedBy = (...resolve: string[]): Notice => ({ ...blocked, resolve }) as Notice;
+    const blockedBy = (...resolve: string[]): Notice =>
+      ({ ...blocked, resolve, remedies: resolve.map((each) => run(each)) }) as Notice;
     for (const notice of [
       blockedBy('a', 'b'),
       blockedBy('b'),

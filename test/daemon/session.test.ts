@@ -45,7 +45,7 @@ function projectWith(open: (session: ProjectSession) => Promise<ProjectSession>,
   const deps: DaemonDeps = {
     ...{ clock: systemClock, random: systemRandom, log: quiet },
     open: () => open(session),
-    carrying: () => (text) => text,
+    commandFlags: () => '',
   };
   const project = new Project({
     ...{ deps, id: 4711, mode: 'correct', intervalMs: 60_000, keepMs: 1 },

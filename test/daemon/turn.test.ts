@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Operation, Plan } from '../../src/core/plan.ts';
+import { run } from '../../src/core/remedy.ts';
 import { Notifier } from '../../src/daemon/notices/notifier.ts';
 import { KeyBackOff } from '../../src/daemon/pace/back-off.ts';
 import { Holds } from '../../src/daemon/pace/holds.ts';
@@ -36,7 +37,7 @@ function replica(name: string) {
     },
   });
   const ledger = new Ledger({
-    ...{ project: 4711, observing: false, log, carry: (text: string) => text },
+    ...{ project: 4711, observing: false, log, flags: () => '' },
     onNotice: (notice) => notifier.tell(notice),
   });
   const parts = { ledger, backOff: new KeyBackOff({ next: () => 0 }), holds: new Holds(() => 0) };
@@ -60,7 +61,7 @@ function learnsOfFailure({ backOff }: ReturnType<typeof replica>): void {
 const refused = { code: 'payment_required', reason: 'unpaid' };
 const blocked = {
   ...{ operations: [], warnings: [], summary: {} },
-  blocked: [{ key, verb: 'create', code: 'outcome_unknown', reason: 'lost', resolve: 'vdcsync resolve' }],
+  blocked: [{ key, verb: 'create', code: 'outcome_unknown', reason: 'lost', remedies: [run('resolve')] }],
 } as unknown as Plan;
 
 function passed(ledger: Ledger, plan: Plan, digest: string): void {

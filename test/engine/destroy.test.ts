@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { codesOf } from '../reconcilers/support.ts';
+import { resolveOf } from '../support/resolve.ts';
 import { type Rig, rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -29,7 +30,7 @@ describe('engine: destroy goes by what the file says now', () => {
 
     expect([report.outcome, left]).toEqual(['blocked', [1, 1]]);
     expect(codesOf(report)).toMatchObject({ 'servers.web': 'protected' });
-    expect(report.blocked.map(({ resolve }) => resolve).join()).toContain('protect: false');
+    expect(report.blocked.map(resolveOf).join()).toContain('protect: false');
   });
 
   test.each([

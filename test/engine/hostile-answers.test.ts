@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { expectInvariants, isProbe } from '../support/invariants.ts';
+import { resolving } from '../support/resolve.ts';
 import { type Rig, rig } from '../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
@@ -70,7 +71,10 @@ describe('engine: an id that no path can carry', () => {
     expect(report.results.find(({ key }) => key === 'ips.one')?.outcome).toBe('done');
     const asked = report.blocked.find(({ key }) => key === 'isos.rescue');
     if (everywhere)
-      expect(asked).toMatchObject({ code: 'outcome_unknown', resolve: expect.stringContaining('--absent') });
+      expect(asked).toMatchObject({
+        code: 'outcome_unknown',
+        remedies: resolving(expect.stringContaining('--absent')),
+      });
     else expect(report.outcome).toBe('converged');
     // An answer that cannot be read is asked for again under its key.
     const sends = played.writes().filter((each) => each.path === '/isos' && !isProbe(each));

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
+import { resolving } from '../support/resolve.ts';
 import { type Rig, rig } from '../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
@@ -65,8 +66,8 @@ describe('engine: a server that stands open', () => {
 
     const { blocked, plan } = await played.apply(server);
 
-    const reason = expect.stringContaining('address 203.0.113.10 came meanwhile, is free and is billed');
-    expect(blocked).toContainEqual(expect.objectContaining({ key: 'servers.web', code, reason }));
+    const remedies = resolving(expect.stringContaining('release 203.0.113.10 in the client area'));
+    expect(blocked).toContainEqual(expect.objectContaining({ key: 'servers.web', code, remedies }));
     const open = plan.warnings.filter(({ code }) => code === 'stands_open');
     expect(open.map(({ message }) => message)).toEqual([expect.stringMatching(/^it may be there, /)]);
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { memoryState } from '../../src/state/memory.ts';
+import { resolveOf } from '../support/resolve.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 import { executed } from './shop.ts';
@@ -57,7 +58,9 @@ describe('engine: two files of one project with the same keys', () => {
 
       expect(report.outcome).toBe('blocked');
       expect(report.blocked.map(({ code }) => code)).toContain('key_conflict');
-      expect(report.blocked.find(({ code }) => code === 'key_conflict')?.resolve).toContain('project.scope');
+      expect(resolveOf(report.blocked.find(({ code }) => code === 'key_conflict'))).toContain(
+        '`scope` under `project`',
+      );
       expect(await bound('b')).toEqual([]);
       expect((await b.plan(settings(more) + spec)).blocked.map(({ code }) => code)).toContain('key_conflict');
       await b.apply(settings(more));
@@ -112,7 +115,7 @@ describe('engine: two files of one project with the same keys', () => {
     const b = as('b');
     const [blocked] = (await b.apply(spec)).blocked;
 
-    expect(blocked?.resolve).toContain('vdcsync adopt servers.web 2001 (');
+    expect(resolveOf(blocked)).toContain('vdcsync adopt servers.web 2001 (');
     await b.engine.adopt(load(spec), 'servers.web' as never, '2001');
 
     expect((await b.apply(spec)).outcome).toBe('converged');

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { applyWithHelp } from '../support/operator.ts';
+import { resolveOf } from '../support/resolve.ts';
 import { rig } from '../support/rig.ts';
 import { converges, executed, head, ips, shop } from './shop.ts';
 
@@ -41,8 +42,8 @@ describe('engine: reads that fail', () => {
     expect(blocked[0]?.reason).toMatch(
       /^a read failed, so nothing is known: GET \/isos\/uiso-\d+ answered 500/,
     );
-    expect(blocked[0]?.resolve).toContain('vdcsync apply (once the cause is gone) | ');
-    expect(blocked[0]?.resolve).toContain('vdcsync resolve isos.rescue --abandon');
+    expect(resolveOf(blocked[0])).toContain('vdcsync apply (once the cause is gone) | ');
+    expect(resolveOf(blocked[0])).toContain('vdcsync resolve isos.rescue --abandon');
     played.emulator.setFaults([]);
     await converges(played, head);
   });

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import { resolveText } from '../../src/core/remedy.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { codesOf, idsOf, projectOf, sliders } from '../reconcilers/support.ts';
+import { resolveOf, resolving } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
 import { catalogue, planOf, worldOf } from './support.ts';
 
@@ -32,8 +34,8 @@ describe('plan: what needs an operator', () => {
       'servers.web': 'tainted',
       'servers.web.firewall': 'dependency_blocked',
     });
-    expect(planned.blocked[0]?.resolve).toBe(
-      'vdcsync adopt servers.web 2001 (if it is of use), or delete it in the client area',
+    expect(resolveOf(planned.blocked[0])).toBe(
+      'vdcsync adopt servers.web 2001 (if it works) | delete it in the client area',
     );
   });
 
@@ -94,7 +96,9 @@ describe('plan: what needs an operator', () => {
     expect(planned.blocked).toMatchObject([
       {
         code: 'identity_changed',
-        resolve: expect.stringContaining(`vdcsync adopt networks.a ${live?.id} (if it is the same)`),
+        remedies: resolving(
+          expect.stringContaining(`vdcsync adopt networks.a ${live?.id} (if it is the same resource)`),
+        ),
       },
     ]);
     await clock.run(engine.adopt(load(text), 'networks.a' as ResourceKey, String(live?.id)));
@@ -110,7 +114,12 @@ describe('plan: what needs an operator', () => {
 
     const plan = planOf(worldOf(desired, { catalogue: { ...catalogue, images } }));
 
-    expect(plan.blocked).toMatchObject([{ code: 'image_ambiguous', resolve: 'write the id: os-1 or os-2' }]);
+    expect(plan.blocked).toMatchObject([
+      {
+        code: 'image_ambiguous',
+        remedies: resolving('write `image: os-1` in servers.web | write `image: os-2` in servers.web'),
+      },
+    ]);
     const chosen = load(`servers: {web: {${sliders.replace('ubuntu-24.04', 'os-2')}}}\n`);
     expect(idsOf(planOf(worldOf(chosen, { catalogue: { ...catalogue, images } })))).toEqual([
       'create:servers.web',
@@ -132,9 +141,9 @@ describe('plan: what needs an operator', () => {
     for (const text of texts) {
       const { blocked, operations } = await plan(text);
       expect(blocked.length).toBeGreaterThan(0);
-      for (const { key, code, reason, resolve } of blocked) {
+      for (const { key, code, reason, remedies } of blocked) {
         expect(code).toMatch(/^[a-z_]+$/);
-        expect(Math.min(reason.length, resolve.length), code).toBeGreaterThan(10);
+        expect(Math.min(reason.length, resolveText(remedies).length), code).toBeGreaterThan(10);
         expect(operations.filter((each) => each.key === key)).toEqual([]);
       }
     }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders } from '../reconcilers/support.ts';
+import { resolveOf } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
 
 const networks = (...names: readonly string[]) =>
@@ -28,7 +29,7 @@ describe('plan/guards', () => {
     for (const code of ['prune_disabled', 'max_deletions']) {
       const [blocked] = (await plan(file())).blocked;
       expect(blocked?.code).toBe(code);
-      const [, line = '', block] = /write `([^`]+)` under `(\w+)`/.exec(blocked?.resolve ?? '') ?? [];
+      const [, line = '', block] = /write `([^`]+)` under `(\w+)`/.exec(resolveOf(blocked) ?? '') ?? [];
       expect(block).toBe('settings');
       settings.push(line);
     }
@@ -48,7 +49,7 @@ describe('plan/guards', () => {
       'servers.web': 'max_deletions',
       'servers.web.public_ipv4': 'max_deletions',
     });
-    expect(planned.blocked[0]?.resolve).toContain('max_deletions: 3');
+    expect(resolveOf(planned.blocked[0])).toContain('max_deletions: 3');
     expect(planned.blocked.map(({ reason }) => reason)).toEqual([
       expect.stringContaining(
         '3 deletions in one run, not counting an address that goes with its server, are more',
@@ -160,7 +161,7 @@ describe('plan/guards', () => {
       'servers.a': 'max_monthly_increase',
       'servers.b': 'max_monthly_increase',
     });
-    expect(over.blocked[0]?.resolve).toContain('max_monthly_increase: 1780');
+    expect(resolveOf(over.blocked[0])).toContain('max_monthly_increase: 1780');
     expect(idsOf(over)).toEqual(['create:servers.web']);
     expect(
       (await plan(`${limit(1780)}servers: {${ai('a', 'l40s-1')}, ${ai('b', 'l40s-1')}}\n`)).blocked,

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { digestOf } from '../../src/core/json.ts';
 import type { Intent } from '../../src/core/state.ts';
 import { codesOf, idsOf } from '../reconcilers/support.ts';
+import { resolveOf } from '../support/resolve.ts';
 import { load } from '../support/rig.ts';
 import { planOf, worldOf } from './support.ts';
 
@@ -33,7 +34,7 @@ describe('plan: writes that are not settled', () => {
       'networks.a': 'outcome_unknown',
       'servers.web.network_interfaces.a': 'dependency_blocked',
     });
-    expect(plan.blocked[0]?.resolve.split(' | ')).toEqual([
+    expect(resolveOf(plan.blocked[0]).split(' | ')).toEqual([
       'vdcsync resolve networks.a --adopt 41 (if the client area shows that this is it)',
       'vdcsync resolve networks.a --adopt 42 (if the client area shows that this is it)',
       'vdcsync resolve networks.a --adopt ID (if it is another: the client area tells its id)',
@@ -51,14 +52,12 @@ describe('plan: writes that are not settled', () => {
 
   test('where one candidate is all there is, it says what would have decided that', () => {
     const one = intent({ blocked: { ...unknown, candidates: ['41'] } });
-    const reason = (settings: object) =>
+    const asked = (settings: object) =>
       planOf(worldOf({ ...desired, settings: { ...desired.settings, ...settings } }), { openIntents: [one] })
-        .blocked[0]?.reason;
+        .blocked[0];
 
-    expect(reason({})).toContain(
-      '`exclusive: true` under `settings` lets such be decided without an operator',
-    );
-    expect(reason({ exclusive: true })).toBe('the answer was lost');
+    expect(resolveOf(asked({}))).toContain('write `exclusive: true` under `settings`');
+    expect(resolveOf(asked({ exclusive: true }))).not.toContain('exclusive');
   });
 
   test('a refusal of what has come to be by another hand offers to adopt it', () => {
@@ -69,7 +68,7 @@ describe('plan: writes that are not settled', () => {
     });
 
     expect(plan.blocked[0]?.reason).toContain('cidr: is taken; the project has a network named "a" (id 41');
-    expect(plan.blocked[0]?.resolve).toContain('| vdcsync resolve networks.a --adopt ID (if it is there');
+    expect(resolveOf(plan.blocked[0])).toContain('| vdcsync resolve networks.a --adopt ID (if it is there');
   });
 
   test('a refusal names the place in the file, and ends when the entry changes', () => {
@@ -78,26 +77,26 @@ describe('plan: writes that are not settled', () => {
       openIntents: [intent({ blocked: refused, basis: 'sha256:older' })],
     });
 
-    expect(held.blocked[0]?.resolve).toMatch(/^correct the entry at vdcsync\.yaml:3:12 \|/);
+    expect(resolveOf(held.blocked[0])).toMatch(/^correct the entry at vdcsync\.yaml:3:12 \|/);
     expect(idsOf(edited)).toContain('create:networks.a');
     expect(edited.blocked).toEqual([]);
   });
 
   test.each([
-    [['cidr[0]', 'name'], 'cidr at vdcsync.yaml:3:16'],
-    [['/cidr'], 'cidr at vdcsync.yaml:3:16'],
-    [['body.cidr_id', 'cidr'], 'cidr at vdcsync.yaml:3:16'],
+    [['cidr[0]', 'name'], '`cidr` at vdcsync.yaml:3:16'],
+    [['/cidr'], '`cidr` at vdcsync.yaml:3:16'],
+    [['body.cidr_id', 'cidr'], '`cidr` at vdcsync.yaml:3:16'],
     [['name'], 'the entry at vdcsync.yaml:3:12'],
   ])('a refusal of %j points at the fields that the entry has', (parameters, place) => {
     const openIntents = [intent({ blocked: { ...refused, parameters } })];
     const [blocked] = planOf(worldOf(desired), { openIntents }).blocked;
-    expect(blocked?.resolve.split(' | ')[0]).toBe(`correct ${place}`);
+    expect(resolveOf(blocked).split(' | ')[0]).toBe(`correct ${place}`);
   });
 
   test('a deletion is settled by absence, or given up', () => {
     const plan = planOf(worldOf(desired), { openIntents: [intent({ verb: 'delete', blocked: unknown })] });
 
-    expect(plan.blocked[0]?.resolve).toBe(
+    expect(resolveOf(plan.blocked[0])).toBe(
       'vdcsync resolve networks.a --absent (if the client area shows it gone) | vdcsync resolve networks.a --abandon (if it is still there)',
     );
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Plan } from '../../src/core/plan.ts';
+import { commandLine, stepsOf } from '../../src/core/remedy.ts';
 import { projectOf, sliders } from '../reconcilers/support.ts';
 import { type Rig, rig } from '../support/rig.ts';
 
@@ -28,10 +29,9 @@ function specOf(key: string, protect: boolean): string {
 
 /** The commands of the way out, in their order. */
 function commandsOf({ blocked }: Plan, key: string): readonly string[] {
-  const { resolve = '' } = blocked.find((each) => each.key === key) ?? {};
-  return [...(resolve.split(' | ')[0] ?? '').matchAll(/`(vdcsync [^`]+)`/g)].map(
-    ([, command = '']) => command,
-  );
+  const [first] = blocked.find((each) => each.key === key)?.remedies ?? [];
+  const steps = first === undefined ? [] : stepsOf([first]);
+  return steps.flatMap((step) => (step.type === 'run' ? [commandLine(step)] : []));
 }
 
 async function run(played: Rig, command: string, spec: string) {

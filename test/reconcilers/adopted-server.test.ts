@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
+import { resolveOf, resolving } from '../support/resolve.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 import { codesOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
@@ -114,7 +115,7 @@ describe('an adopted server whose entry is corrected', () => {
     const { plan, adopt } = await adopted(sliders, { profile: 'operations: {resize_server: {}}' });
     const right = file(sliders.replace('disk_gb: 20', 'disk_gb: 10')).replace('allowed', 'never');
     const [held] = (await plan(right)).blocked;
-    expect(held?.resolve).toContain('vdcsync adopt servers.old 2001 (if it has all that the file says');
+    expect(resolveOf(held)).toContain('vdcsync adopt servers.old 2001 (if it has every value of the file');
 
     await adopt(right);
 
@@ -141,7 +142,7 @@ describe('an adopted server whose entry is corrected', () => {
         {
           code: 'disk_would_shrink',
           reason: expect.stringContaining('nothing shows how large the disk of server 2001 is'),
-          resolve: expect.stringContaining(`restore \`${from}\``),
+          remedies: resolving(expect.stringContaining(`write \`${from}\``)),
         },
       ]);
       expect(projectOf(world.emulator).servers).toMatchObject([{ diskGb: 80, cores: 2 }]);
@@ -183,7 +184,7 @@ describe('an adopted server whose entry is corrected', () => {
         {
           code: 'size_unconfirmed',
           reason: expect.stringContaining('sends memory_mb: 1024 as well'),
-          resolve: expect.stringContaining('| take memory_mb out of servers.old |'),
+          remedies: resolving(expect.stringContaining('| remove `memory_mb` in servers.old |')),
         },
       ]);
       expect(projectOf(world.emulator).servers).toMatchObject([{ memoryMb: 8192, cores: 2 }]);

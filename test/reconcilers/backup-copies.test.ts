@@ -6,6 +6,7 @@ import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import { expectInvariants } from '../support/invariants.ts';
+import { warnedBy } from '../support/resolve.ts';
 import { load, type RigOptions, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
@@ -184,7 +185,7 @@ describe('reconcilers/backup/copies', () => {
     project.backups = project.backups.slice(1);
     const { plan } = await world.apply(spec);
     const told = plan.warnings.find(({ code }) => code === 'backup_not_listed');
-    const [, key = ''] = /vdcsync forget (\S+)$/.exec(told?.message ?? '') ?? [];
+    const [, key = ''] = /vdcsync forget (\S+)/.exec(told === undefined ? '' : warnedBy(told)) ?? [];
 
     await world.clock.run(world.engine.forget(load(spec), key as ResourceKey));
 

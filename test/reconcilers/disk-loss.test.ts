@@ -4,6 +4,7 @@ import { planText } from '../../src/cli/render/plan-text.ts';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
+import { resolveOf, resolving } from '../support/resolve.ts';
 import { rig } from '../support/rig.ts';
 import { codesOf, projectOf } from './support.ts';
 
@@ -32,7 +33,7 @@ describe('a disk that a resize makes smaller', () => {
       {
         code: 'disk_would_shrink',
         reason: 'disk_gb: 80 → 40 loses what its disk of 80 GB holds beyond 40 GB',
-        resolve: 'write `replace: allowed` in servers.one, or restore `disk_gb: 80` in servers.one',
+        remedies: resolving('write `replace: allowed` in servers.one | write `disk_gb: 80` in servers.one'),
       },
     ]);
     expect(free.operations).toMatchObject([{ id: 'update:servers.one', risk: 'destructive' }]);
@@ -49,7 +50,7 @@ describe('a disk that a resize makes smaller', () => {
 
     const [held] = (await world.plan(file(40, `${allowed}, protect: true`))).blocked;
 
-    expect(held?.resolve).toContain('write `protect: false` in servers.one');
+    expect(resolveOf(held)).toContain('write `protect: false` in servers.one');
   });
 
   test.each([
@@ -64,7 +65,7 @@ describe('a disk that a resize makes smaller', () => {
     const edited = await world.apply(file(80, word).replace('cores: 1', 'cores: 2'));
 
     expect(held).toMatchObject({ code: 'disk_would_shrink' });
-    expect(held?.resolve).toContain('write `disk_gb: 160` in servers.one');
+    expect(resolveOf(held)).toContain('write `disk_gb: 160` in servers.one');
     expect(codesOf(edited)).toEqual({ 'servers.one': 'disk_would_shrink' });
     expect(projectOf(world.emulator).servers).toMatchObject([{ diskGb: 160, cores: 1 }]);
     expect((await world.apply(file(160, word))).outcome).toBe('converged');

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { resolveOf, resolving } from '../support/resolve.ts';
 import { rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
@@ -157,7 +158,7 @@ describe('reconcilers/firewall', () => {
 
     const planned = await plan(file(`enabled: true, rules: [${both}, ${web}]`));
     expect(codesOf(planned)).toEqual({ 'servers.web.firewall': 'firewall_would_lose' });
-    expect(planned.blocked[0]?.resolve).toMatch(/write `source`/);
+    expect(resolveOf(planned.blocked[0])).toMatch(/set `rules\.source`/);
     const named = both.replace('{', '{source: 10.0.0.0/8, ');
     expect((await plan(file(`enabled: true, rules: [${named}, ${web}]`))).blocked).toEqual([]);
   });
@@ -246,7 +247,7 @@ describe('reconcilers/firewall', () => {
       {
         code: 'invalid_request',
         reason: expect.stringContaining('source'),
-        resolve: expect.stringContaining('vdcsync.yaml:'),
+        remedies: resolving(expect.stringContaining('vdcsync.yaml:')),
       },
     ]);
     expect((await strict.apply(file(`enabled: true, rules: [${ssh}]`))).outcome).toBe('converged');

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
+import { resolveOf, resolving, saidBy } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
@@ -81,16 +82,16 @@ describe('reconcilers/ip', () => {
       (entry) => `ips: {spare: ${entry}}\n`,
     ) as [string, string, string];
 
-    expect(await adopt(plain)).not.toContain('believed');
+    expect(saidBy(await adopt(plain))).not.toContain('believed');
     const edited = await plan(of8);
     expect(edited.warnings).toMatchObject([
       {
         code: 'address_unchecked',
         key: 'ips.spare',
-        message: expect.stringContaining(`adopt ips.spare ${id}`),
+        remedies: resolving(expect.stringContaining(`adopt ips.spare ${id}`)),
       },
     ]);
-    expect(await adopt(of3)).toContain('server_type_id');
+    expect(saidBy(await adopt(of3))).toContain('server_type_id');
 
     expect(warningsOf(await plan(of3))).toEqual([]);
     expect(warningsOf(await plan(plain))).toEqual([]);
@@ -114,9 +115,9 @@ describe('reconcilers/ip', () => {
     const planned = await plan('ips: {web: {server_type_id: 8}, own: {server_type_id: 3}}\n');
 
     expect(codesOf(planned)).toEqual({ 'ips.own': 'immutable', 'ips.web': 'immutable' });
-    expect(planned.blocked.map(({ resolve }) => resolve)).toEqual([
-      'remove `server_type_id`, or name a new entry under `ips`',
-      'restore `server_type_id: 3`, or name a new entry under `ips`',
+    expect(planned.blocked.map(resolveOf)).toEqual([
+      'remove `server_type_id` in ips.own | add a new entry under `ips`',
+      'write `server_type_id: 3` in ips.web | add a new entry under `ips`',
     ]);
     expect((await plan('ips: {web: {server_type_id: 3}, own: {}}\n')).blocked).toEqual([]);
     expect((await plan('ips: {web: {}, own: {}}\n')).blocked).toEqual([]);
@@ -188,7 +189,9 @@ describe('reconcilers/ip', () => {
     expect((await plan(text)).blocked).toMatchObject([
       {
         code: 'not_found',
-        resolve: `take ips.web out of the file (if it is to be gone) | correct \`id: ${id}\` | remove \`id: ${id}\` (to have a new one made)`,
+        remedies: resolving(
+          'remove ips.web from the file (if it is not needed) | set `id` in ips.web | remove `id` in ips.web (to have a new one created)',
+        ),
       },
     ]);
     expect(idsOf(await plan('ips: {web: {}}\n'))).toEqual(['create:ips.web']);
@@ -202,7 +205,7 @@ describe('reconcilers/ip', () => {
 
     const planned = await plan(text);
     expect(codesOf(planned)).toEqual({ 'ips.web': 'id_conflict' });
-    expect(planned.blocked[0]?.resolve).toContain(`vdcsync adopt ips.web ${id}`);
+    expect(resolveOf(planned.blocked[0])).toContain(`vdcsync adopt ips.web ${id}`);
 
     await clock.run(engine.adopt(load(text), 'ips.web' as never, String(id)));
     expect((await plan(text)).blocked).toEqual([]);

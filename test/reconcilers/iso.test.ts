@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { resolveOf } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
@@ -101,8 +102,8 @@ describe('reconcilers/iso', () => {
 
     const planned = await plan(own);
     expect(codesOf(planned)).toMatchObject({ 'isos.mine': 'name_exists' });
-    expect(planned.blocked.find(({ key }) => key === 'isos.mine')?.resolve).toBe(
-      `vdcsync adopt isos.mine ${id} (if it is this) | give its entry another \`name:\` (to have one added)`,
+    expect(resolveOf(planned.blocked.find(({ key }) => key === 'isos.mine'))).toBe(
+      `vdcsync adopt isos.mine ${id} (if it is this ISO) | set \`name\` in isos.mine (to have another one added)`,
     );
     await apply('isos: {rescue: {managed: false}}\n');
     await clock.run(engine.adopt(load(own), 'isos.mine' as never, id));

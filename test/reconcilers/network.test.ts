@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { cidrProblem, normalCidr } from '../../src/reconcilers/cidr.ts';
+import { resolveOf, resolving, saidBy } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
@@ -86,7 +87,7 @@ describe('reconcilers/network', () => {
         key: 'networks.backend',
         verb: 'update',
         code: 'network_in_use',
-        resolve: expect.stringContaining('cidr: 10.20.0.0/24'),
+        remedies: resolving(expect.stringContaining('cidr: 10.20.0.0/24')),
       },
     ]);
     expect(projectOf(emulator).networks).toHaveLength(2);
@@ -130,7 +131,7 @@ describe('reconcilers/network', () => {
     };
 
     const planned = await plan(backend);
-    const [, key, id] = /vdcsync adopt (\S+) (\d+)/.exec(planned.blocked[0]?.resolve ?? '') ?? [];
+    const [, key, id] = /vdcsync adopt (\S+) (\d+)/.exec(resolveOf(planned.blocked[0]) ?? '') ?? [];
     expect(planned.blocked).toMatchObject([{ code: 'name_exists' }]);
     expect([key, id]).toEqual(['networks.backend', String(found.id)]);
 
@@ -147,13 +148,13 @@ describe('reconcilers/network', () => {
       id: number;
     };
 
-    const ways = (await plan(backend)).blocked[0]?.resolve.split(' | ');
-    expect(ways?.[0]).toBe('write `managed: false` in its entry (to use it as it is)');
+    const ways = resolveOf((await plan(backend)).blocked[0]).split(' | ');
+    expect(ways?.[0]).toBe('write `managed: false` in networks.backend (to use it as it is)');
     expect(ways?.at(-1)).toBe(
-      `vdcsync adopt networks.backend ${id} (if it is this: apply then deletes it and makes it with 10.20.0.0/24)`,
+      `vdcsync adopt networks.backend ${id} (if it is this network: apply then replaces it by one with 10.20.0.0/24)`,
     );
     const said = await clock.run(engine.adopt(load(backend), 'networks.backend' as never, String(id)));
-    expect(said).toContain(
+    expect(saidBy(said)).toContain(
       'But it has cidr 10.50.0.0/24, not 10.20.0.0/24, which cannot be changed in place: the next apply would delete it',
     );
   });
@@ -163,10 +164,12 @@ describe('reconcilers/network', () => {
     const text = 'networks: {shared: {managed: false}}\n';
 
     expect((await plan(text)).blocked).toMatchObject([
-      { code: 'not_found', resolve: expect.stringContaining('`managed: false` and write cidr') },
+      { code: 'not_found', remedies: resolving(expect.stringContaining('set `cidr` and remove `managed`')) },
     ]);
     const byId = await plan('networks: {shared: {id: 77}}\n');
-    expect(byId.blocked[0]?.resolve).toContain('remove `id: 77` and write cidr (to have a new one made)');
+    expect(resolveOf(byId.blocked[0])).toContain(
+      'set `cidr` and remove `id` in networks.shared (to have a new one created)',
+    );
     emulator.mutate({ do: 'add_network', name: 'shared', cidr: '10.50.0.0/24' });
 
     expect((await apply(text)).outcome).toBe('converged');
@@ -184,7 +187,7 @@ describe('reconcilers/network', () => {
     const planned = await plan('networks: {shared: {managed: false}}\n');
 
     expect(codesOf(planned)).toEqual({ 'networks.shared': 'name_ambiguous' });
-    expect(planned.blocked[0]?.resolve).toContain(`id: ${second.id}`);
+    expect(resolveOf(planned.blocked[0])).toContain(`id: ${second.id}`);
     expect((await plan(`networks: {shared: {managed: false, id: ${second.id}}}\n`)).blocked).toEqual([]);
   });
 

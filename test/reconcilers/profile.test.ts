@@ -4,6 +4,7 @@ import { loadProfile } from '../../src/cli/settings/profile.ts';
 import { type FaultRule, faultRule } from '../../src/emulator/faults.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
+import { resolving } from '../support/resolve.ts';
 import { type RigOptions, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
@@ -53,7 +54,7 @@ describe('the API profile: reading servers', () => {
 
     for (const { id } of projectOf(world.emulator).servers)
       expect(report.blocked).toMatchObject([
-        { code: 'outcome_unknown', resolve: expect.stringContaining(`--adopt ${id}`) },
+        { code: 'outcome_unknown', remedies: resolving(expect.stringContaining(`--adopt ${id}`)) },
       ]);
     expect(countOf(world.emulator, 'create_server')).toBe(1);
   });
@@ -77,7 +78,7 @@ describe('the API profile: reading servers', () => {
     expect(plan.blocked).toMatchObject([
       {
         code: 'unmanaged_resources',
-        resolve: expect.stringContaining(`vdcsync adopt servers.one ${same.id}`),
+        remedies: resolving(expect.stringContaining(`vdcsync adopt servers.one ${same.id}`)),
       },
     ]);
   });
@@ -128,7 +129,7 @@ describe('the API profile: writing', () => {
     await world.apply(two('protect: true, network_interfaces: [a, b]'));
     const kept = await world.plan(two('protect: true, network_interfaces: [a]'));
     expect(kept.blocked).toMatchObject([
-      { code: 'protected', resolve: 'write `protect: false` in servers.one' },
+      { code: 'protected', remedies: resolving('write `protect: false` in servers.one') },
     ]);
     expect((await world.apply(two('protect: false, network_interfaces: [a]'))).outcome).toBe('converged');
     expect(projectOf(world.emulator).servers[0]?.cards).toHaveLength(1);

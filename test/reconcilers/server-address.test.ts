@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { loadPrices } from '../../src/cli/settings/profile.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
 import { loadProfile } from '../../src/emulator/profile.ts';
+import { resolving } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
@@ -27,7 +28,7 @@ describe('reconcilers/server/address', () => {
     const { blocked } = await plan(spec);
     expect(blocked).toMatchObject([
       { key: 'ips.web', code: 'unmanaged_resources' },
-      { key: 'servers.one', code: 'dependency_blocked', resolve: 'settle ips.web first' },
+      { key: 'servers.one', code: 'dependency_blocked', remedies: resolving('settle ips.web first') },
     ]);
     await clock.run(engine.adopt(load(spec), 'ips.web' as never, String(id)));
     expect(codesOf(await plan(spec))).toEqual({});

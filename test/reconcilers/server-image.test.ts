@@ -9,6 +9,7 @@ import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.t
 import { memoryState } from '../../src/state/memory.ts';
 import { expectInvariants } from '../support/invariants.ts';
 import { applyWithHelp } from '../support/operator.ts';
+import { resolveOf, saidBy } from '../support/resolve.ts';
 import { load, type RigOptions, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
@@ -71,7 +72,7 @@ describe('reconcilers/server-image', () => {
         'server_images.golden': 'image_taken_before',
       });
     const told = await adopt('server_images.golden', 'img-1');
-    expect(told).toContain('no documented read shows server images, so nothing verifies the id');
+    expect(saidBy(told)).toContain('no documented read shows server images, so nothing verifies the id');
 
     expect((await world.apply(file())).outcome).toBe('converged');
     expect(countOf(world.emulator, 'take_server_image')).toBe(1);
@@ -87,8 +88,8 @@ describe('reconcilers/server-image', () => {
 
     expect(codesOf(report)).toEqual({ 'server_images.golden': 'let_go_before' });
     expect(countOf(world.emulator, 'take_server_image')).toBe(1);
-    expect(report.blocked[0]?.resolve).toBe(
-      'vdcsync adopt server_images.golden img-1 (to have it managed again) | name a new entry under `server_images` (to have another one taken)',
+    expect(resolveOf(report.blocked[0])).toBe(
+      'vdcsync adopt server_images.golden img-1 (to have it managed again) | add a new entry under `server_images` (to have another image taken)',
     );
     expect((await world.apply(file().replace('golden', 'silver'))).outcome).toBe('converged');
     expect(countOf(world.emulator, 'take_server_image')).toBe(2);
@@ -219,7 +220,7 @@ describe('reconcilers/server-image', () => {
     const { reports } = await applyWithHelp(world, file());
 
     expect(reports.map(({ outcome }) => outcome)).toEqual(['blocked', 'converged']);
-    expect(reports[0]?.blocked[0]?.resolve).toMatch(/--adopt ID [^|]*\| vdcsync resolve \S+ --absent/);
+    expect(resolveOf(reports[0]?.blocked[0])).toMatch(/--adopt ID [^|]*\| vdcsync resolve \S+ --absent/);
     expect(projectOf(world.emulator).images).toHaveLength(1);
     expect(countOf(world.emulator, 'take_server_image')).toBe(sends);
     await expectInvariants(world);

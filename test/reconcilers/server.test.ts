@@ -3,6 +3,8 @@ import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { planText } from '../../src/cli/render/plan-text.ts';
 import { plainPaint } from '../../src/cli/terminal.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import { run } from '../../src/core/remedy.ts';
+import { resolveOf, resolving, saidBy } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
@@ -73,7 +75,7 @@ describe('reconcilers/server: creation', () => {
     [
       'server_type: sliders-1, image: debian-13, plan_id: 51',
       'sizing_mode_mismatch',
-      'cores, memory_mb and disk_gb',
+      '`cores` and `memory_mb` and `disk_gb`',
     ],
     ['server_type: 5, image: debian-13, cores: 2', 'sizing_mode_mismatch', 'plan_id'],
     ['server_type: 5, image: debian-13, gpu_package: l40s-1', 'sizing_mode_mismatch', 'plan_id'],
@@ -83,7 +85,7 @@ describe('reconcilers/server: creation', () => {
     const report = await apply(servers({ web: entry }));
 
     expect(codesOf(report)).toEqual({ 'servers.web': code });
-    expect(report.blocked[0]?.resolve).toContain(alternatives);
+    expect(resolveOf(report.blocked[0])).toContain(alternatives);
     expect(emulator.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
   });
 
@@ -158,7 +160,7 @@ describe('reconcilers/server: what cannot be changed in place', () => {
 
     expect(codesOf(planned)).toEqual({ 'servers.web': 'replace_not_allowed' });
     expect(planned.blocked[0]?.reason).toContain(path);
-    expect(planned.blocked[0]?.resolve).toContain('replace: allowed');
+    expect(resolveOf(planned.blocked[0])).toContain('replace: allowed');
     expect(allowed.summary).toMatchObject({ replace: 1, blocked: 0 });
     expect((await apply(servers({ web: `${entry}, replace: allowed` }))).outcome).toBe('converged');
     expect(projectOf(emulator).servers).toHaveLength(1);
@@ -191,9 +193,7 @@ servers:
     ]);
     expect(planned.summary).toMatchObject({ replace: 1, delete: 1, create: 3 });
     expect(planned.cost.left_billed).toEqual([
-      expect.stringMatching(
-        /^1 backup of servers\.web stays billed: .* client area, then: vdcsync ignore \d+$/,
-      ),
+      expect.stringMatching(/^1 backup of servers\.web stays billed: .* client area$/),
     ]);
     expect(report.outcome).toBe('converged');
     expect(report.plan.operations).toEqual([]);
@@ -305,10 +305,12 @@ servers:
     const entry = (fields: string) => `settings: {unmanaged: ignore}\nservers: {old: {id: ${id}${fields}}}\n`;
     await apply(entry(''));
     const [warning] = (await plan(entry(`, ${sliders}`))).warnings;
-    expect(warning?.message).toContain(`vdcsync adopt servers.old ${id};`);
+    expect(warning?.remedies?.[0]).toMatchObject(run('adopt', ['servers.old', id]));
 
     const adopt = engine.adopt(load(entry(`, ${sliders}`)), 'servers.old' as ResourceKey, String(id));
-    expect(await clock.run(adopt)).toContain('cores, memory_mb, disk_gb as the file says: that is believed');
+    expect(saidBy(await clock.run(adopt))).toContain(
+      'cores, memory_mb, disk_gb as the file says: that is believed',
+    );
 
     expect((await plan(entry(`, ${sliders}`))).warnings).toEqual([]);
     const edited = await plan(entry(`, ${sliders}`.replace('cores: 1', 'cores: 2')));
@@ -321,7 +323,9 @@ servers:
     const entry = `settings: {unmanaged: ignore}\nservers: {old: {${sliders}, public_ipv4: {new: true}}}\n`;
 
     const said = await clock.run(engine.adopt(load(entry), 'servers.old' as ResourceKey, String(id)));
-    expect(said).toContain('No read shows whether it has server_type, image, cores, memory_mb, disk_gb');
+    expect(saidBy(said)).toContain(
+      'No read shows whether it has server_type, image, cores, memory_mb, disk_gb',
+    );
     const { operations, warnings } = await plan(entry);
     expect(operations.map((each) => each.id)).toEqual(['adopt:servers.old.public_ipv4']);
     expect(warnings, 'its address is its own').toEqual([]);
@@ -392,7 +396,7 @@ servers:
     expect((await plan(of(99))).blocked).toMatchObject([
       {
         code: 'plan_not_found',
-        resolve: expect.stringMatching(/^write one of: 51 \(.+\), 52 \(.+\), 53 \(/),
+        remedies: resolving(expect.stringMatching(/^set `plan_id` to one of 51 \(.+\), 52 \(.+\), 53 \(/)),
       },
     ]);
     await apply(of(51));
@@ -485,9 +489,7 @@ describe('reconcilers/server: deletion', () => {
     const report = await apply(prune);
 
     expect(planned.cost.left_billed).toEqual([
-      expect.stringMatching(
-        /^1 backup of servers\.web stays billed: .* client area, then: vdcsync ignore \d+$/,
-      ),
+      expect.stringMatching(/^1 backup of servers\.web stays billed: .* client area$/),
       `${address} stays billed: servers.web holds it, and nothing in the file stands for it`,
     ]);
     expect(report.outcome).toBe('converged');
@@ -593,7 +595,7 @@ describe('reconcilers/server: what exists already', () => {
 
     expect([same.operations, same.blocked]).toEqual([[], []]);
     expect(codesOf(other)).toEqual({ 'servers.web': 'replace_not_allowed' });
-    expect(other.blocked[0]?.resolve).toContain(`remove \`id: ${id}\``);
+    expect(resolveOf(other.blocked[0])).toContain('remove `id` in servers.web');
     const free = servers({ web: `${sliders.replace('cores: 1', 'cores: 8')}, replace: allowed` });
     expect((await plan(`settings: {prune: true}\n${free}`)).summary.replace).toBe(1);
   });
@@ -622,7 +624,9 @@ describe('reconcilers/server: what exists already', () => {
     expect(gone.blocked).toMatchObject([
       {
         code: 'not_found',
-        resolve: `take servers.web out of the file (if it is to be gone) | correct \`id: ${id}\` | remove \`id: ${id}\` and write server_type, image, its sizes (to have a new one made)`,
+        remedies: resolving(
+          'remove servers.web from the file (if it is not needed) | set `id` in servers.web | set `server_type` and `image` and remove `id` in servers.web (to have a new one created)',
+        ),
       },
     ]);
     expect(gone.warnings).toMatchObject([

@@ -18,7 +18,7 @@ function broken(code: string, story: Story, refusals: readonly string[] = [], el
   const questions = new Questions({ story, coverage, elapsed, fail: (rule) => void failed.push(rule) });
   for (const each of refusals) questions.refused(each);
   const key = 'ips.web' as ResourceKey;
-  questions.note({ blocked: [{ key, verb: 'create', code, reason: '', resolve: '' }] });
+  questions.note({ blocked: [{ key, verb: 'create', code, reason: '', remedies: [] }] });
   return failed;
 }
 
@@ -61,7 +61,7 @@ describe('simulation/questions', () => {
     const questions = new Questions({ story: calm, coverage, elapsed: () => 0, fail: () => undefined });
     const blocked = ['dependency_blocked', 'unresolved_create', 'key_not_answered', 'protected'].map(
       (code) => ({
-        ...{ key: 'ips.web' as ResourceKey, verb: 'create', code, reason: '', resolve: '' },
+        ...{ key: 'ips.web' as ResourceKey, verb: 'create', code, reason: '', remedies: [] },
       }),
     );
     questions.note({ blocked: blocked as never });

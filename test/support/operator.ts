@@ -19,11 +19,12 @@ export async function settleByHand(rig: Rig, spec: string): Promise<readonly str
           ? ({ type: 'absent' } as const)
           : ({ type: 'adopt', id } as const);
     const said = rig.engine.resolve(load(spec), intent.key, resolution);
-    done.push(await rig.clock.run(said));
+    done.push((await rig.clock.run(said)).text);
   }
   for (const binding of await rig.store.bindings()) {
     if (binding.tainted === undefined) continue;
-    done.push(await rig.clock.run(rig.engine.adopt(load(spec), binding.key as ResourceKey, binding.id)));
+    const said = rig.engine.adopt(load(spec), binding.key as ResourceKey, binding.id);
+    done.push((await rig.clock.run(said)).text);
   }
   return done;
 }

@@ -175,7 +175,7 @@ async function play(
         const session = { engine, store, reads, clock, counts, profile };
         return { ...session, tokenMark: () => '', onOrder: async () => {}, close: async () => {} };
       },
-      carrying: () => (text) => text,
+      commandFlags: () => '',
     },
     ...{ id: 4711, mode, intervalMs: 300_000, keepMs: 90 * 24 * hour },
     ...{ onNotice: quiet, onChange: quiet, onEvent: quiet, onPass: quiet },

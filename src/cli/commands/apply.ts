@@ -133,7 +133,7 @@ function viewFor({ format }: ApplyFlags, io: Io, clock: () => Session['clock']):
 async function approve(plan: Plan, { flags, io, view, signals, destroy }: Carrying): Promise<boolean> {
   const stream = flags.format === 'json' ? io.stderr : io.stdout;
   // With --yes and JSON nobody looks: the plan is in the stream already.
-  if (flags.format !== 'json' || flags.yes !== true) stream.write(planText(plan, paintFor(stream)));
+  if (flags.format !== 'json' || flags.yes !== true) stream.write(planText(plan, paintFor(stream, io)));
   if (flags.yes === true) return true;
   view.pause();
   const yes = destroy
@@ -166,7 +166,7 @@ function conclude(
     io.stdout.write(`${nothingManaged(report.plan)}\n`);
     return code;
   }
-  const paint = paintFor(io.stdout);
+  const paint = paintFor(io.stdout, io);
   const text = idle ? planText(report.plan, paint) : reportText(report, paint, timeScale);
   io.stdout.write(text);
   return code;

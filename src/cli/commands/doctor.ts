@@ -1,11 +1,13 @@
 import { ConfigError, StateError } from '../../core/errors.ts';
+import { run } from '../../core/remedy.ts';
 import { openSession, type Session } from '../compose.ts';
-import { type Diagnosis, type Finding, finding } from '../doctor/findings.ts';
+import { type Diagnosis, type Finding, finding, findingJson } from '../doctor/findings.ts';
 import { probeKeys } from '../doctor/keys.ts';
 import { checkProfile, checkSpec, checkState, type StateFacts } from '../doctor/local.ts';
 import { probeOperations } from '../doctor/probes.ts';
 import { checkBudgets, checkClock, checkFence, checkLevel, checkReach } from '../doctor/remote.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
+import { remedyLines } from '../render/remedies.ts';
 import { counted } from '../render/values.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { type Io, paintFor, printable, type Style } from '../terminal.ts';
@@ -37,7 +39,9 @@ export async function doctor(flags: DoctorFlags, io: Io): Promise<ExitCode> {
   const healthy = !findings.some(({ level }) => level === 'error');
   const diagnosis: Diagnosis = { format_version: 1, healthy, project: remote.project, findings };
   io.stdout.write(
-    flags.format === 'json' ? `${JSON.stringify(diagnosis, null, 2)}\n` : diagnosisText(diagnosis, io),
+    flags.format === 'json'
+      ? `${JSON.stringify({ ...diagnosis, findings: findings.map(findingJson) }, null, 2)}\n`
+      : diagnosisText(diagnosis, io),
   );
   return healthy ? exitCodes.done : exitCodes.failed;
 }
@@ -100,8 +104,8 @@ function grouped(findings: readonly Finding[]): readonly Finding[] {
   if (open.length < 2) return findings;
   const names = [...new Set(open.map(({ id }) => id.replace('probe:', '')))].join(', ');
   const message = `not known whether the API has ${names}`;
-  const advice =
-    'vdcsync doctor --format json (for the reason of each; a server with a public address and a backup makes more of them known)';
+  const when = 'for the reason of each; a server with a public address and a backup shows more';
+  const advice = [run('doctor', ['--format', 'json'], { when })];
   return [
     ...findings.filter((each) => !isOpen(each)),
     finding('undocumented_operations', 'unknown', message, advice),
@@ -109,13 +113,13 @@ function grouped(findings: readonly Finding[]): readonly Finding[] {
 }
 
 function diagnosisText({ findings, healthy }: Diagnosis, io: Io): string {
-  const paint = paintFor(io.stdout);
-  const lines = grouped(findings).flatMap(({ id, level, message, advice }) => {
+  const paint = paintFor(io.stdout, io);
+  const lines = grouped(findings).flatMap(({ id, level, message, remedies }) => {
     const [mark, style] = marks[level];
     const subject = id.replace(/^probe:/, '').replaceAll('_', ' ');
     return [
       `${paint(style, mark)} ${paint('bold', subject)}: ${printable(message)}`,
-      ...(advice === null ? [] : [`    → ${paint('cyan', printable(advice))}`]),
+      ...remedyLines(remedies, paint, '    '),
     ];
   });
   const count = (level: Finding['level']) => findings.filter((each) => each.level === level).length;

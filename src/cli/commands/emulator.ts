@@ -124,7 +124,7 @@ function profileLines({ speed = 1, profile }: EmulatorFlags, dim: (text: string)
 }
 
 function howTo(running: RunningEmulator, flags: EmulatorFlags, io: Io): string {
-  const paint = paintFor(io.stdout);
+  const paint = paintFor(io.stdout, io);
   const { base_url: url, project, tokens } = connection(running);
   return [
     paint('bold', `The emulator serves project ${project.id} (${project.name}) at ${url}`),

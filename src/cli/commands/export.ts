@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { Mask } from '../../core/environment-mask.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { escapeUnseenInLines } from '../../core/escape.ts';
+import { commandLine, run } from '../../core/remedy.ts';
 import { readWorldFile } from '../../emulator/persistence.ts';
 import { refuseOtherProject } from '../../engine/survey.ts';
 import { openSession } from '../compose.ts';
@@ -12,6 +13,7 @@ import { createNames } from '../export/names.ts';
 import { specOf } from '../export/spec.ts';
 import { readInventory } from '../export/survey.ts';
 import { exportedValue, exportedYaml } from '../export/yaml.ts';
+import { callFlags } from '../render/call-flags.ts';
 import { counted } from '../render/values.ts';
 import { type CommonFlags, stateLocation } from '../settings/config.ts';
 import { readSpec } from '../settings/spec-source.ts';
@@ -51,7 +53,11 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
     if (out === undefined) io.stdout.write(text);
     else writeOut(out, text, io);
     if (out !== undefined) {
-      io.stderr.write(`vdcsync: project ${spec.projectId} is in ${out}; next: vdcsync plan -f ${out}\n`);
+      const next = commandLine(
+        run('plan', ['-f', out]),
+        callFlags({ ...flags, file: [], overlay: [] }, io.env),
+      );
+      io.stderr.write(`vdcsync: project ${spec.projectId} is in ${out}; next: ${next}\n`);
     }
     if (!inventory.complete) {
       io.stderr.write(

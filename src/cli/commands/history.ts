@@ -35,7 +35,7 @@ export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
     if (flags.format === 'json') {
       io.stdout.write(`${JSON.stringify({ format_version: 1, writes: intents.map(intentJson) }, null, 2)}\n`);
     } else {
-      const paint = paintFor(io.stdout);
+      const paint = paintFor(io.stdout, io);
       const lines = intents.flatMap((intent) => intentLines(intent, (text) => paint('dim', text)));
       io.stdout.write(
         lines.length === 0

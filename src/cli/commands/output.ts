@@ -1,15 +1,14 @@
 import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
-import type { Plan } from '../../core/plan.ts';
+import { type Plan, planJson } from '../../core/plan.ts';
 import type { PlanFormat } from '../plan/formats.ts';
-import { carrying } from '../render/carrying.ts';
 import { planMermaid } from '../render/plan-graph.ts';
 import { planMarkdown } from '../render/plan-markdown.ts';
 import { planSvg } from '../render/plan-svg.ts';
 import { planText } from '../render/plan-text.ts';
 import { type CommonFlags, reasonOf } from '../settings/config.ts';
-import { type Io, type Paint, paintFor, plainPaint } from '../terminal.ts';
+import { type Io, type Paint, paintFor, type Style } from '../terminal.ts';
 
 interface OutputFlags extends CommonFlags {
   readonly format?: PlanFormat;
@@ -22,9 +21,9 @@ export function formatPlan(plan: Plan, format: PlanFormat, paint: Paint): string
     case 'text':
       return planText(plan, paint);
     case 'json':
-      return `${JSON.stringify(plan, null, 2)}\n`;
+      return `${JSON.stringify(planJson(plan), null, 2)}\n`;
     case 'markdown':
-      return planMarkdown(plan);
+      return planMarkdown(plan, paint.flags);
     case 'svg':
       return planSvg(plan);
     case 'mermaid':
@@ -39,12 +38,12 @@ export function formatPlan(plan: Plan, format: PlanFormat, paint: Paint): string
 export function putPlan(plan: Plan, flags: OutputFlags, io: Io): void {
   const { format, out } = flags;
   if (out === undefined) {
-    io.stdout.write(formatPlan(plan, format ?? 'text', paintFor(io.stdout)));
+    io.stdout.write(formatPlan(plan, format ?? 'text', paintFor(io.stdout, io)));
     return;
   }
-  const text = formatPlan(plan, format ?? 'json', plainPaint);
-  writeOut(out, format === 'text' || format === 'markdown' ? carrying(flags, io.env)(text) : text, io, 0o600);
-  if (format === undefined) io.stdout.write(formatPlan(plan, 'text', paintFor(io.stdout)));
+  const plain: Paint = Object.assign((_style: Style, text: string) => text, { flags: io.flags ?? '' });
+  writeOut(out, formatPlan(plan, format ?? 'json', plain), io, 0o600);
+  if (format === undefined) io.stdout.write(formatPlan(plan, 'text', paintFor(io.stdout, io)));
   io.stderr.write(`vdcsync: the plan is in ${out}\n`);
 }
 

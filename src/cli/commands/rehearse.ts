@@ -142,7 +142,7 @@ function rehearsalJson(rehearsal: Rehearsal): Record<string, unknown> {
 }
 
 function rehearsalText(rehearsal: Rehearsal, io: Io): string {
-  const paint = paintFor(io.stdout);
+  const paint = paintFor(io.stdout, io);
   const { calm, ends, adapted } = rehearsal;
   const { plan, report, bars, requests, durationMs } = calm;
   const counts = countsOf(rehearsal);

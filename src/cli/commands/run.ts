@@ -26,7 +26,7 @@ import { type DaemonSettings, type RunFlags, readDaemonSettings } from '../daemo
 import { sourceOf } from '../daemon/source.ts';
 import { SpecMasks } from '../daemon/spec-masks.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { carrying } from '../render/carrying.ts';
+import { callFlags } from '../render/call-flags.ts';
 import { type CommonFlags, logSettings, stateLocation, tokenSource } from '../settings/config.ts';
 import { ownState, refuseSecondState, refuseStateBeside } from '../settings/own-state.ts';
 import { listenForDaemonSignals } from '../signals.ts';
@@ -46,7 +46,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     random: systemRandom,
     log,
     open: (project) => openProject(flags, io, settings, project, { replica: shared?.replica, settled }),
-    carrying: (projectId, named) => carrying(flagsOf(projectId, named, flags, io, settings), io.env),
+    commandFlags: (projectId, named) => callFlags(flagsOf(projectId, named, flags, io, settings), io.env),
   };
   const metrics = new Metrics(version, { perProject: settings.metricsPerProject });
   const changes = new Changes(systemClock);

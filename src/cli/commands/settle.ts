@@ -1,15 +1,16 @@
 import { isIPv4 } from 'node:net';
 import { ConfigError } from '../../core/errors.ts';
-import { controlPath, giveOrder, type Order } from '../../daemon/orders/control.ts';
+import { type Answer, controlPath, giveOrder, type Order } from '../../daemon/orders/control.ts';
 import { carryOut } from '../../daemon/orders/orders.ts';
 import type { Resolution } from '../../engine/deps.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
+import { remedyLines } from '../render/remedies.ts';
 import { type CommonFlags, stateLocation } from '../settings/config.ts';
 import { checkedKey } from '../settings/key.ts';
 import { refuseNoState, refuseSecondState } from '../settings/own-state.ts';
 import { readSpec } from '../settings/spec-source.ts';
-import { type Io, printable } from '../terminal.ts';
+import { type Io, paintFor, printable } from '../terminal.ts';
 
 export interface AdoptFlags extends CommonFlags {
   readonly format?: 'text' | 'json';
@@ -51,15 +52,21 @@ export async function ignore(names: readonly string[], flags: IgnoreFlags, io: I
 async function settle(order: Order, flags: AdoptFlags, io: Io): Promise<ExitCode> {
   const socket = controlPath(stateLocation(flags, io));
   const answer = (socket && (await giveOrder(socket, order))) || (await settleHere(order, flags, io));
-  if ('refused' in answer) throw new ConfigError(answer.refused, answer.misuse);
-  const message = printable(answer.done);
+  if ('refused' in answer) throw new ConfigError(answer.refused, answer.misuse, answer.remedies);
+  const { text, remedies } = answer.done;
+  const message = printable(text);
   const key = 'key' in order ? order.key : null;
-  const json = () => JSON.stringify({ format_version: 1, key, message });
-  io.stdout.write(`${flags.format === 'json' ? json() : message}\n`);
+  const json = () => JSON.stringify({ format_version: 1, key, message, remedies });
+  const shown = () => [message, ...remedyLines(remedies, paintFor(io.stdout, io), '  ')].join('\n');
+  io.stdout.write(`${flags.format === 'json' ? json() : shown()}\n`);
   return exitCodes.done;
 }
 
-async function settleHere(order: Order, flags: CommonFlags, io: Io): Promise<{ readonly done: string }> {
+async function settleHere(
+  order: Order,
+  flags: CommonFlags,
+  io: Io,
+): Promise<Extract<Answer, { done: unknown }>> {
   const desired = await readSpec(flags, io);
   const { projectId, token } = desired;
   await refuseSecondState(projectId, flags, io);

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Desired, DesiredResource } from '../../core/desired.ts';
 import { ApiProblem, ConfigError, FenceError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
+import { blockedJson } from '../../core/plan.ts';
 import type { PriceList } from '../../core/profile.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../../core/state.ts';
@@ -58,8 +59,8 @@ export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
   const clock = typeof live === 'string' ? { now: systemClock.now(), timeScale: 1 } : live;
   io.stdout.write(
     flags.format === 'json'
-      ? `${JSON.stringify(view, null, 2)}\n`
-      : statusText(view, paintFor(io.stdout), clock),
+      ? `${JSON.stringify({ ...view, blocked: view.blocked.map((each) => blockedJson(each)) }, null, 2)}\n`
+      : statusText(view, paintFor(io.stdout, io), clock),
   );
   return flags.detailedExitcode === true ? detailed(view) : exitCodes.done;
 }

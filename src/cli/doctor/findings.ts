@@ -1,10 +1,12 @@
+import { outside, type Remedy, resolveText } from '../../core/remedy.ts';
+
 /** One thing that was looked at. `unknown`: there is no way to tell without changing something. */
 export interface Finding {
   readonly id: string;
   readonly level: 'ok' | 'info' | 'unknown' | 'warning' | 'error';
   readonly message: string;
   /** What to do about it, where something is to be done. */
-  readonly advice: string | null;
+  readonly remedies: readonly Remedy[];
 }
 
 /** The public JSON of `vdcsync doctor`. */
@@ -16,14 +18,19 @@ export interface Diagnosis {
 }
 
 export function ok(id: string, message: string): Finding {
-  return { id, level: 'ok', message, advice: null };
+  return { id, level: 'ok', message, remedies: [] };
 }
 
 export function finding(
   id: string,
   level: Exclude<Finding['level'], 'ok'>,
   message: string,
-  advice: string | null = null,
+  advice: string | readonly Remedy[] = [],
 ): Finding {
-  return { id, level, message, advice };
+  return { id, level, message, remedies: typeof advice === 'string' ? [outside(advice)] : advice };
+}
+
+/** The public JSON of a finding. */
+export function findingJson({ remedies, ...finding }: Finding) {
+  return { ...finding, advice: remedies.length === 0 ? null : resolveText(remedies), remedies };
 }

@@ -1,4 +1,5 @@
 import type { WriteRequest, WriteResult } from '../../core/ports.ts';
+import { run } from '../../core/remedy.ts';
 import { type KeyBehaviour, observeKeys, spareKey } from '../../engine/intents/calibrate.ts';
 import { told } from '../../engine/intents/outcome.ts';
 import { systemRandom } from '../../platform/system-random.ts';
@@ -16,7 +17,9 @@ import { type Finding, finding, ok } from './findings.ts';
 export async function probeKeys(session: Session, project: number | undefined): Promise<Finding[]> {
   if (project === undefined) {
     const reason = 'no write is sent, because no file or state names the project of the token';
-    return [finding('idempotency_keys', 'unknown', reason, 'vdcsync doctor --probe-writes -f FILE')];
+    return [
+      finding('idempotency_keys', 'unknown', reason, [run('doctor', ['--probe-writes', '-f', 'FILE'])]),
+    ];
   }
   const findings: Finding[] = [];
   for (const request of await requestsFor(session)) {
@@ -70,12 +73,9 @@ async function probeOne(
 
 function inconclusive(id: string, result: WriteResult): Finding {
   const reason = result.type === 'answer' ? told(result) : result.reason;
-  return finding(
-    id,
-    'unknown',
-    `the API did not judge the request: ${reason}`,
-    'vdcsync doctor --probe-writes',
-  );
+  return finding(id, 'unknown', `the API did not judge the request: ${reason}`, [
+    run('doctor', ['--probe-writes']),
+  ]);
 }
 
 /** A lost answer is settled by reads alone. */

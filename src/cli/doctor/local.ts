@@ -3,13 +3,21 @@ import { dirname } from 'node:path';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, SpecError } from '../../core/errors.ts';
 import { documentedProfile } from '../../core/profile.ts';
+import { run } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
 import { whyEphemeral } from '../../daemon/ephemeral.ts';
 import { heldSpending } from '../../engine/intents/standing-holds.ts';
 import { shownLocation } from '../../state/open.ts';
 import { openStore } from '../compose.ts';
 import { counted } from '../render/values.ts';
-import { type CommonFlags, profileOf, reasonOf, specFiles, stateLocation } from '../settings/config.ts';
+import {
+  type CommonFlags,
+  profileOf,
+  reasonOf,
+  specFiles,
+  stateLocation,
+  writingSpec,
+} from '../settings/config.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import { isUrl } from '../settings/state-url.ts';
 import type { Io } from '../terminal.ts';
@@ -34,15 +42,12 @@ export async function checkSpec(
       const count = counted(error.count, 'error');
       const first = error.message.split('\n')[0] ?? '';
       return {
-        findings: [
-          finding('spec', 'error', `the file has ${count}, the first: ${first}`, 'vdcsync validate'),
-        ],
+        findings: [finding('spec', 'error', `the file has ${count}, the first: ${first}`, [run('validate')])],
         desired: undefined,
       };
     }
     if (error instanceof ConfigError && flags.file === undefined) {
-      const advice = 'vdcsync init writes a first one, vdcsync export one of what is there';
-      return { findings: [finding('spec', 'info', 'there is no file yet', advice)], desired: undefined };
+      return { findings: [finding('spec', 'info', 'there is no file yet', writingSpec)], desired: undefined };
     }
     throw error;
   }
@@ -139,26 +144,20 @@ async function told(store: StateStore, location: string, exists: boolean): Promi
     summary,
     ...(held === undefined
       ? []
-      : [finding('holds', 'warning', `what adds spending is ${held.reason}`, held.resolve)]),
+      : [finding('holds', 'warning', `what adds spending is ${held.reason}`, held.remedies)]),
     ...(blocked.length === 0
       ? []
       : [
-          finding(
-            'state',
-            'warning',
-            `an operator has to settle ${settle(blocked)}`,
-            'vdcsync status tells the commands',
-          ),
+          finding('state', 'warning', `an operator has to settle ${settle(blocked)}`, [
+            run('status', [], { when: 'to see the commands' }),
+          ]),
         ]),
     ...(open.length === blocked.length
       ? []
       : [
-          finding(
-            'state',
-            'info',
-            `${counted(open.length - blocked.length, 'write')} not settled yet`,
-            'vdcsync apply settles them',
-          ),
+          finding('state', 'info', `${counted(open.length - blocked.length, 'write')} not settled yet`, [
+            run('apply', [], { when: 'to settle them' }),
+          ]),
         ]),
   ];
 }

@@ -1,5 +1,6 @@
 import { ConfigError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
+import { type Remedy, run } from '../../core/remedy.ts';
 import { readText } from '../settings/config.ts';
 import type { Io } from '../terminal.ts';
 import { planSchema } from './schema.ts';
@@ -13,7 +14,7 @@ export function readPlan(path: string, projectId: number, io: Io): Plan {
   const document = parsed(readText(path, 'the plan', io), path);
   const version = (document as { format_version?: unknown } | null)?.format_version;
   if (version === undefined) {
-    throw new ConfigError(`${path} is no plan of vdcsync: make one with \`vdcsync plan --out ${path}\``);
+    throw new ConfigError(`${path} is not a plan of vdcsync`, false, making(path));
   }
   if (version !== 1) {
     throw new ConfigError(
@@ -35,10 +36,14 @@ export function readPlan(path: string, projectId: number, io: Io): Plan {
   return plan;
 }
 
+function making(path: string): readonly Remedy[] {
+  return [run('plan', ['--out', path], { when: 'to make a plan' })];
+}
+
 function parsed(text: string, path: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ConfigError(`${path} is not JSON: make a plan with \`vdcsync plan --out ${path}\``);
+    throw new ConfigError(`${path} is not JSON`, false, making(path));
   }
 }

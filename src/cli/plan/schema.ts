@@ -48,6 +48,37 @@ const operation = z
   })
   .describe('One operation. The list is in a valid order of execution.');
 
+const step = {
+  type: z.enum(['run', 'edit', 'outside']).describe('A command, an edit of the file, or a step elsewhere.'),
+  command: text.optional().describe('Of a run: the command of vdcsync.'),
+  args: z
+    .array(text)
+    .optional()
+    .describe('Of a run: its arguments, not quoted. The operator fills in KEY and ID.'),
+  path: text.optional().describe('Of an edit: a key, a collection, `settings` or `project`.'),
+  set: z.record(text, z.unknown()).optional().describe('Of an edit: fields with their new values.'),
+  choose: z
+    .record(text, z.array(text))
+    .optional()
+    .describe('Of an edit: fields to set, with the possible values.'),
+  remove: z.array(text).optional().describe('Of an edit: fields to remove.'),
+  entry: z.enum(['remove', 'restore']).optional().describe('Of an edit: the change to the whole entry.'),
+  at: z.array(text).optional().describe('Of an edit: places in the file, as file:line:column.'),
+  text: text.optional().describe('Of a step elsewhere: the instruction.'),
+  about: z.array(text).optional().describe('Of a step elsewhere: ids and addresses.'),
+};
+
+/** `core/remedy.ts` is its type. */
+export const remedies = z
+  .array(
+    z.strictObject({
+      ...step,
+      when: text.optional().describe('The case in which the remedy is right.'),
+      next: z.array(z.strictObject(step)).optional().describe('The steps that follow.'),
+    }),
+  )
+  .describe('The remedies as data.');
+
 /** The public JSON form of a plan; `core/plan.ts` is its type, and the compiler holds the two together. */
 export const planSchema = z
   .strictObject({
@@ -85,11 +116,14 @@ export const planSchema = z
           verb,
           code: text.describe('Stable and machine-readable.'),
           reason: text,
-          resolve: text.describe('The command or the edit that resolves it.'),
+          resolve: text.describe('The remedies as one text, separated by ` | `.'),
+          remedies,
         }),
       )
       .describe('Operations that need a manual decision.'),
-    warnings: z.array(z.strictObject({ code: text, key: text.nullable(), message: text })),
+    warnings: z.array(
+      z.strictObject({ code: text, key: text.nullable(), message: text, remedies: remedies.optional() }),
+    ),
     cost: z.strictObject({
       monthly: z
         .strictObject({

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { standings } from '../../core/standing.ts';
+import { remedies } from '../plan/schema.ts';
 
 const text = z.string();
 const moment = z.iso.datetime();
@@ -8,7 +9,7 @@ const count = z.number().min(0);
 
 const diagnostic = z.looseObject({ file: text, line: count, column: count, message: text });
 const commit = z.looseObject({ id: text, ref: text, subject: text, committed_at: maybe }).nullable();
-const blocked = z.looseObject({ key: text, verb: text, code: text, reason: text, resolve: text });
+const blocked = z.looseObject({ key: text, verb: text, code: text, reason: text, resolve: text, remedies });
 const warning = z.looseObject({ code: text, key: text.nullable(), message: text });
 const address = z.looseObject({ id: text, address: text, key: text.nullable() });
 const budget = z.looseObject({ used: count, limit: count });

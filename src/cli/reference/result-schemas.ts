@@ -1,11 +1,18 @@
 import * as z from 'zod';
 import { standings } from '../../core/standing.ts';
+import { remedies } from '../plan/schema.ts';
 
 const text = z.string();
 const moment = z.iso.datetime();
 const count = z.int().min(0);
 const format = z.literal(1).describe('Goes up with the first change that breaks a reader.');
-const blocked = z.strictObject({ key: text, verb: text, code: text, reason: text, resolve: text });
+const blocked = z.strictObject({ key: text, verb: text, code: text, reason: text, resolve: text, remedies });
+const warning = z.strictObject({
+  code: text,
+  key: text.nullable(),
+  message: text,
+  remedies: remedies.optional(),
+});
 const billed = z.strictObject({ id: text, what: text, key: text.nullable(), since: moment.nullable() });
 const leftAlone = z.strictObject({ kind: z.enum(['server', 'ip']), id: text, addresses: z.array(text) });
 const monthly = z.strictObject({
@@ -53,7 +60,7 @@ export const statusSchema = z.strictObject({
     }),
   ),
   blocked: z.array(blocked),
-  warnings: z.array(z.strictObject({ code: text, key: text.nullable(), message: text })),
+  warnings: z.array(warning),
   billed: z.array(billed),
   monthly: monthly.nullable(),
   idle: z.array(billed).nullable().describe('Billed resources that nothing uses.'),
@@ -136,6 +143,7 @@ export const errorSchema = z.strictObject({
   code: text.nullable().describe("The API's own code, or that of a broken connection."),
   status: z.int().nullable(),
   request_id: text.nullable(),
+  remedies,
   exit_code: z.int(),
 });
 
@@ -149,7 +157,8 @@ export const doctorSchema = z.strictObject({
       id: text,
       level: z.enum(['ok', 'info', 'unknown', 'warning', 'error']),
       message: text,
-      advice: text.nullable().describe('The next step.'),
+      advice: text.nullable().describe('The next step, as one text.'),
+      remedies,
     }),
   ),
 });
@@ -201,4 +210,5 @@ export const settledSchema = z.strictObject({
   format_version: format,
   key: text.nullable().describe('null for `ignore`.'),
   message: text,
+  remedies,
 });

@@ -1,5 +1,6 @@
 import { moment } from '../../core/moment.ts';
 import { comesFirst, type Plan } from '../../core/plan.ts';
+import { commandLine, piecesOf, type Remedy, run } from '../../core/remedy.ts';
 import { printable } from '../terminal.ts';
 import { consequences, liveOf } from './consequences.ts';
 import { costLines, groupsOf, type PlanLine, summaryLine } from './plan-groups.ts';
@@ -12,7 +13,7 @@ export const markdownLimit = 60_000;
  * A plan for a comment on a merge request: the summary open, the details folded. What would pass
  * `markdownLimit` is left out, details first, and counted in a note.
  */
-export function planMarkdown(plan: Plan): string {
+export function planMarkdown(plan: Plan, flags = ''): string {
   const title = `### vdcsync: project ${plan.project.id} (${escaped(plan.project.name)}, ${escaped(plan.project.status)})`;
   const groups = groupsOf(plan).map(({ title: group, lines }) =>
     details(
@@ -21,11 +22,14 @@ export function planMarkdown(plan: Plan): string {
     ),
   );
   const blocked = plan.blocked.map(
-    ({ key, verb, code, reason, resolve }) =>
-      `- **${verb}** ${inline(key)} (${inline(code)}): ${escaped(reason)}  \n  ${resolve.split(' | ').map(wayOut).join('  \n  or ')}`,
+    ({ key, verb, code, reason, remedies }) =>
+      `- **${verb}** ${inline(key)} (${inline(code)}): ${escaped(reason)}  \n  ${remedies.map((each) => remedyMarkdown(each, flags)).join('  \n  or ')}`,
   );
-  const warning = ({ code, key, message }: Plan['warnings'][number]) =>
-    `${key === null ? '' : `${inline(key)}: `}${escaped(message)} (${inline(code)})`;
+  const warning = ({ code, key, message, remedies = [] }: Plan['warnings'][number]) =>
+    [
+      `${key === null ? '' : `${inline(key)}: `}${escaped(message)} (${inline(code)})`,
+      ...remedies.map((each) => remedyMarkdown(each, flags)),
+    ].join('  \n  ');
   const first = plan.warnings.filter(comesFirst).map((each) => `> **Warning**: ${warning(each)}`);
   const warnings = plan.warnings.filter((each) => !comesFirst(each)).map((each) => `- ${warning(each)}`);
   const costs = costLines(plan).map((line) => `- ${escaped(line)}`);
@@ -63,7 +67,7 @@ export function planMarkdown(plan: Plan): string {
     ...money,
     ...page.take(groups, 'groups of operations'),
   ];
-  return `${[...head, ...page.note(), ...body, foot].join('\n\n')}\n`;
+  return `${[...head, ...page.note(flags), ...body, foot].join('\n\n')}\n`;
 }
 
 const noteRoom = 500;
@@ -97,18 +101,20 @@ class Page {
     return taken;
   }
 
-  note(): string[] {
+  note(flags: string): string[] {
     if (this.#left.length === 0) return [];
     return [
-      `> **Cut to ${markdownLimit} characters**: without ${this.#left.join(', ')}. \`vdcsync plan\` shows all of it.`,
+      `> **Cut to ${markdownLimit} characters**: without ${this.#left.join(', ')}. \`${commandLine(run('plan'), flags)}\` shows all of it.`,
     ];
   }
 }
 
-/** A command as code, with what is said of it beside; an edit as prose. */
-function wayOut(text: string): string {
-  const [, command, rest] = /^(vdcsync [^(;,]*[^(;, ])(.*)$/.exec(text) ?? [];
-  return command === undefined ? escaped(text) : `${inline(command)}${escaped(rest ?? '')}`;
+/** Commands as code, all else as prose. */
+function remedyMarkdown(remedy: Remedy, flags: string): string {
+  const steps = piecesOf(remedy, flags).map((piece) =>
+    'command' in piece ? inline(piece.command) : escaped(piece.text),
+  );
+  return `${steps.join('; then ')}${remedy.when === undefined ? '' : ` (${escaped(remedy.when)})`}`;
 }
 
 /** A `diff` block colours by the first character of a line. */

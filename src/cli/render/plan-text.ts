@@ -1,7 +1,9 @@
+import equal from 'fast-deep-equal';
 import { type Blocked, comesFirst, type Plan, type Warning } from '../../core/plan.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { consequences, liveOf } from './consequences.ts';
 import { costLines, groupsOf, type PlanLine, type Sign, summaryLine } from './plan-groups.ts';
+import { remedyLines } from './remedies.ts';
 import { changeLines, shown } from './values.ts';
 
 const colours: Readonly<Record<Sign | ' ', Style | undefined>> = {
@@ -27,10 +29,10 @@ export function planText(plan: Plan, paint: Paint): string {
           `Project ${plan.project.id} (${printable(plan.project.name)}, ${printable(plan.project.status)})`,
           '',
         ];
-  const first = plan.warnings.filter(comesFirst).map((warning) => warningLine(warning, paint));
+  const first = plan.warnings.filter(comesFirst).flatMap((warning) => warningLines(warning, paint));
   const warnings = plan.warnings
     .filter((each) => !comesFirst(each))
-    .map((warning) => warningLine(warning, paint));
+    .flatMap((warning) => warningLines(warning, paint));
   const costs = costLines(plan).map(printable);
   return [
     ...header,
@@ -77,25 +79,26 @@ export function blockedLines(blocked: readonly Blocked[], paint: Paint): string[
       const { key, verb, code, reason } = each;
       const next = blocked[at + 1];
       // What one edit or command resolves for several has it once, behind the last of them.
-      const isShared = next?.code === code && next.resolve === each.resolve;
+      const isShared = next?.code === code && equal(next.remedies, each.remedies);
       return [
         `  ${paint('red', `! ${verb} ${printable(key)}`)}  ${paint('dim', `[${printable(code)}]`)}`,
         `      ${printable(reason)}`,
-        ...(isShared ? [] : wayLines(each, paint)),
+        ...(isShared ? [] : remedyLines(each.remedies, paint)),
       ];
     }),
     '',
   ];
 }
 
-function wayLines({ resolve }: Blocked, paint: Paint): string[] {
-  return printable(resolve)
-    .split(' | ')
-    .map((command, index) => `      ${index === 0 ? '→' : '  or'} ${paint('cyan', command)}`);
-}
-
-/** One warning in one line. */
-export function warningLine({ code, key, message }: Warning, paint: Paint): string {
+/** A warning in one line, and its remedies in one line each. */
+export function warningLines(
+  { code, key, message, remedies = [] }: Warning,
+  paint: Paint,
+  indent = '',
+): string[] {
   const subject = key === null ? '' : `${printable(key)}: `;
-  return `${paint('yellow', 'Warning')} ${subject}${printable(message)} ${paint('dim', `[${printable(code)}]`)}`;
+  return [
+    `${indent}${paint('yellow', 'Warning')} ${subject}${printable(message)} ${paint('dim', `[${printable(code)}]`)}`,
+    ...remedyLines(remedies, paint, `${indent}  `),
+  ];
 }

@@ -1,3 +1,4 @@
+import { planJson } from '../../core/plan.ts';
 import type { ProgressEvent } from '../../core/progress.ts';
 import type { Io } from '../terminal.ts';
 import type { ProgressView } from './progress.ts';
@@ -11,7 +12,7 @@ export function jsonProgress(io: Io): ProgressView {
     const at = new Date(event.at).toISOString();
     switch (event.type) {
       case 'planned':
-        put({ type: 'planned', at, round: event.round, plan: event.plan });
+        put({ type: 'planned', at, round: event.round, plan: planJson(event.plan) });
         return;
       case 'started': {
         const { id, key, kind, verb } = event.operation;

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../../core/clock.ts';
 import type { ProgressEvent, Step } from '../../core/progress.ts';
 import { type Io, paintFor } from '../terminal.ts';
-import { warningLine } from './plan-text.ts';
+import { warningLines } from './plan-text.ts';
 import { endLine, newsOf, type ProgressView, patienceOf, stepText, stepWords, subject } from './progress.ts';
 import { span } from './values.ts';
 
@@ -57,7 +57,7 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
         if (isNews(event.result)) line(endLine(event.result, paint));
         return;
       case 'warning':
-        line(warningLine(event.warning, paint));
+        for (const each of warningLines(event.warning, paint)) line(each);
         return;
     }
   }

@@ -1,12 +1,12 @@
 import type { ProgressEvent } from '../../core/progress.ts';
 import { type Io, paintFor } from '../terminal.ts';
-import { warningLine } from './plan-text.ts';
+import { warningLines } from './plan-text.ts';
 import { endLine, newsOf, type ProgressView, patienceOf, stepText, subject } from './progress.ts';
 import { span } from './values.ts';
 
 /** What begins, waits and ends, a line each on standard error: for logs, pipes and CI. */
 export function plainProgress(io: Io): ProgressView {
-  const paint = paintFor(io.stderr);
+  const paint = paintFor(io.stderr, io);
   const isNews = newsOf();
   const patience = patienceOf();
   const line = (text: string) => void io.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
@@ -35,7 +35,7 @@ export function plainProgress(io: Io): ProgressView {
         if (isNews(event.result)) line(endLine(event.result, paint));
         return;
       case 'warning':
-        line(warningLine(event.warning, paint));
+        for (const each of warningLines(event.warning, paint)) line(each);
         return;
     }
   }

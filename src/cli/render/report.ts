@@ -1,3 +1,4 @@
+import { blockedJson } from '../../core/plan.ts';
 import type { ApplyReport, OperationResult } from '../../core/progress.ts';
 import { type Paint, printable } from '../terminal.ts';
 import { blockedLines } from './plan-text.ts';
@@ -31,7 +32,7 @@ export function reportJson(report: ApplyReport): Record<string, unknown> {
     exposed: results
       .filter(({ exposedMs }) => exposedMs !== undefined)
       .map(({ key, exposedMs }) => ({ key, seconds: (exposedMs ?? 0) / 1000 })),
-    blocked,
+    blocked: blocked.map((each) => blockedJson(each)),
     left: plan.operations.map(({ id }) => id),
     warnings: plan.warnings,
     left_billed: plan.cost.left_billed,

@@ -1,10 +1,12 @@
 import { moment } from '../../core/moment.ts';
+import { commandLine, run } from '../../core/remedy.ts';
 import type { Standing } from '../../core/standing.ts';
 import { waysWithBackups, waysWithIdle, waysWithLeftAlone } from '../../core/ways-out.ts';
 import { leftAloneName } from '../../engine/bookkeeping/left-alone.ts';
 import type { StatusView } from '../status.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
-import { blockedLines, warningLine } from './plan-text.ts';
+import { blockedLines, warningLines } from './plan-text.ts';
+import { remedyLines } from './remedies.ts';
 import { counted, span } from './values.ts';
 
 const looks: Readonly<Record<Standing, readonly [Style, string]>> = {
@@ -67,31 +69,34 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
     ),
     ...section(
       paint('bold', 'To know'),
-      view.warnings.map((warning) => `  ${warningLine(warning, paint)}`),
+      view.warnings.flatMap((warning) => warningLines(warning, paint, '  ')),
     ),
     ...section(
       paint('bold', 'Not there yet'),
       missing.filter(({ verb }) => verb !== 'adopt').map(({ key, verb }) => `  ${key} (${verb})`),
     ),
     ...section(
-      paint('bold', 'There, and bound by `vdcsync apply`'),
+      paint('bold', 'Existing, to be adopted by the next apply'),
       missing.filter(({ verb }) => verb === 'adopt').map(({ key }) => `  ${key}`),
     ),
-    ...section(paint('bold', 'Billed and idle'), (idle ?? []).flatMap(idleLines)),
+    ...section(
+      paint('bold', 'Billed and idle'),
+      (idle ?? []).flatMap((each) => idleLines(each, paint)),
+    ),
     ...section(
       paint('bold', 'Backups of servers that are gone, billed as long as they are there'),
       view.left_backups.flatMap(({ server_id: id, key, backups, since }) => [
         `  of server ${printable(id)}, ${key}, since ${at(since)}: ${backups.map(printable).join(', ')}`,
-        ...wayLines(waysWithBackups(printable(id))),
+        ...remedyLines(waysWithBackups(id), paint, '    '),
       ]),
     ),
     ...section(
       paint('bold', "Left alone as somebody else's, and billed as long as it is there"),
-      leftAloneLines(view.left_alone),
+      leftAloneLines(view.left_alone, paint),
     ),
     `Billed: ${billedText(billed)}${idle === null ? '; idle addresses are known only with the API' : ''}`,
     ...monthlyLines(view),
-    paint('bold', verdict(view)),
+    paint('bold', verdict(view, paint.flags)),
     '',
   ].join('\n');
 }
@@ -99,24 +104,20 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
 /** As many as are looked through. */
 const mostNames = 20;
 
-function idleLines({ what, id, key, since }: StatusView['billed'][number]): string[] {
+function idleLines({ what, id, key, since }: StatusView['billed'][number], paint: Paint): string[] {
   const whose = key === null ? 'not of this file' : key;
   const line = `  ${printable(what)}, id ${printable(id)}, ${whose}${since === null ? '' : `, since ${at(since)}`}`;
   if (key !== null) return [line];
   const [, address = id] = printable(what).split(' ');
-  return [line, ...wayLines(waysWithIdle(printable(id), address))];
+  return [line, ...remedyLines(waysWithIdle(id, address), paint, '    ')];
 }
 
-function leftAloneLines(left: StatusView['left_alone']): string[] {
+function leftAloneLines(left: StatusView['left_alone'], paint: Paint): string[] {
   if (left.length === 0) return [];
   const names = left.slice(0, mostNames).map(leftAloneName);
   const more = left.length - names.length;
   const shown = more > 0 ? [...names, `and ${more} more, all of them with --format json`] : names;
-  return [`  ${shown.map(printable).join(', ')}`, ...wayLines(waysWithLeftAlone())];
-}
-
-function wayLines(ways: readonly string[]): string[] {
-  return ways.map((way, at) => `    ${at === 0 ? '→' : '  or'} ${way}`);
+  return [`  ${shown.map(printable).join(', ')}`, ...remedyLines(waysWithLeftAlone(), paint, '    ')];
 }
 
 function billedText(billed: StatusView['billed']): string {
@@ -160,12 +161,11 @@ function section(title: string, lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : [title, ...lines, ''];
 }
 
-const inFlightText = 'A write is in flight: `vdcsync apply` settles it.';
-
-function verdict({ converged, blocked, in_flight: inFlight }: StatusView): string {
+function verdict({ converged, blocked, in_flight: inFlight }: StatusView, flags?: string): string {
+  const inFlightText = `A write is in flight: \`${commandLine(run('apply'), flags)}\` settles it.`;
   if (converged === true) return 'Converged.';
   if (converged === false && blocked.length === 0 && inFlight.length > 0) return inFlightText;
-  if (converged === false) return 'Not converged: `vdcsync plan` shows what differs.';
+  if (converged === false) return `Not converged: \`${commandLine(run('plan'), flags)}\` shows what differs.`;
   if (blocked.length > 0) return `${counted(blocked.length, 'thing')} blocked.`;
   if (inFlight.length > 0) return inFlightText;
   return 'Whether it has converged is known only with the file and the API.';

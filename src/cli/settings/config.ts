@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import type { TokenPlace } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { type ApiProfile, documentedProfile } from '../../core/profile.ts';
+import { type Remedy, run } from '../../core/remedy.ts';
 import { type LogFormat, type LogLevel, logFormats, logLevels } from '../../platform/log-levels.ts';
 import type { Io } from '../terminal.ts';
 import { loadPrices, loadProfile } from './profile.ts';
@@ -20,6 +21,12 @@ export interface CommonFlags {
   readonly prices?: string;
 }
 
+/** What gives a first spec. */
+export const writingSpec: readonly Remedy[] = [
+  run('init', [], { when: 'to write a first one' }),
+  run('export', [], { when: 'to write that of an existing project' }),
+];
+
 /** Looked for in the working folder, in this order, where no file is named. */
 const defaultFiles = ['vdcsync.yaml', 'vdcsync.yml', 'vdc.yaml', 'vdc.yml'];
 
@@ -29,8 +36,9 @@ export function specFiles(flags: CommonFlags, io: Io): readonly string[] {
   const found = defaultFiles.find((name) => existsSync(join(io.cwd, name)));
   if (found !== undefined) return [found];
   throw new ConfigError(
-    `no spec: name it with -f FILE, or put a vdcsync.yaml into ${io.cwd}; \`vdcsync init\` writes a first one, \`vdcsync export\` that of a project that is there`,
+    `no spec: name it with -f FILE, or put a vdcsync.yaml into ${io.cwd}`,
     true,
+    writingSpec,
   );
 }
 

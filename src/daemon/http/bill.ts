@@ -3,9 +3,9 @@ import { waysWithLeftAlone } from '../../core/ways-out.ts';
 import { leftAloneName } from '../../engine/bookkeeping/left-alone.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import { addressPrice, perMonth } from './dangers.ts';
+import { remediesHtml } from './remedies.ts';
 import { leftAloneIn, unattachedAddresses } from './status.ts';
 import { counted, type Html, keyText, marked } from './text.ts';
-import { wayOut } from './way-out.ts';
 
 /** Everything that is billed, with its cost where prices are known. */
 export function billPanel(facts: ProjectFacts): Html {
@@ -48,5 +48,5 @@ function costOf(world: ProjectFacts['world']): string {
 function leftAloneItem(facts: ProjectFacts): Html {
   const left = leftAloneIn(facts);
   if (left.length === 0) return '';
-  return html`<li class="dim">Ignored, and still billed: ${left.map(leftAloneName).join(', ')}${waysWithLeftAlone().map((way) => wayOut(facts.carry(way)))}</li>`;
+  return html`<li class="dim">Ignored, and still billed: ${left.map(leftAloneName).join(', ')}${remediesHtml(waysWithLeftAlone(), facts.flags)}</li>`;
 }

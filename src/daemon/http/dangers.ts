@@ -2,11 +2,12 @@ import { html } from 'hono/html';
 import { money, part } from '../../core/decimal.ts';
 import { childKey, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { type Blocked, endsExposure } from '../../core/plan.ts';
+import type { Remedy } from '../../core/remedy.ts';
 import { waysWithBackups, waysWithIdle } from '../../core/ways-out.ts';
 import { blockedName, type ProjectFacts } from '../project/facts.ts';
+import { remediesHtml } from './remedies.ts';
 import { unattachedAddresses } from './status.ts';
 import { type Html, keyText, marked, timeSince } from './text.ts';
-import { wayOut } from './way-out.ts';
 
 /** Servers that are public and have no firewall although the file declares one. */
 export function exposedServers({ plan, known }: ProjectFacts): readonly ResourceKey[] {
@@ -41,7 +42,7 @@ export function dangersPanel(facts: ProjectFacts): Html {
   return html`<section class="wide alarm danger" id="danger"><h2>Danger</h2><ul>${items}</ul></section>`;
 }
 
-function exposedItem({ plan, known, world, blockedSince }: ProjectFacts, server: ResourceKey): Html {
+function exposedItem({ plan, known, world, blockedSince, flags }: ProjectFacts, server: ResourceKey): Html {
   const firewall = childKey(server, 'firewall');
   const entry = plan?.blocked.find(({ key }) => key === firewall);
   const binding = known?.bindings.find(({ key }) => key === server);
@@ -53,7 +54,7 @@ function exposedItem({ plan, known, world, blockedSince }: ProjectFacts, server:
   const since =
     binding === undefined || known === undefined ? '' : html` ${timeSince(binding.boundAt, known.now)}`;
   return html`<li><strong>${keyText(server)}</strong> <span class="bad">exposed${since}</span>${public_}
-<p>The server is public, and its firewall is not in place: nothing is filtered.${entry === undefined ? ' The firewall is the next write.' : html` The firewall is blocked${sinceText(entry, blockedSince, known?.now)}: ${marked(entry.reason)}`}</p>${(entry?.resolve ?? '').split(' | ').filter(Boolean).map(wayOut)}</li>`;
+<p>The server is public, and its firewall is not in place: nothing is filtered.${entry === undefined ? ' The firewall is the next write.' : html` The firewall is blocked${sinceText(entry, blockedSince, known?.now)}: ${marked(entry.reason)}`}</p>${remediesHtml(entry?.remedies ?? [], flags)}</li>`;
 }
 
 /** How long an entry has been blocked, where that is known. */
@@ -67,9 +68,9 @@ export function sinceText(
 }
 
 function leaks(facts: ProjectFacts): Html[] {
-  const { carry, known, world } = facts;
+  const { flags, known, world } = facts;
   const { idle, inDoubt } = unattachedAddresses(facts);
-  const ways = (each: readonly string[]) => each.map((way) => wayOut(carry(way)));
+  const ways = (each: readonly Remedy[]) => remediesHtml(each, flags);
   const price = addressPrice(world, 1);
   const cost = price === undefined ? '' : `, ${price}`;
   return [

@@ -7,12 +7,12 @@ import type { Condition } from '../project/condition.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
 import { isOfExposed, sinceText } from './dangers.ts';
+import { remediesHtml } from './remedies.ts';
 import { span } from './spans.ts';
 import { standingNow, standingText } from './standing.ts';
 import { whyOpen } from './status.ts';
 import { counted, type Html, keyText, marked, timeAgo, timeAhead, timeSince } from './text.ts';
 import { keysOf } from './view.ts';
-import { wayOut } from './way-out.ts';
 
 /** Problems that stop vdcsync as a whole: as loud as a blocked write. */
 export function alarms(facts: ProjectFacts | undefined, source: SourceState, now: number): Html[] {
@@ -35,7 +35,7 @@ export function alarms(facts: ProjectFacts | undefined, source: SourceState, now
       : html`<section class="wide alarm" id="waiting"><h2>Another process owns the state</h2><p>The owner is ${facts.waitingFor}. Nothing is written until it ends.</p></section>`,
     error === undefined
       ? ''
-      : html`<section class="wide alarm" id="error"><h2>${failures[facts?.condition ?? 'failing'] ?? failures.failing}</h2><p>${error instanceof Error ? error.message : String(error)}</p>${told(facts?.condition ?? 'failing', facts?.plan, error).resolve.map(wayOut)}</section>`,
+      : html`<section class="wide alarm" id="error"><h2>${failures[facts?.condition ?? 'failing'] ?? failures.failing}</h2><p>${error instanceof Error ? error.message : String(error)}</p>${remediesHtml(told(facts?.condition ?? 'failing', facts?.plan, error).remedies, facts?.flags ?? '')}</section>`,
   ];
 }
 
@@ -71,11 +71,11 @@ ${backOff.map(
   }</section>`;
 }
 
-function blockedItem(entry: Blocked, { blockedSince, known }: ProjectFacts): Html {
-  const { key, verb, code, reason, resolve } = entry;
+function blockedItem(entry: Blocked, { blockedSince, known, flags }: ProjectFacts): Html {
+  const { key, verb, code, reason, remedies } = entry;
   const retry = known?.backOff.find((each) => each.key === key);
   return html`<li><strong>${verb} ${keyText(key)}</strong> <span class="bad">blocked${sinceText(entry, blockedSince, known?.now)}</span> <span class="code">${code}</span>
-<p>${marked(reason)}</p>${retry === undefined || known === undefined ? '' : html`<p class="dim">Failed ${counted(retry.failures, 'time')}. Next attempt: ${timeAhead(retry.until, known.now)}.</p>`}${resolve.split(' | ').map(wayOut)}</li>`;
+<p>${marked(reason)}</p>${retry === undefined || known === undefined ? '' : html`<p class="dim">Failed ${counted(retry.failures, 'time')}. Next attempt: ${timeAhead(retry.until, known.now)}.</p>`}${remediesHtml(remedies, flags)}</li>`;
 }
 
 export function inFlightPanel({ inFlight, known, plan }: ProjectFacts): Html {
@@ -122,11 +122,11 @@ ${operations.map(({ verb, key, reason }) => html`<li><strong>${verb} ${keyText(k
 /** Warnings that another panel shows. */
 const elsewhere: ReadonlySet<string> = new Set(['stands_open', 'in_flight']);
 
-export function warningsPanel({ plan }: ProjectFacts): Html {
+export function warningsPanel({ plan, flags }: ProjectFacts): Html {
   const warnings = (plan?.warnings ?? []).filter((each) => !isLeft(each) && !elsewhere.has(each.code));
   if (warnings.length === 0) return '';
   return html`<section id="warnings"><h2>Warnings</h2><ul>
-${warnings.map(({ key, code, message }) => html`<li>${key === null ? '' : html`<strong>${keyText(key)}</strong> `}<span class="code">${code}</span><p>${marked(message)}</p></li>`)}</ul></section>`;
+${warnings.map(({ key, code, message, remedies = [] }) => html`<li>${key === null ? '' : html`<strong>${keyText(key)}</strong> `}<span class="code">${code}</span><p>${marked(message)}</p>${remediesHtml(remedies, flags)}</li>`)}</ul></section>`;
 }
 
 /** Resources that are not converged come first, the worst above; the others are folded. */

@@ -1,4 +1,5 @@
 import { publicDigest } from '../../core/environment-mask.ts';
+import { blockedJson } from '../../core/plan.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Intent } from '../../core/state.ts';
 import { type BilledAddress, type Unattached, unattached } from '../../engine/bookkeeping/billed-address.ts';
@@ -116,7 +117,7 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
     oldest_read_seconds: Math.round((known?.oldestReadMs ?? 0) / 1000),
     summary: plan?.summary ?? null,
     operations: (plan?.operations ?? []).map(({ id, key, verb }) => ({ id, key, verb })),
-    blocked: plan?.blocked ?? [],
+    blocked: (plan?.blocked ?? []).map((each) => blockedJson(each, facts.flags)),
     differs: differences(plan),
     drift: (plan?.warnings ?? []).filter(({ code }) => code === 'drift'),
     warnings: (plan?.warnings ?? []).filter(({ code }) => code !== 'drift'),

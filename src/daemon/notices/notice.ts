@@ -1,4 +1,5 @@
 import { isLeft, type Plan } from '../../core/plan.ts';
+import { outside, type Remedy, remedyText } from '../../core/remedy.ts';
 import type { Condition } from '../project/condition.ts';
 import { driftLines } from './drift.ts';
 
@@ -11,6 +12,7 @@ export type Notice =
       readonly detail: string;
       /** The commands or edits that settle it. */
       readonly resolve: readonly string[];
+      readonly remedies: readonly Remedy[];
     }
   | {
       /** 0 where nobody knows yet whose spec it is, and for the source of many projects or a change of theirs. */
@@ -24,7 +26,17 @@ export function told(
   condition: Condition,
   plan: Plan | undefined,
   error: unknown,
-): { readonly detail: string; readonly resolve: readonly string[] } {
+  flags = '',
+): Pick<Extract<Notice, { event: 'condition' }>, 'detail' | 'resolve' | 'remedies'> {
+  const { detail, remedies = [] } = contentOf(condition, plan, error);
+  return { detail, remedies, resolve: remedies.map((each) => remedyText(each, flags)) };
+}
+
+function contentOf(
+  condition: Condition,
+  plan: Plan | undefined,
+  error: unknown,
+): { readonly detail: string; readonly remedies?: readonly Remedy[] } {
   const blocked = plan?.blocked ?? [];
   switch (condition) {
     case 'blocked':
@@ -32,22 +44,26 @@ export function told(
     case 'suspended':
       return {
         detail: blocked.map(({ key, reason }) => `${key}: ${reason}`).join('\n'),
-        resolve: [...new Set(blocked.flatMap(({ resolve }) => resolve.split(' | ')))],
+        remedies: distinct(blocked.flatMap(({ remedies }) => remedies)),
       };
     case 'drifting':
-      return { detail: [...leftIn(plan), ...driftLines(plan?.operations ?? [])].join('\n'), resolve: [] };
+      return { detail: [...leftIn(plan), ...driftLines(plan?.operations ?? [])].join('\n') };
     case 'converging':
-      return { detail: plannedIn(plan).join('\n'), resolve: [] };
+      return { detail: plannedIn(plan).join('\n') };
     case 'converged':
     case 'starting':
-      return { detail: '', resolve: [] };
+      return { detail: '' };
     case 'unauthorized':
-      return { detail: textOf(error), resolve: [newToken] };
+      return { detail: textOf(error), remedies: [outside(newToken)] };
     case 'fenced':
     case 'unreachable':
     case 'failing':
-      return { detail: textOf(error), resolve: [] };
+      return { detail: textOf(error) };
   }
+}
+
+function distinct(remedies: readonly Remedy[]): readonly Remedy[] {
+  return [...new Map(remedies.map((each) => [JSON.stringify(each), each])).values()];
 }
 
 /** All differences between project and file, a line each: first those that no operation corrects. */

@@ -168,11 +168,12 @@ const planned: ReadonlySet<string> = new Set(['blocked', 'held', 'suspended', 'd
 /** Reasons hold times and counts, so that a reason alone is no reason for a message. */
 function continued(
   before: Incident | undefined,
-  { condition, resolve, detail }: ConditionNotice,
+  { condition, remedies, detail }: ConditionNotice,
   at: string,
 ) {
   const { since, conditions, open } = before ?? { since: at, conditions: [], open: [] };
-  const lines = [...resolve, ...(condition === 'drifting' ? detail.split('\n') : [])];
+  const ways = remedies.map(({ when: _text, ...remedy }) => JSON.stringify(remedy));
+  const lines = [...ways, ...(condition === 'drifting' ? detail.split('\n') : [])];
   return {
     incident: {
       since,

@@ -1,4 +1,5 @@
 import { type OperationId, operationId, type Plan, type Warning } from '../../core/plan.ts';
+import { type Remedy, resolveText } from '../../core/remedy.ts';
 import type { DaemonLogger } from '../ports.ts';
 
 /** Settled with something else, or told in a line of its own. */
@@ -10,14 +11,17 @@ const elsewhere: ReadonlySet<string> = new Set([
 /** Logs what a plan has to say to an operator, once for as long as it stays so. */
 export class PlanNews {
   readonly #log: DaemonLogger;
+  readonly #flags: () => string;
   /** Warnings by code and key: of the last whole reconciliation, and of the current one so far. */
   #warnedBefore: ReadonlySet<string> = new Set();
   #warnedNow = new Set<string>();
   /** By code and operation, the operation. */
   #asked: ReadonlyMap<string, OperationId> = new Map();
 
-  constructor(log: DaemonLogger) {
+  /** @param flags with which a command means the project */
+  constructor(log: DaemonLogger, flags: () => string) {
     this.#log = log;
+    this.#flags = flags;
   }
 
   /**
@@ -26,13 +30,17 @@ export class PlanNews {
    * reconciliation without it.
    */
   warn(warnings: readonly Warning[], message = 'the plan warns'): void {
-    for (const { key, code, message: reason } of warnings) {
+    for (const { key, code, message: reason, remedies = [] } of warnings) {
       const name = `${code} ${key}`;
       if (elsewhere.has(code) || this.#warnedNow.has(name)) continue;
       this.#warnedNow.add(name);
       if (this.#warnedBefore.has(name)) continue;
-      this.#log.warn({ ...(key === null ? {} : { key }), code, reason }, message);
+      this.#log.warn({ ...(key === null ? {} : { key }), code, reason, ...this.#resolve(remedies) }, message);
     }
+  }
+
+  #resolve(remedies: readonly Remedy[]): { readonly resolve?: string } {
+    return remedies.length === 0 ? {} : { resolve: resolveText(remedies, this.#flags()) };
   }
 
   /** A whole reconciliation has ended. */
@@ -46,11 +54,11 @@ export class PlanNews {
     // What was blocked and is left alone for a while is an operation meanwhile, and no news when it is tried again.
     const left = new Set(operations.map(({ verb, key }) => operationId(verb, key)));
     const asked = new Map([...this.#asked].filter(([, operation]) => left.has(operation)));
-    for (const { key, verb, code, reason, resolve } of blocked) {
+    for (const { key, verb, code, reason, remedies } of blocked) {
       if (elsewhere.has(code)) continue;
       const id = operationId(verb, key);
       if (!this.#asked.has(`${code} ${id}`)) {
-        this.#log.warn({ key, verb, code, reason, resolve }, 'an operator is needed');
+        this.#log.warn({ key, verb, code, reason, ...this.#resolve(remedies) }, 'an operator is needed');
       }
       asked.set(`${code} ${id}`, id);
     }

@@ -3,7 +3,9 @@ import { chmodSync, rmSync } from 'node:fs';
 import { createServer, request as httpRequest } from 'node:http';
 import { posix } from 'node:path';
 import { z } from 'zod';
+import { remediesOf } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
+import type { CommandResult, Remedy } from '../../core/remedy.ts';
 import type { Resolution } from '../../engine/deps.ts';
 
 /** What an operator settles while the daemon owns the state. */
@@ -14,7 +16,9 @@ export type Order =
   | { readonly order: 'ignore' | 'unignore'; readonly names: readonly string[] };
 
 /** How an order came out, in a sentence. */
-export type Answer = { readonly done: string } | { readonly refused: string; readonly misuse: boolean };
+export type Answer =
+  | { readonly done: CommandResult }
+  | { readonly refused: string; readonly misuse: boolean; readonly remedies?: readonly Remedy[] };
 
 /** The longest name that a socket can have on Linux is 107 bytes, elsewhere less. */
 const longestPath = 100;
@@ -49,7 +53,13 @@ export async function listenForOrders(
       const answered =
         order === undefined
           ? Promise.resolve(notUnderstood)
-          : take(order).catch((error: unknown): Answer => ({ refused: messageOf(error), misuse: false }));
+          : take(order).catch(
+              (error: unknown): Answer => ({
+                refused: messageOf(error),
+                misuse: false,
+                remedies: remediesOf(error),
+              }),
+            );
       void answered.then((answer) => {
         outgoing.statusCode = order === undefined ? 400 : 200;
         outgoing.setHeader('content-type', 'application/json');

@@ -1,5 +1,6 @@
 import type { Desired } from '../../core/desired.ts';
-import { ConfigError } from '../../core/errors.ts';
+import { ConfigError, remediesOf } from '../../core/errors.ts';
+import type { CommandResult } from '../../core/remedy.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { DaemonLogger } from '../ports.ts';
 import type { Answer, Order } from './control.ts';
@@ -37,12 +38,16 @@ async function obey(order: Order, engine: Engine, desired: Desired | undefined):
     return { done: await carryOut(order, engine, desired) };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    return { refused: message, misuse: error instanceof ConfigError && error.misuse };
+    return {
+      refused: message,
+      misuse: error instanceof ConfigError && error.misuse,
+      remedies: remediesOf(error),
+    };
   }
 }
 
 /** Throws where it is refused. */
-export function carryOut(order: Order, engine: Engine, desired: Desired): Promise<string> {
+export function carryOut(order: Order, engine: Engine, desired: Desired): Promise<CommandResult> {
   switch (order.order) {
     case 'adopt':
       return engine.adopt(desired, order.key, order.id);

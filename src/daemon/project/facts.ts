@@ -63,8 +63,8 @@ export interface ProjectFacts {
   readonly holds: readonly ShownHold[];
   /** When each blocked entry was first seen, by {@link blockedName}. */
   readonly blockedSince: ReadonlyMap<string, number>;
-  /** Gives the commands that a text names what it takes to mean this project. */
-  readonly carry: (text: string) => string;
+  /** With which a command means this project. */
+  readonly flags: string;
 }
 
 export interface Known {

@@ -26,8 +26,8 @@ export interface LedgerOptions {
   readonly observing: boolean;
   readonly log: DaemonLogger;
   readonly onNotice: (notice: Notice) => void;
-  /** Completes the commands that a text names. */
-  readonly carry: (text: string) => string;
+  /** With which a command means this project. */
+  readonly flags: () => string;
 }
 
 /** What the passes of a project have come to so far: how it stands, since when, and what is to be told of it. */
@@ -62,7 +62,7 @@ export class Ledger {
 
   constructor(options: LedgerOptions) {
     this.#options = options;
-    this.#news = new PlanNews(options.log);
+    this.#news = new PlanNews(options.log, options.flags);
   }
 
   look(world: World, at: number): void {
@@ -94,8 +94,7 @@ export class Ledger {
    * Drift is an operation that says so of itself, and every difference where nothing was left to do for this very
    * file. It is reported once, for as long as plans hold it.
    */
-  #planned(made: Plan, digest: string | undefined, at: number): void {
-    const plan = this.#completed(made);
+  #planned(plan: Plan, digest: string | undefined, at: number): void {
     this.plan = plan;
     this.#news.warn(plan.warnings);
     const before = this.#drifted;
@@ -130,20 +129,9 @@ export class Ledger {
   }
 
   succeed(plan: Plan | undefined): void {
-    if (plan !== undefined) this.plan = this.#completed(plan);
+    if (plan !== undefined) this.plan = plan;
     this.error = undefined;
     this.failures = 0;
-  }
-
-  #completed(plan: Plan): Plan {
-    const { carry } = this.#options;
-    return {
-      ...plan,
-      blocked: plan.blocked.map((each) => {
-        return { ...each, reason: carry(each.reason), resolve: carry(each.resolve) };
-      }),
-      warnings: plan.warnings.map((each) => ({ ...each, message: carry(each.message) })),
-    };
   }
 
   close(pass: PassRecord, digest: string, holds: readonly ShownHold[]): void {
@@ -209,7 +197,7 @@ export class Ledger {
     const { project, observing, log, onNotice } = this.#options;
     const { plan, error } = this;
     const condition = conditionOf({ plan, error, observing, holds });
-    const what = told(condition, plan, error);
+    const what = told(condition, plan, error, this.#options.flags());
     const changed = condition !== this.condition || this.conditionSince === undefined;
     if (changed) this.conditionSince = at;
     const differs = condition === 'drifting' ? what.detail : '';

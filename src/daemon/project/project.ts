@@ -88,7 +88,7 @@ export class Project {
     this.#orders = new Orders(deps.log);
     const told = { project: id, log: deps.log, onNotice };
     this.#problem = new SpecProblem(told);
-    this.#ledger = new Ledger({ ...told, observing: mode === 'observe', carry: (text) => this.#carry(text) });
+    this.#ledger = new Ledger({ ...told, observing: mode === 'observe', flags: () => this.#commandFlags() });
     const own = { wake: this.#wake, activity: this.#activity, backOff: this.#backOff, ledger: this.#ledger };
     this.#parts = { mode, intervalMs, keepMs, log: deps.log, ...own };
   }
@@ -367,8 +367,8 @@ export class Project {
     this.#options.onChange();
   }
 
-  #carry(text: string): string {
-    return this.#options.deps.carrying(this.id, this.#offer?.files ?? [])(text);
+  #commandFlags(): string {
+    return this.#options.deps.commandFlags(this.id, this.#offer?.files ?? []);
   }
 
   /** Everything that is known of the project now; for the pages, in no public form. */
@@ -381,7 +381,7 @@ export class Project {
       ...{ offer: this.#offer, problem: this.#problem.list(), waitingFor: this.#waitingFor },
       ...this.#ledger.facts(),
       ...{ passing: this.#halt !== undefined, nextPassAt: this.#nextPassAt },
-      carry: (text) => this.#carry(text),
+      flags: this.#commandFlags(),
       ...{ inFlight: this.#activity.list(), holds: this.#workspace?.holds.list() ?? [] },
     };
   }

@@ -1,5 +1,6 @@
 import type { Desired } from '../../core/desired.ts';
 import { childKey, type ResourceKey, takeApart, topLevelKey } from '../../core/keys.ts';
+import { edit, type Remedy, run, settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange, StateStore } from '../../core/state.ts';
 import type { MovedKeys } from '../../plan/objections.ts';
 
@@ -13,7 +14,7 @@ export interface Move {
 export interface HeldMove extends Move {
   readonly code: 'moved_in_flight' | 'moved_onto_bound';
   readonly reason: string;
-  readonly resolve: string;
+  readonly remedies: readonly Remedy[];
   /** The unsettled writes that it waits for. */
   readonly waitsFor: readonly ResourceKey[];
 }
@@ -86,16 +87,18 @@ function inFlight({ from, to }: Move, intents: ReadonlyMap<ResourceKey, Intent>)
   const [first] = open;
   if (first === undefined) return [];
   const reason = `${first.key} has an unsettled ${first.verb}, so ${from} cannot become ${to} yet`;
-  const resolve =
-    first.phase === 'blocked' ? `settle ${first.key} first` : 'vdcsync apply, which settles it first';
-  return [{ from, to, code: 'moved_in_flight', reason, resolve, waitsFor: open.map(({ key }) => key) }];
+  const remedies = first.phase === 'blocked' ? settleFirst(first.key) : [run('apply')];
+  return [{ from, to, code: 'moved_in_flight', reason, remedies, waitsFor: open.map(({ key }) => key) }];
 }
 
 function ontoBound({ from, to }: Move): HeldMove {
   return {
     ...{ from, to, code: 'moved_onto_bound', waitsFor: [] },
     reason: `${from} cannot become ${to}: each stands for a resource of its own`,
-    resolve: `vdcsync forget ${from} (to let what it stands for stay, billed) | take \`moved\` out of the entry, which gives ${from} up`,
+    remedies: [
+      run('forget', [from], { when: 'to leave its resource unmanaged and billed' }),
+      edit(to, { remove: ['moved'], when: `to give ${from} up` }),
+    ],
   };
 }
 

@@ -1,4 +1,4 @@
-import { digestOf } from '../../core/json.ts';
+import { digestOf, type Json } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import type { Blocked, Plan } from '../../core/plan.ts';
@@ -52,7 +52,7 @@ export function applying(
     selection === undefined || isSelected(selection, key) || operations.some((each) => each.key === key);
   return findings
     .filter((finding) => isShown(finding.key) && (finding.open || isAsked(finding)))
-    .map(({ key, verb, code, reason, resolve }) => ({ key, verb, code, reason, resolve }));
+    .map(({ key, verb, code, reason, remedies }) => ({ key, verb, code, reason, remedies }));
 }
 
 /** The plan with these as blocked, except for keys that it reports as blocked by itself. */
@@ -69,14 +69,24 @@ export async function recordFindings(
   intents: ReadonlyMap<ResourceKey, Intent>,
   { kept, found }: { readonly kept: readonly Finding[]; readonly found: readonly Blocked[] },
 ): Promise<void> {
-  const fresh = found.map(async ({ key, verb, code, reason, resolve }): Promise<Finding> => {
+  const fresh = found.map(async ({ key, verb, code, reason, remedies }): Promise<Finding> => {
     const open = intents.get(key);
     const intent = open?.id ?? (await newestWrite(store, key));
-    return { key, verb, code, reason, resolve, basis: basisOf(world, key), intent, open: open !== undefined };
+    return {
+      key,
+      verb,
+      code,
+      reason,
+      remedies,
+      basis: basisOf(world, key),
+      intent,
+      open: open !== undefined,
+    };
   });
   const next = [...kept, ...(await Promise.all(fresh))].map((each) => ({ ...each }));
   const before = (await store.note(noteName)) ?? [];
-  if (digestOf(before) !== digestOf(next)) await store.putNote(noteName, next);
+  if (digestOf(before) !== digestOf(next as unknown as Json))
+    await store.putNote(noteName, next as unknown as Json);
 }
 
 async function newestWrite(store: Pick<StateStore, 'intents'>, key: ResourceKey): Promise<string | null> {

@@ -1,6 +1,6 @@
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Evidence } from '../../core/kind.ts';
-import { shellWord } from '../../core/shell.ts';
+import { edit, type Remedy, run as runs } from '../../core/remedy.ts';
 import type { Intent, IntentOutcome, IntentPatch, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { boundBy } from './bound-by.ts';
@@ -30,12 +30,12 @@ export interface Again {
   readonly until?: ResourceKey;
 }
 
-/** Needs an operator. `resolve`: what leads out, where that is not to apply once the cause is gone. */
+/** Needs an operator. `remedies`: what leads out, where that is not to apply once the cause is gone. */
 export interface Stopped {
   readonly now: 'blocked';
   readonly code: string;
   readonly reason: string;
-  readonly resolve?: string;
+  readonly remedies?: readonly Remedy[];
 }
 
 export function again(afterMs: number): Again {
@@ -142,11 +142,14 @@ async function refusedAnswer(
   const { key } = intent;
   const reason = `the idempotency key of ${key} was used before, by another file of this project or an earlier state, and ${why}`;
   await close(run, intent, 'void', reason);
-  const resolve = [
-    'set `project.scope: NAME` in one of the files (if another file of this project created it)',
-    `vdcsync adopt ${key} ${shellWord(id)} (if it belongs to this file)`,
+  const remedies = [
+    edit('project', {
+      choose: { scope: [] },
+      when: 'in one of the files, if another file of the project created it',
+    }),
+    runs('adopt', [key, id], { when: 'if it belongs to this file' }),
   ];
-  return { now: 'blocked', code: 'key_conflict', reason, resolve: resolve.join(' | ') };
+  return { now: 'blocked', code: 'key_conflict', reason, remedies };
 }
 
 /** A resource has one key: what a creation made is let go of by the other that had it before, or it has to wait. */

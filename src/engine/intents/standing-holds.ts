@@ -3,6 +3,7 @@ import { type KindName, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { moment } from '../../core/moment.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
+import { outside, type Remedy, run, type Step, settleFirst } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
 import { successorOf } from '../../plan/order.ts';
@@ -15,7 +16,10 @@ import type { HoldScope } from './outcome.ts';
 const noteName = 'holds';
 
 /** What helps where the token's level is too low. */
-export const writingToken = 'use a token that may write (vdcsync doctor tells what this one may)';
+export const writingToken = 'use a token that may write';
+
+/** Shows what the token may do. */
+export const tokenReport = run('doctor', [], { when: 'to see what this token may do' });
 
 /** Made and changed by one and the same write. */
 const firewall: KindName = 'firewall';
@@ -98,14 +102,14 @@ export async function heldBefore(
   deps: EngineDeps,
   second: readonly Written[],
   key: ResourceKey,
-): Promise<(Refused & Pick<Blocked, 'resolve'>) | undefined> {
+): Promise<(Refused & Pick<Blocked, 'remedies'>) | undefined> {
   const hold = (await inForce(deps)).find((each) => second.some((written) => speaksFor(each, written)));
-  return hold && { code: hold.code, reason: since(hold), resolve: liftedBy(hold, lifting(key)) };
+  return hold && { code: hold.code, reason: since(hold), remedies: liftedBy(hold, lifting(key)) };
 }
 
 /** Where something makes room for it, nothing is sent that could show that a hold is over. */
-function lifting(key: ResourceKey): string {
-  return `vdcsync resolve ${key} --abandon, and vdcsync apply`;
+function lifting(key: ResourceKey): readonly Step[] {
+  return [run('resolve', [key, '--abandon']), run('apply')];
 }
 
 /** The plan, with what it would do and the API refused to do lately told as blocked, and so what cannot be done without it. */
@@ -122,8 +126,8 @@ export async function withHolds(
     // The first half of a replacement is not sent where what comes between the two cannot be.
     const between = plan.operations.find((each) => each.replacement !== undefined && each.needs.includes(id));
     const makesRoom = waits ? key : (between?.key ?? renewedWith(deps, plan, operation));
-    const resolve = liftedBy(hold, makesRoom === undefined ? 'vdcsync apply' : lifting(makesRoom));
-    return [{ key, verb, code: hold.code, reason: since(hold), resolve }];
+    const remedies = liftedBy(hold, makesRoom === undefined ? [run('apply')] : lifting(makesRoom));
+    return [{ key, verb, code: hold.code, reason: since(hold), remedies }];
   });
   if (held.length === 0) return plan;
   const keys = new Set(held.map(({ key }) => key));
@@ -158,15 +162,15 @@ function waitsFor(
   const first = [...needs, successorOf(operation)].find((id) => id !== undefined && withheld.has(id));
   const other = part ?? plan.operations.find(({ id }) => id === first)?.key ?? key;
   const reason = `waits for ${other}, which is held back`;
-  return { key, verb, code: 'dependency_blocked', reason, resolve: `settle ${other} first` };
+  return { key, verb, code: 'dependency_blocked', reason, remedies: settleFirst(other) };
 }
 
 /** What is known to hold back all spending, and how it ends, in words. */
 export async function heldSpending(
   store: Pick<EngineDeps['store'], 'note'>,
-): Promise<{ readonly reason: string; readonly resolve: string } | undefined> {
+): Promise<Pick<Blocked, 'reason' | 'remedies'> | undefined> {
   const hold = (await standing({ store })).find(({ scope }) => scope === 'spending');
-  return hold && { reason: since(hold), resolve: liftedBy(hold, 'vdcsync apply') };
+  return hold && { reason: since(hold), remedies: liftedBy(hold, [run('apply')]) };
 }
 
 function speaksFor(hold: StandingHold, { kind, verb, spend }: Written): boolean {
@@ -184,13 +188,13 @@ function since({ at, reason }: StandingHold): string {
   return `held since ${moment(at)}: ${reason}`;
 }
 
-function liftedBy({ scope, code }: StandingHold, next: string): string {
-  const apply = `then ${next}`;
-  if (scope === 'spending') return `pay what is due, or have the project made Active again; ${apply}`;
-  if (code === 'insufficient_scope') return `${writingToken}; ${apply}`;
-  return scope === 'operation'
-    ? `use a token that may do this, or have it permitted; ${apply}`
-    : `use another token; ${apply}`;
+function liftedBy({ scope, code }: StandingHold, next: readonly Step[]): readonly Remedy[] {
+  if (scope === 'spending')
+    return [outside('pay the open invoice, or have the project made Active again', { next })];
+  if (code === 'insufficient_scope') return [outside(writingToken, { next }), tokenReport];
+  const text =
+    scope === 'operation' ? 'use a token that may do this, or have it permitted' : 'use another token';
+  return [outside(text, { next })];
 }
 
 function sameClass(a: StandingHold, b: StandingHold): boolean {

@@ -3,8 +3,8 @@ import { ConfigError } from '../../core/errors.ts';
 import { flowYaml } from '../../core/flow-yaml.ts';
 import { type KindName, nounOf, parseKey, type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
+import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
-import { shellWord } from '../../core/shell.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
 import { takeBack } from '../bookkeeping/vouching.ts';
@@ -25,22 +25,22 @@ export async function adoptKey(
   desired: Desired,
   key: ResourceKey,
   named: string,
-): Promise<string> {
+): Promise<CommandResult> {
   const run = await openRun(deps, gate, desired);
   const id = idOf(run, key, named);
   const subject = run.world.subjects.get(key);
   const bound = subject?.binding?.id === id ? subject.binding : undefined;
   if (subject !== undefined && bound !== undefined && subject.desired === undefined && run.world.isThere(key))
-    return knowAgain(run, subject, bound);
+    return result(await knowAgain(run, subject, bound));
   if (subject?.desired === undefined)
     throw new ConfigError(`The file has no ${key}${instead(key, desired)}`, true);
   refuseUnmanaged(subject.desired);
   refuseContradiction(subject.desired, id);
   const open = run.intents.get(key);
   if (open !== undefined) {
-    throw new ConfigError(
-      `${key} has an unsettled ${open.verb}: use \`vdcsync resolve ${key} --adopt ${shellWord(id)}\`.`,
-    );
+    throw new ConfigError(`${key} has a pending ${open.verb}, which has to be resolved first.`, false, [
+      runs('resolve', [key, '--adopt', id]),
+    ]);
   }
   refuseMalformed(subject.kind, id);
   const world = await supposing(run, subject, id);
@@ -51,22 +51,24 @@ export async function adoptKey(
   await deps.store.claimProject(desired.projectId);
   await run.keepMoves();
   if (bound !== undefined)
-    return [await knowAgain(run, subject, bound), ...doubtsOf(run, subject, id)].join('');
+    return result([await knowAgain(run, subject, bound), ...doubtsOf(run, subject, id)].join(''));
   const binding = bindingOf(run, subject, id, world);
   const before = subject.binding;
   const left = before === undefined ? [] : letGo(run, key, `bound to ${id} instead`);
   const letGoOf = bindingsOf(run, left);
   await run.change([...takenFrom(run, binding), ...left, { type: 'bind', binding }]);
   await takeBack(run, binding);
-  const theirs = before?.kind === 'server' ? ` If that is meant: vdcsync ignore ${before.id}` : '';
-  return [
+  const ignoring =
+    before?.kind === 'server' ? [runs('ignore', [before.id], { when: 'if this is intended' })] : [];
+  const text = [
     `${key} is bound to ${id}.`,
     ...doubtsOf(run, subject, id),
     comesAnew(run, { ...subject, binding }, live),
-    ...(before === undefined ? [] : [stays(run, before, letGoOf), theirs]),
+    ...(before === undefined ? [] : [stays(run, before, letGoOf)]),
     believed(run, { ...subject, binding }, live),
     unverified(run, subject),
   ].join('');
+  return result(text, ignoring);
 }
 
 /**
@@ -177,9 +179,10 @@ export function takenFrom(
   const { id } = binding;
   const maker = makerOf(run, binding);
   if (maker !== undefined)
-    throw new ConfigError(
-      `${id} was made for ${maker.key}, whose creation is not settled: apply settles it, or \`vdcsync resolve ${maker.key} --abandon\` gives it up.`,
-    );
+    throw new ConfigError(`${id} was created for ${maker.key}, and that creation is still pending.`, false, [
+      runs('apply'),
+      runs('resolve', [maker.key, '--abandon'], { when: 'to give the creation up' }),
+    ]);
   const owner = ownerOf(run, binding, rebound);
   if (owner === undefined) return [];
   // What a failed write left may be what another one made under an id that was free again.

@@ -1,5 +1,6 @@
-import { ConfigError } from '../../core/errors.ts';
+import { ConfigError, NotAbsentError } from '../../core/errors.ts';
 import { nounOf } from '../../core/keys.ts';
+import { run as runs } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
 import { keyIsFresh } from '../intents/evidence.ts';
 import { asksKey, questionOf } from '../intents/question.ts';
@@ -30,13 +31,15 @@ export async function askBeforeAbsent(run: Run, intent: Intent): Promise<string>
   const sent = run.intents.get(key) ?? intent;
   if (held === 'open')
     throw new ConfigError(
-      `${key} is not known to be absent: its idempotency key was used, and the API gave no conclusive answer. Run vdcsync apply: it settles the write.`,
+      `${key} is not known to be absent: its idempotency key was used, and the API gave no conclusive answer.`,
+      false,
+      [runs('apply')],
     );
   const { answer } = held;
   const { id } = run.kindOf(kind).accept(answer, intent.request, intent.preimage);
   await record(run, await run.update(sent, { clear: ['blocked'] }), answer);
   const what = id === undefined ? 'its creation was accepted' : `it is ${nounOf(kind)} ${id}`;
-  throw new ConfigError(
-    `${key} is not absent: its idempotency key shows that ${what}. Run vdcsync apply: it binds the resource to ${key}.`,
-  );
+  throw new NotAbsentError(`${key} is not absent: its idempotency key shows that ${what}.`, [
+    runs('apply', [], { when: `to bind it to ${key}` }),
+  ]);
 }

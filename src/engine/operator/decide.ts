@@ -1,10 +1,10 @@
 import type { Desired } from '../../core/desired.ts';
-import { ConfigError } from '../../core/errors.ts';
+import { ConfigError, TooSoonError } from '../../core/errors.ts';
 import { nounOf, type ResourceKey, topLevelKey } from '../../core/keys.ts';
+import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
-import { shellWord } from '../../core/shell.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
-import { cameFree } from '../../plan/open-writes.ts';
+import { cameFree, releasing } from '../../plan/open-writes.ts';
 import { declareAbsent } from '../bookkeeping/declared-absent.ts';
 import { takeBack, vouchFor } from '../bookkeeping/vouching.ts';
 import type { EngineDeps, Resolution } from '../deps.ts';
@@ -29,7 +29,7 @@ export async function resolveIntent(
   desired: Desired,
   key: ResourceKey,
   resolution: Resolution,
-): Promise<string> {
+): Promise<CommandResult> {
   const run = await openRun(deps, gate, desired);
   await run.keepMoves();
   const intent = run.intents.get(key);
@@ -43,7 +43,7 @@ export async function resolveIntent(
     return goneAndUsedAgain(run, bound);
   if (intent === undefined && resolution.type === 'abandon') {
     const lifted = await liftHold(run, key);
-    if (lifted !== undefined) return lifted;
+    if (lifted !== undefined) return result(lifted);
   }
   if (intent === undefined) {
     const open = [...run.intents.keys()];
@@ -62,12 +62,12 @@ export async function resolveIntent(
 }
 
 /** What waits for a hold to end is given up in the words that end the hold. */
-async function abandonedOutcome(run: Run, intent: Intent): Promise<string> {
+async function abandonedOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const { key, verb, phase } = intent;
   const lifted = verb === 'delete' && phase !== 'blocked' ? await liftHold(run, key) : undefined;
   await close(run, intent, 'abandoned', 'an operator gave it up');
   const told = `${key}: the ${verb} is given up. ${leftBehind(run, intent)}`;
-  return lifted === undefined ? told : `${told} ${lifted}`;
+  return result(lifted === undefined ? told : `${told} ${lifted}`);
 }
 
 /** What was refused before holds a replacement back, which sends nothing to find out: an operator says that it is over. */
@@ -98,7 +98,7 @@ function leftBehind({ world }: Run, { verb, kind, resourceId, blocked }: Intent)
 }
 
 /** What has the bound id is somebody else's now, and what was bound is gone. @assumption A17 */
-async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<string> {
+async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<CommandResult> {
   await run.change(released(run, key, 'an operator said that it is gone, and its id used again'));
   const address = kind === 'ip' ? run.world.ip(id) : undefined;
   const isOurs = (server: number | null) =>
@@ -108,16 +108,16 @@ async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<s
     // What a server of this file came with is that server's.
     addresses: address === undefined || isOurs(address.server_id) ? [] : [address],
   });
-  return `${key}: taken as gone; ${nounOf(kind)} ${id} is somebody else's, and left alone.`;
+  return result(`${key} is recorded as gone. ${nounOf(kind)} ${id} is ignored.`);
 }
 
-async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<string> {
+async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<CommandResult> {
   refuseMalformed(intent.kind, id);
   if (intent.verb === 'delete') {
-    throw new ConfigError(
-      `${intent.key} is being deleted: use --absent once it is gone, or --abandon.`,
-      true,
-    );
+    throw new ConfigError(`${intent.key} is being deleted, so it cannot be adopted.`, true, [
+      runs('resolve', [intent.key, '--absent'], { when: 'once it is gone' }),
+      runs('resolve', [intent.key, '--abandon'], { when: 'to give the deletion up' }),
+    ]);
   }
   const entry = run.world.subjects.get(intent.key)?.desired;
   if (entry !== undefined) refuseContradiction(entry, id);
@@ -138,7 +138,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<strin
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
   await close(run, intent, 'done', `an operator adopted ${id}`, { changes: [...taken, ...bound] });
   for (const binding of bindings) await takeBack(run, binding);
-  return `${intent.key} is bound to ${id}.${unverified(run, intent)}`;
+  return result(`${intent.key} is bound to ${id}.${unverified(run, intent)}`);
 }
 
 async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateChange[] | undefined> {
@@ -152,20 +152,24 @@ async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateC
 }
 
 /** An operator's word goes where reads tell nothing, and not against what they do tell. */
-async function absentOutcome(run: Run, intent: Intent): Promise<string> {
+async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const { key, verb, kind } = intent;
   refuseTooSoon(run, intent);
   const read = run.cache.since(run.deps.clock.monotonic());
   const found = await run.kindOf(kind).evidence(intent, read, (each) => run.known(each, intent));
   if (verb === 'delete' && found.verdict !== 'done') {
-    throw new ConfigError(`${key} is still there, so its deletion cannot be taken as done: use --abandon.`);
+    throw new ConfigError(`${key} still exists, so its deletion cannot be recorded as done.`, false, [
+      runs('resolve', [key, '--abandon'], { when: 'to give the deletion up' }),
+    ]);
   }
   const isThere =
     found.verdict === 'pending' || found.verdict === 'failed' || (found.verdict === 'done' && found.certain);
   const isOurs = isThere && ownerOf(run, { ...intent, id: found.id }) === undefined;
   // A refusal of the entry made nothing, so that what is there is another one.
   if (verb !== 'delete' && isOurs && intent.blocked?.until !== 'file') {
-    throw new ConfigError(`${key} is not absent: it is ${found.id}. Use --adopt ${shellWord(found.id)}.`);
+    throw new ConfigError(`${key} is not absent: it is ${found.id}.`, false, [
+      runs('resolve', [key, '--adopt', found.id]),
+    ]);
   }
   const remark = await askBeforeAbsent(run, intent);
   const changes = verb === 'delete' ? released(run, key, 'an operator said that it is gone') : [];
@@ -175,22 +179,29 @@ async function absentOutcome(run: Run, intent: Intent): Promise<string> {
   if (verb === 'create' && intent.ambiguous)
     await declareAbsent(run.deps.store, intent, run.deps.clock.now());
   await close(run, intent, outcome, saidAbsent, { changes });
-  const billed =
-    left.length === 0
-      ? ''
-      : ` But address ${left.join(', ')} came meanwhile, is free and is billed: release it, if it is nobody's.`;
-  return `${key}: taken as absent; the next apply goes on from there.${remark}${billed}${heldElsewhere(run, intent, await read.ips())}`;
+  const elsewhere = heldElsewhere(run, intent, await read.ips());
+  return result(
+    `${key} is recorded as absent. The next apply continues from there.${remark}${elsewhere.text}`,
+    [...elsewhere.remedies, ...releasing(left)],
+  );
 }
 
 /** An address that was named for it tells where it is, if it is there after all. */
-function heldElsewhere({ world }: Run, { key, kind, verb, entry }: Intent, ips: readonly Ip[]): string {
-  if (kind !== 'server' || verb !== 'create') return '';
+function heldElsewhere(
+  { world }: Run,
+  { key, kind, verb, entry }: Intent,
+  ips: readonly Ip[],
+): CommandResult {
+  if (kind !== 'server' || verb !== 'create') return result('');
   const named = (entry as { readonly public_ipv4?: { readonly ip?: string } } | undefined)?.public_ipv4?.ip;
   const id = named === undefined ? undefined : world.idOf(topLevelKey('ips', named));
   const live = ips.find((each) => String(each.id) === id);
   const holder = live?.server_id ?? null;
-  if (holder === null || world.keyOf('server', String(holder)) !== undefined) return '';
-  return ` But ips.${named} (${live?.address}), which it was to have, is attached to server ${holder}, which no key stands for. If that is it: vdcsync adopt ${key} ${holder}`;
+  if (holder === null || world.keyOf('server', String(holder)) !== undefined) return result('');
+  return result(
+    ` Its address ips.${named} (${live?.address}) is attached to the unmanaged server ${holder}.`,
+    [runs('adopt', [key, holder], { when: `if server ${holder} is ${key}` })],
+  );
 }
 
 /** A write that nobody has answered may take effect until its time-out and a while longer. */
@@ -199,7 +210,8 @@ function refuseTooSoon({ deps }: Run, { key, ambiguous, phase, lastSentAt }: Int
   const age = deps.clock.now() - lastSentAt;
   const rest = deps.requestTimeoutMs + 30_000 - age;
   if (age < 0 || rest <= 0) return;
-  throw new ConfigError(
-    `${key} was sent ${Math.round(age / 1000)} s ago and may still take effect: say so again in ${Math.ceil(rest / 1000)} s.`,
+  throw new TooSoonError(
+    `${key} was sent ${Math.round(age / 1000)} s ago and may still take effect. Try again in ${Math.ceil(rest / 1000)} s.`,
+    rest,
   );
 }

@@ -1,6 +1,7 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { isInside, type KindName, nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { ServerId } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
@@ -24,7 +25,7 @@ export async function ignoreStrangers(
   gate: WriteGate,
   desired: Desired,
   names: readonly string[],
-): Promise<string> {
+): Promise<CommandResult> {
   const run = await openRun(deps, gate, desired);
   const { world } = run;
   const named = namedOf(names);
@@ -46,7 +47,7 @@ export async function ignoreStrangers(
   const told = forgotten.map(
     ({ server, backups }) => `The backups of server ${server} are told of no more: ${backups.join(', ')}.`,
   );
-  if (servers.length + addresses.length === 0) return told.join(' ');
+  if (servers.length + addresses.length === 0) return result(told.join(' '));
   await vouchFor(run, { servers, addresses });
   await allowAnother(deps, { servers, addresses });
   // What a server of theirs holds of this file stays this file's.
@@ -54,14 +55,14 @@ export async function ignoreStrangers(
   await keepQuietOf(deps, [...addresses, ...held]);
   const what = described({ servers, addresses: [...addresses, ...held] });
   const are = servers.length + addresses.length === 1 ? 'is' : 'are';
-  return [`${what} ${are} somebody else's: left alone, and in nobody's way.`, ...told].join(' ');
+  return result([`${what} ${are} ignored: not managed, and no longer asked about.`, ...told].join(' '));
 }
 
 function refuseOurs(run: Run, kind: KindName, noun: string, there: boolean, id: string): void {
   if (!there) throw new ConfigError(`The project has no ${noun}.`);
   const key = run.world.keyOf(kind, id);
   if (key !== undefined && !identityChanged(run, key))
-    throw new ConfigError(`${noun} is ${key}: \`vdcsync forget ${key}\` lets go of it.`);
+    throw new ConfigError(`${noun} is bound to ${key}.`, false, [runs('forget', [key])]);
 }
 
 async function isServer({ world, cache, deps }: Run, id: ServerId): Promise<boolean> {
@@ -76,14 +77,15 @@ export async function forgetKey(
   gate: WriteGate,
   desired: Desired,
   key: ResourceKey,
-): Promise<string> {
+): Promise<CommandResult> {
   const run = await openRun(deps, gate, desired);
   const binding = run.bindings.get(key);
   if (binding === undefined) {
     const hint = didYouMeanKey(key, run.bindings.keys());
     throw new ConfigError(
-      `The state binds nothing to ${key}${hint === '' ? '; vdcsync status lists its keys.' : hint}`,
+      `The state binds nothing to ${key}${hint === '' ? '.' : hint}`,
       true,
+      hint === '' ? [runs('status', [], { when: 'to list its keys' })] : [],
     );
   }
   const open = [...run.intents.values()].find((each) => each.key === key || isInside(each.key, key));
@@ -102,7 +104,7 @@ export async function forgetKey(
     servers: kind === 'server' ? [Number(id)] : [],
     addresses: address === undefined ? [] : [address],
   });
-  return `${key} stands for nothing any more.${stays(run, binding, letGoOf)}`;
+  return result(`${key} is released.${stays(run, binding, letGoOf)}`);
 }
 
 /** What changes let go of, asked before they are made. */

@@ -1,5 +1,6 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
+import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import { described, nameOf, nobody, type Vouched, vouchedServers } from '../../plan/strangers.ts';
 import { vouchedBy } from '../bookkeeping/vouched-note.ts';
 import { putVouched } from '../bookkeeping/vouching.ts';
@@ -15,7 +16,7 @@ export async function unignore(
   gate: WriteGate,
   desired: Desired,
   names: readonly string[],
-): Promise<string> {
+): Promise<CommandResult> {
   const run = await openRun(deps, gate, desired);
   const { world } = run;
   if (world.settings.unmanaged === 'ignore')
@@ -38,7 +39,9 @@ export async function unignore(
   });
   const what = described({ servers: [...servers], addresses: [...held, ...named] });
   const [are, them] = names.length === 1 ? ['is', 'it'] : ['are', 'them'];
-  return `${what} ${are} not taken as somebody else's any more: what this file would buy may have to wait until somebody adopts or ignores ${them}.`;
+  return result(
+    `${what} ${are} no longer ignored: purchases of this file may wait until you adopt or ignore ${them}.`,
+  );
 }
 
 function refuseServer({ world }: Run, { servers }: Vouched, id: number): void {
@@ -53,7 +56,9 @@ function refuseAddress({ world }: Run, vouched: Vouched, address: string, also: 
   const server = live?.server_id ?? undefined;
   if (server !== undefined && !also.has(server) && vouchedServers(world, vouched)(server))
     throw new ConfigError(
-      `address ${address} is of server ${server}, which is left alone: \`vdcsync ignore --undo ${server}\` is for both.`,
+      `address ${address} belongs to server ${server}, which is ignored with it.`,
+      false,
+      [runs('ignore', ['--undo', server], { when: 'for both' })],
     );
   refuseDeclared(`address ${address}`, world.keyOf('ip', String(live?.id)));
 }
@@ -65,7 +70,7 @@ function refuseDeclared(noun: string, key: string | undefined): void {
 }
 
 function notLeftAlone(noun: string): ConfigError {
-  return new ConfigError(`${noun} is not left alone as somebody else's: vdcsync status lists what is.`);
+  return new ConfigError(`${noun} is not ignored.`, false, [runs('status', [], { when: 'to list what is' })]);
 }
 
 function addressOf(name: string): string {

@@ -1,6 +1,7 @@
 import { childKey, type ResourceKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change, Warning } from '../../core/plan.ts';
+import { run } from '../../core/remedy.ts';
 import type { Backup } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
 import { toNothing, unchanged } from '../existence.ts';
@@ -62,8 +63,9 @@ function diffMissing(
     const reason = `backup ${id} does not exist any more`;
     return { verdict: { verdict: 'release', gone: true, reason } };
   }
-  const message = `the list of backups lacks ${id}, and may be cut short: it is taken as there; if it is gone: vdcsync forget ${key}`;
-  return { ...unchanged, warnings: [{ code: 'backup_not_listed', key, message }] };
+  const message = `the list of backups lacks ${id}, and may be cut short: the backup is taken as existing`;
+  const remedies = [run('forget', [key], { when: 'if it is gone' })];
+  return { ...unchanged, warnings: [{ code: 'backup_not_listed', key, message, remedies }] };
 }
 
 /** Ids of this file's own. */

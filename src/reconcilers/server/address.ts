@@ -2,6 +2,7 @@ import type { ResourceKey } from '../../core/keys.ts';
 import { childKey, topLevelKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Operation, OperationId } from '../../core/plan.ts';
+import { edit, outside, type Remedy, run } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
 import { isKept } from '../own-address.ts';
 import { priceOfAddress } from '../prices.ts';
@@ -45,12 +46,13 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
     return {
       code: 'address_in_use',
       reason: `${ipKey} (${live?.address}) is attached to server ${holder}`,
-      resolve: [
+      remedies: () => [
         ...(world.keyOf('server', String(holder)) === undefined
-          ? [`vdcsync adopt ${key} ${holder} (if the client area shows that server ${holder} is it)`]
+          ? [run('adopt', [key, holder], { when: `if the client area shows that server ${holder} is it` })]
           : []),
-        `name another address, or delete server ${holder} first`,
-      ].join(' | '),
+        edit(key, { choose: { public_ipv4: [] } }),
+        outside(`delete server ${holder} first`, { about: [String(holder)] }),
+      ],
     };
   }
   if (world.profile.operations.named_address !== undefined) return undefined;
@@ -64,21 +66,21 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
   return {
     code: 'address_not_the_only_free_one',
     reason: `the API only offers to take a free address, and beside ${ipKey} ${other.address}${more} free${once}`,
-    resolve: [
+    remedies: () => [
       ...(others.length > 0
-        ? ['release or attach the others']
+        ? [outside('release or attach the others', { about: others.map(({ address }) => address) })]
         : left.flatMap((each) => leftOut(each, world))),
-      'use {reuse: true}',
-      'enable named_address in the API profile',
-    ].join(' | '),
+      edit(key, { set: { public_ipv4: { reuse: true } } }),
+      outside('enable `named_address` in the API profile'),
+    ],
   };
 }
 
 /** How an address that stays in the project goes with its server instead. */
-function leftOut({ id }: Ip, world: World): readonly string[] {
+function leftOut({ id }: Ip, world: World): readonly Remedy[] {
   const key = world.keyOf('ip', String(id));
   if (key === undefined || world.subjects.get(key)?.parent !== undefined) return [];
-  return [`take ${key} out of the file (with settings.prune it is released on the way)`];
+  return [edit(key, { entry: 'remove', when: 'with `settings.prune`, apply then releases it first' })];
 }
 
 /**

@@ -1,7 +1,8 @@
-import { restoring } from '../../core/flow-yaml.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change } from '../../core/plan.ts';
+import { edit, type Remedy, remedyText, run } from '../../core/remedy.ts';
 import type { Server } from '../../core/resources.ts';
+import { restoring } from '../../core/restoring.ts';
 import { blocked, member } from '../existence.ts';
 import { knownOf, sizes } from './body.ts';
 import type { ServerEntry } from './entry.ts';
@@ -41,22 +42,21 @@ export function heldUnconfirmed(
   if (asked.length === 0 && settings.drift === 'report') return undefined;
   const sent = along.map((size) => `${size}: ${desired?.value[size]}`).join(', ');
   const reason = `a resize sends ${sent} as well, and nothing shows whether server ${binding?.id} has that: it would be changed unasked`;
-  const less = desired?.id === undefined ? [] : [`take ${along.join(', ')} out of ${key}`];
-  const ways = [confirming(subject, changes), ...less, allow];
-  return blocked('update', 'size_unconfirmed', reason, ways.join(' | '));
+  const less = desired?.id === undefined ? [] : [edit(key, { remove: along })];
+  return blocked('update', 'size_unconfirmed', reason, [confirming(subject, changes), ...less, allow]);
 }
 
 /** The words that allow the file what a server made anew would do; `undefined` where it has them. */
-export function wordsLacking({ key, desired }: Subject<ServerEntry>): string | undefined {
-  const words = [
-    ...(desired?.protect === true ? ['protect: false'] : []),
-    ...(desired?.value.replace === 'allowed' ? [] : ['replace: allowed']),
-  ].map((word) => `\`${word}\``);
-  return words.length === 0 ? undefined : `write ${words.join(' and ')} in ${key}`;
+export function wordsLacking({ key, desired }: Subject<ServerEntry>): Remedy | undefined {
+  const set = {
+    ...(desired?.protect === true ? { protect: false } : {}),
+    ...(desired?.value.replace === 'allowed' ? {} : { replace: 'allowed' }),
+  };
+  return Object.keys(set).length === 0 ? undefined : edit(key, { set });
 }
 
 /** An operator's word that what is only believed is so. */
-export function confirming({ key, binding }: Subject, changes: readonly Change[]): string {
-  const back = restoring(changes, key);
-  return `vdcsync adopt ${key} ${binding?.id} (if it has all that the file says; else ${back} before, and edit it again after that)`;
+export function confirming({ key, binding }: Subject, changes: readonly Change[]): Remedy {
+  const when = `if it has every value of the file; else ${remedyText(restoring(changes, key))} before, and edit it again after`;
+  return run('adopt', [key, binding?.id ?? 'ID'], { when });
 }

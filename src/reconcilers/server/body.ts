@@ -1,9 +1,11 @@
 import equal from 'fast-deep-equal';
 import type { DesiredResource } from '../../core/desired.ts';
 import type { Json } from '../../core/json.ts';
+import type { ResourceKey } from '../../core/keys.ts';
 import type { Price, Subject, World } from '../../core/kind.ts';
 import type { BlockCode } from '../../core/operator-questions.ts';
 import type { Change } from '../../core/plan.ts';
+import { edit, type Remedy } from '../../core/remedy.ts';
 import type { GpuPackage, ImageEntry, Server, ServerType } from '../../core/resources.ts';
 import { member } from '../existence.ts';
 import { findType, packageOf } from '../gpu-package.ts';
@@ -14,7 +16,7 @@ import type { ServerEntry } from './entry.ts';
 export interface Problem {
   readonly code: BlockCode;
   readonly reason: string;
-  readonly resolve: string;
+  readonly remedies: (key: ResourceKey) => readonly Remedy[];
 }
 
 /** `POST /servers` without the address. */
@@ -164,11 +166,13 @@ function withdrawn(entry: ServerEntry, body: unknown, world: World): string[] {
 }
 
 function typeNotFound(entry: ServerEntry, types: readonly ServerType[]): Problem {
-  const names = types.map(({ id, name }) => `${name} (${id})`).join(', ');
   return {
     code: 'server_type_not_found',
     reason: `the project's catalogue has no server type ${entry.server_type}`,
-    resolve: `write one of: ${names}`,
+    remedies: choosing(
+      'server_type',
+      types.map(({ id, name }) => `${name} (${id})`),
+    ),
   };
 }
 
@@ -178,23 +182,26 @@ function findImage(
   images: readonly ImageEntry[],
 ): { readonly id: string } | { readonly problem: Problem } {
   const usable = images.filter(({ type }) => type !== 'useriso');
-  const resolve = `write one of: ${usable.map(({ name }) => name).join(', ')}`;
+  const remedies = choosing(
+    'image',
+    usable.map(({ name }) => name),
+  );
   const byId = images.find(({ id }) => id === wanted);
   const [byName, another] = usable.filter(({ name }) => name === wanted);
   const found = byId ?? byName ?? images.find(({ name }) => name === wanted);
   if (found === undefined) {
     const reason = `the server type has no image ${wanted}`;
-    return { problem: { code: 'image_not_found', reason, resolve } };
+    return { problem: { code: 'image_not_found', reason, remedies } };
   }
   if (found.type === 'useriso') {
     const reason = `${wanted} is the project's own ISO, and a server cannot be created from one`;
-    return { problem: { code: 'image_not_supported', reason, resolve } };
+    return { problem: { code: 'image_not_supported', reason, remedies } };
   }
   if (byId === undefined && another !== undefined) {
     const reason = `several images are named ${wanted}`;
-    return {
-      problem: { code: 'image_ambiguous', reason, resolve: `write the id: ${found.id} or ${another.id}` },
-    };
+    const ids = [found.id, another.id];
+    const remedies = (key: ResourceKey) => ids.map((image) => edit(key, { set: { image } }));
+    return { problem: { code: 'image_ambiguous', reason, remedies } };
   }
   return { id: found.id };
 }
@@ -206,7 +213,7 @@ export function modeProblem(entry: ServerEntry, type: ServerType): Problem | und
     return {
       code: 'gpu_package_required',
       reason: `${type.name} is sold in packages`,
-      resolve: 'write gpu_package instead of the sizes',
+      remedies: choosing('gpu_package'),
     };
   }
   const wrong = (
@@ -218,11 +225,12 @@ export function modeProblem(entry: ServerEntry, type: ServerType): Problem | und
       ['disk_gb', type.pricing_mode === 'sliders'],
     ] as const
   ).find(([field, fits]) => entry[field] !== undefined && !fits);
-  if (wrong === undefined || !['sliders', 'plans', 'fixed'].includes(type.pricing_mode)) return undefined;
+  const mode = type.pricing_mode;
+  if (wrong === undefined || !Object.hasOwn(sizing, mode)) return undefined;
   return {
     code: 'sizing_mode_mismatch',
-    reason: `${type.name} is priced by ${type.pricing_mode}, which does not take ${wrong[0]}`,
-    resolve: sizingHint[type.pricing_mode as keyof typeof sizingHint],
+    reason: `${type.name} is priced by ${mode}, which does not take ${wrong[0]}`,
+    remedies: (key) => [edit(key, { choose: sizing[mode as keyof typeof sizing], remove: [wrong[0]] })],
   };
 }
 
@@ -237,7 +245,10 @@ export function planProblem(
   return {
     code: 'plan_not_found',
     reason: `${type.name} has no plan ${wanted}`,
-    resolve: `write one of: ${plans.map(({ id, name }) => (name === '' ? id : `${id} (${name})`)).join(', ')}`,
+    remedies: choosing(
+      'plan_id',
+      plans.map(({ id, name }) => (name === '' ? `${id}` : `${id} (${name})`)),
+    ),
   };
 }
 
@@ -272,11 +283,16 @@ const uncheckable = [
   'disk_type',
 ] as const;
 
-const sizingHint = {
-  sliders: 'write cores, memory_mb and disk_gb',
-  plans: 'write plan_id',
-  fixed: 'write gpu_package',
+/** Fields that size a server, by the pricing mode of its type. */
+const sizing = {
+  sliders: { cores: [], memory_mb: [], disk_gb: [] },
+  plans: { plan_id: [] },
+  fixed: { gpu_package: [] },
 };
+
+function choosing(field: string, among: readonly string[] = []): Problem['remedies'] {
+  return (key) => [edit(key, { choose: { [field]: among } })];
+}
 
 function choosePackage(
   entry: ServerEntry,
@@ -294,7 +310,10 @@ function choosePackage(
       problem: {
         code: 'gpu_package_not_found',
         reason: `${type.name} does not sell ${wanted.join(', ')}`,
-        resolve: `write one of: ${sold.map(({ key }) => key).join(', ')}`,
+        remedies: choosing(
+          'gpu_package',
+          sold.map(({ key }) => key),
+        ),
       },
     };
   }

@@ -15,9 +15,9 @@ export const neededToCreate = ['server_type', 'image'] as const;
 /** A server that is not there: resolved against the catalogue, or told why it cannot be. */
 export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, world: World): Diff {
   const resolved = resolveBody(entry, world, []);
-  if ('problem' in resolved) return impossible('create', resolved.problem);
+  if ('problem' in resolved) return impossible('create', subject.key, resolved.problem);
   const address = addressProblem(subject.key, entry, world);
-  if (address !== undefined) return impossible('create', address);
+  if (address !== undefined) return impossible('create', subject.key, address);
   const changes = fromNothing({
     ...resolved.body,
     // All of them: which one it is to be is found out when it is asked for.
@@ -54,8 +54,8 @@ function standsOpen({ key }: Subject, entry: ServerEntry, world: World): Warning
   return [{ code: 'no_firewall', key, message }];
 }
 
-function impossible(verb: Verb, { code, reason, resolve }: Problem): Diff {
-  return blocked(verb, code, reason, resolve);
+function impossible(verb: Verb, key: ResourceKey, { code, reason, remedies }: Problem): Diff {
+  return blocked(verb, code, reason, remedies(key));
 }
 
 /** A server that is there: compared by what was last applied, as no read shows it. */
@@ -84,9 +84,9 @@ function diffReplace(
 ): Diff {
   const { subject, entry, live, world } = existing;
   const resolved = resolveBody(entry, world, []);
-  if ('problem' in resolved) return impossible('update', resolved.problem);
+  if ('problem' in resolved) return impossible('update', subject.key, resolved.problem);
   const problem = addressProblem(subject.key, entry, world);
-  if (problem !== undefined) return impossible('update', problem);
+  if (problem !== undefined) return impossible('update', subject.key, problem);
   const fixed = changes.filter((each) => !(resizable && isSize(each)));
   const isServed = holdsNamed(existing) && !changes.some(({ path }) => path === 'server_type');
   const stays = whatStays(subject, live, world);
@@ -135,7 +135,7 @@ function whatStays(
   const stay = count === 1 ? 'stays' : 'stay';
   return {
     leftBilled: [
-      ...(count === 0 ? [] : [`${backups} of ${key} ${stay} billed: ${backupsLeft(world, live.id)}`]),
+      ...(count === 0 ? [] : [`${backups} of ${key} ${stay} billed: ${backupsLeft(world)}`]),
       ...live.addresses
         .filter(world.isNobodys)
         .map(
@@ -190,10 +190,10 @@ export function backupsLetGo({ key }: Subject, world: World): readonly string[] 
 }
 
 /** What helps before the server goes, and after it. */
-function backupsLeft({ profile }: World, id: string | undefined): string {
+function backupsLeft({ profile }: World): string {
   const sooner =
     profile.operations.delete_backup === undefined
       ? ''
       : ' (a lower `backup.keep` deletes some while the server is there)';
-  return `delete what is not needed in the client area, then: vdcsync ignore ${id}${sooner}`;
+  return `delete what is not needed in the client area${sooner}`;
 }

@@ -1,7 +1,8 @@
-import { restoring } from '../../core/flow-yaml.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change } from '../../core/plan.ts';
+import { edit, type Remedy } from '../../core/remedy.ts';
 import type { Server, ServerType } from '../../core/resources.ts';
+import { restoring } from '../../core/restoring.ts';
 import { blocked, member } from '../existence.ts';
 import { type Certainty, certaintyOf, confirming, type SizeChanges, wordsLacking } from './believed-size.ts';
 import { plansOf } from './body.ts';
@@ -71,19 +72,19 @@ export function heldLoss(
 ): Diff | undefined {
   const { key } = subject;
   const { path, from, to } = change;
-  const hold = (reason: string, ways: readonly string[]) =>
-    blocked('update', 'disk_would_shrink', reason, ways.join(' | '));
+  const hold = (reason: string, ways: readonly Remedy[]) =>
+    blocked('update', 'disk_would_shrink', reason, ways);
   if (asked.length === 0 && settings.drift === 'report') return undefined;
   if (moved.includes(change)) {
-    const keep = `write \`${path}: ${from}\` in ${key}`;
+    const when = 'to keep it; a smaller value is then an edit that needs `replace: allowed`';
     return hold(`${path} is ${from}, not ${to}, without this file's doing, and would lose ${loses}`, [
-      `${keep} (which keeps it; less than that is then an edit, and takes \`replace: allowed\`)`,
+      edit(key, { set: { [path]: from }, when }),
     ]);
   }
   const allow = wordsLacking(subject);
   if (allow === undefined) return undefined;
   if (size !== 'believed') {
-    return hold(`${path}: ${from} → ${to} loses ${loses}`, [`${allow}, or ${restoring([change], key)}`]);
+    return hold(`${path}: ${from} → ${to} loses ${loses}`, [allow, restoring([change], key)]);
   }
   const ways = [confirming(subject, [...asked, ...moved]), allow];
   return hold(`a resize sends ${path}: ${to}, and would lose ${loses}`, ways);

@@ -31,7 +31,7 @@ export function diffSize(
   const made = madeAs(subject, shown);
   const type = typeOf(made, world);
   const wrong = type && (modeProblem(entry, type) ?? planProblem(entry, type, world));
-  if (wrong !== undefined) return blocked('update', wrong.code, wrong.reason, wrong.resolve);
+  if (wrong !== undefined) return blocked('update', wrong.code, wrong.reason, wrong.remedies(subject.key));
   const loss = diskLoss(subject, differing, type, shown, world);
   const held =
     (loss && heldLoss(subject, loss, differing, world)) ?? heldUnconfirmed(subject, differing, shown, world);

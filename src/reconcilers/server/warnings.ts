@@ -1,7 +1,8 @@
 import equal from 'fast-deep-equal';
 import type { Subject } from '../../core/kind.ts';
 import type { Change, Warning } from '../../core/plan.ts';
-import { member } from '../existence.ts';
+import { edit, run } from '../../core/remedy.ts';
+import { chosen, member } from '../existence.ts';
 import { ownAddress } from '../own-address.ts';
 import { knownOf, madeOf } from './body.ts';
 import { type Differences, type Existing, holdsNamed } from './differences.ts';
@@ -77,10 +78,17 @@ export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): 
   if (fields.length === 0) return [];
   const what = fields.join(', ');
   const edits =
-    subject.binding === undefined ? '' : `. Until that was said, no edit of ${what} makes it anew`;
+    subject.binding === undefined ? '' : `. Until you confirm it, no edit of ${what} makes it anew`;
   const hint = live.shown === undefined ? '. read_server in the API profile may show sizes' : '';
-  const message = `nothing shows whether server ${live.id}, which this state did not make, has ${what} as the file says. If the client area shows that it has: vdcsync adopt ${subject.key} ${live.id}; else correct the entry, which may leave these out where it has an \`id:\`${edits}${hint}`;
-  return [{ code: 'server_unchecked', key: subject.key, message }];
+  const message = `nothing shows whether server ${live.id}, which this state did not make, has ${what} as the file says${edits}${hint}`;
+  const remedies = [
+    run('adopt', [subject.key, live.id ?? 'ID'], { when: 'if the client area shows these values' }),
+    edit(subject.key, {
+      choose: chosen(fields),
+      when: 'if it shows others; an entry with `id:` may omit them',
+    }),
+  ];
+  return [{ code: 'server_unchecked', key: subject.key, message, remedies }];
 }
 
 /** Where the file says something else of it than it did, and nobody has vouched for that by adopting it since. */

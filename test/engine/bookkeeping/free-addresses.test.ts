@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
+import { warnedBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -17,7 +18,7 @@ async function withKept(): Promise<Rig> {
 
 async function told(played: Rig, spec: string): Promise<readonly string[]> {
   const { warnings } = await played.plan(spec);
-  return warnings.filter(({ code }) => code === 'address_free').map(({ message }) => message);
+  return warnings.filter(({ code }) => code === 'address_free').map(warnedBy);
 }
 
 describe('plan: an address that no server of the file asks for', () => {

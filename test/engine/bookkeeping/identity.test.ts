@@ -3,6 +3,7 @@ import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
 import { memoryState } from '../../../src/state/memory.ts';
+import { resolveOf } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -96,8 +97,8 @@ describe('engine: an id that is used again', () => {
       { key: 'servers.web', code: 'identity_changed' },
       { key: 'servers.web.public_ipv4', code: 'dependency_blocked' },
     ]);
-    expect(blocked[0]?.resolve).toContain('vdcsync resolve servers.web --absent');
-    expect(blocked[0]?.resolve).toContain('vdcsync forget servers.web');
+    expect(resolveOf(blocked[0])).toContain('vdcsync resolve servers.web --absent');
+    expect(resolveOf(blocked[0])).toContain('vdcsync forget servers.web');
   });
 
   test('one that never had an address is not deleted where a stranger has one under its id', async () => {
@@ -140,7 +141,7 @@ describe('engine: an id that is used again', () => {
 
     expect(plan.blocked).toMatchObject([{ key: 'servers.web', verb: 'update', code: 'identity_changed' }]);
     // It is refused where the entry is in the file.
-    expect(plan.blocked[0]?.resolve).not.toContain('vdcsync forget');
+    expect(resolveOf(plan.blocked[0])).not.toContain('vdcsync forget');
     expect(plan.operations.filter(({ verb }) => verb === 'delete')).toEqual([]);
   });
 

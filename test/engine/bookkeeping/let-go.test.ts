@@ -3,8 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Plan } from '../../../src/core/plan.ts';
+import { run } from '../../../src/core/remedy.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
 import { codesOf } from '../../reconcilers/support.ts';
+import { resolveOf, saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -30,8 +32,8 @@ describe('engine: a server that is let go of takes its address with it', () => {
     played.emulator.mutate({ do: 'delete_server', id: 2001 });
     await played.apply(spec);
 
-    expect(said).toContain('server 2001');
-    expect(said).toContain(`${old}`);
+    expect(saidBy(said)).toContain('server 2001');
+    expect(saidBy(said)).toContain(`${old}`);
     expect(plan.operations.filter(({ verb }) => verb === 'delete')).toEqual([]);
     expect(releases(played)).toEqual([]);
     expect(addresses(played)).toContain(old);
@@ -106,9 +108,12 @@ describe('engine: the own address of a server that another one of the file holds
     expect(blocked.find(({ key: each }) => each === own)).toMatchObject({
       code: 'ip_in_use',
       reason: '203.0.113.10 is attached to servers.a',
-      resolve: `vdcsync apply (once it is detached) | vdcsync forget ${own} (to let it stay, billed)`,
+      remedies: [
+        run('apply', [], { when: 'once it is detached' }),
+        run('forget', [own], { when: expect.any(String) as unknown as string }),
+      ],
     });
-    expect(said).toContain('billed as long as it is there: address 203.0.113.10');
+    expect(saidBy(said)).toContain('billed as long as it is there: address 203.0.113.10');
     expect(report.outcome).toBe('converged');
     expect(report.plan.warnings.map(({ key: each, code }) => [each, code])).toEqual([
       ['servers.a', 'address_not_as_declared'],
@@ -237,7 +242,7 @@ describe('engine: an entry that is not managed for a while', () => {
 
     expect(codesOf(report)).toEqual(held);
     expect(addresses(played)).toHaveLength(2);
-    expect(report.blocked.map(({ resolve }) => resolve).join()).toContain('vdcsync adopt servers.web 2001');
+    expect(report.blocked.map(resolveOf).join()).toContain('vdcsync adopt servers.web 2001');
     await clock.run(engine.adopt(load(managed), key, '2001'));
     await clock.run(engine.adopt(load(managed), 'ips.spare' as ResourceKey, String(spare?.id)));
     expect((await apply(managed)).outcome).toBe('converged');

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { codesOf } from '../../reconcilers/support.ts';
+import { resolving, warnedBy } from '../../support/resolve.ts';
 import { load, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -54,7 +55,7 @@ describe('engine/moves', () => {
     const { warnings } = await world.plan(silent);
 
     const told = warnings.filter(({ code }) => code === 'perhaps_renamed');
-    expect(told.map(({ key, message }) => [key, /`(moved: .*)`/.exec(message)?.[1]])).toEqual([
+    expect(told.map((each) => [each.key, /`(moved: .*)`/.exec(warnedBy(each))?.[1]])).toEqual([
       ['ips.www', 'moved: {from: ips.web}'],
       ['networks.back', 'moved: {from: networks.backend}'],
       ['servers.web', 'moved: {from: servers.web-1}'],
@@ -80,7 +81,7 @@ describe('engine/moves', () => {
         verb: 'create',
         code: 'moved_from_unknown',
         reason: expect.stringContaining('did you mean servers.web-1?'),
-        resolve: expect.stringContaining('write `moved: {from: servers.web-1}` in servers.web |'),
+        remedies: resolving(expect.stringContaining('write `moved: {from: servers.web-1}` in servers.web |')),
       },
       { key: 'servers.web-1', verb: 'delete', code: 'moved_from_unknown' },
       ...['firewall', 'network_interfaces.back'].map((part) => ({

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../../src/emulator/faults.ts';
+import { resolveOf } from '../../support/resolve.ts';
 import { type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -73,7 +74,7 @@ describe('engine: one resource under two names', () => {
 
     const { blocked } = report;
     expect(blocked).toMatchObject([{ key: 'ips.keep', code: 'bound_already' }]);
-    expect(blocked[0]?.resolve).toContain('moved: {from: ips.own}');
+    expect(resolveOf(blocked[0])).toContain('moved: {from: ips.own}');
     expect([plan.operations, plan.blocked]).toEqual([[], blocked]);
     expect(await bound(played)).toEqual({ 'ips.own': '5001' });
 

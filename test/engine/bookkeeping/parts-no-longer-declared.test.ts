@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
+import { warnedBy } from '../../support/resolve.ts';
 import { load, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -21,8 +22,9 @@ describe('engine: a part that has left the entry of its server', () => {
     const told = warnings.filter(({ code }) => code === 'no_longer_declared');
     expect([operations, blocked]).toEqual([[], []]);
     expect(told.map(({ key }) => key)).toEqual(Object.keys(parts));
-    for (const { key, message } of told) {
-      expect(message).toContain(`vdcsync forget ${key}`);
+    for (const each of told) {
+      const { key } = each;
+      expect(warnedBy(each)).toContain(`vdcsync forget ${key}`);
       await played.clock.run(played.engine.forget(load(bare), key as ResourceKey));
     }
 

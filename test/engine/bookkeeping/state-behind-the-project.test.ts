@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
+import { resolveOf, resolving, saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 import { codes, count, head, project, size, state, web } from './one-server.ts';
 
@@ -77,8 +78,8 @@ describe('engine: a state that is behind the project', () => {
       'servers.web': 'unmanaged_resources',
     });
     const [spare, server] = report.blocked;
-    expect(server?.resolve).toContain('vdcsync adopt servers.web 2001');
-    expect(spare?.resolve, 'two would do').toContain(
+    expect(resolveOf(server)).toContain('vdcsync adopt servers.web 2001');
+    expect(resolveOf(spare), 'two would do').toContain(
       'vdcsync adopt ips.spare ID (if it is one of them: its id, or the address itself)',
     );
     const adopt = (key: string, id: string) =>
@@ -108,7 +109,7 @@ describe('engine: a state that is behind the project', () => {
 
     expect(count(played)).toEqual([1, 1]);
     expect(codes(report.plan)).toEqual({ 'ips.spare': 'unmanaged_resources' });
-    expect(report.blocked[0]?.resolve).toContain('vdcsync adopt ips.spare 5001');
+    expect(resolveOf(report.blocked[0])).toContain('vdcsync adopt ips.spare 5001');
     await adopt('ips.spare', '5001');
     expect((await played.apply(spec)).outcome).toBe('converged');
     expect(count(played)).toEqual([1, 1]);
@@ -160,7 +161,7 @@ describe('engine: a state that is behind the project', () => {
     const adopted = await played.clock.run(
       played.engine.adopt(load(spec), 'ips.second' as ResourceKey, '5001'),
     );
-    expect(adopted).toContain('ips.second is bound to 5001');
+    expect(saidBy(adopted)).toContain('ips.second is bound to 5001');
     expect((await played.apply(spec)).outcome).toBe('converged');
     expect(count(played)).toEqual([0, 2]);
   });
@@ -198,7 +199,11 @@ describe('engine: a state that is behind the project', () => {
 
     expect(count(played)).toEqual([1, 1]);
     expect(report.blocked).toMatchObject([
-      { key: 'servers.web', code: 'unmanaged_resources', resolve: expect.stringContaining('2002') },
+      {
+        key: 'servers.web',
+        code: 'unmanaged_resources',
+        remedies: resolving(expect.stringContaining('2002')),
+      },
     ]);
   });
 });
@@ -308,12 +313,12 @@ describe('engine: a lost state', () => {
     const { blocked } = await played.plan(spec);
 
     const [server] = project(played).servers.filter(({ name }) => name === 'a');
-    expect(blocked.map(({ key, resolve }) => [key, /vdcsync adopt \S+ \S+/.exec(resolve)?.[0]])).toEqual([
+    expect(blocked.map((each) => [each.key, /vdcsync adopt \S+ \S+/.exec(resolveOf(each))?.[0]])).toEqual([
       ['ips.www', 'vdcsync adopt ips.www 5001'],
       ['servers.a', `vdcsync adopt servers.a ${server?.id}`],
       ['servers.b', 'vdcsync adopt servers.b ID'],
     ]);
-    expect(blocked[0]?.resolve).toContain(`(if it is ${project(played).ips[0]?.address})`);
+    expect(resolveOf(blocked[0])).toContain(`(if it is ${project(played).ips[0]?.address})`);
     expect(blocked[2]?.reason).toContain('without a public address is not to be seen');
   });
 

@@ -5,6 +5,7 @@ import type { Ip } from '../../../src/core/resources.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
 import { unattached } from '../../../src/engine/bookkeeping/billed-address.ts';
 import { vouchedBy } from '../../../src/engine/bookkeeping/vouched-note.ts';
+import { resolveOf, resolving, saidBy } from '../../support/resolve.ts';
 import { load, type Rig, type RigOptions, rig } from '../../support/rig.ts';
 import { codes, count, head, project, size, state, web } from './one-server.ts';
 
@@ -25,12 +26,12 @@ describe('engine: what somebody else makes', () => {
     const [address] = project(played).ips;
 
     expect((await played.plan(head)).warnings).toMatchObject([
-      { code: 'unmanaged_resources', message: expect.stringContaining('vdcsync ignore 2001') },
+      { code: 'unmanaged_resources', remedies: resolving(expect.stringContaining('vdcsync ignore 2001')) },
     ]);
     expect(codes(await played.plan(head + web))).toEqual({ 'servers.web': 'unmanaged_resources' });
     const said = await played.clock.run(played.engine.ignore(load(head + web), ['2001']));
 
-    expect(said).toContain(`server 2001 (${address?.address})`);
+    expect(saidBy(said)).toContain(`server 2001 (${address?.address})`);
     const report = await played.apply(head + web);
     expect(report.outcome).toBe('converged');
     expect(report.plan.warnings).toEqual([]);
@@ -105,7 +106,7 @@ describe('engine: what somebody else makes', () => {
     await played.apply(head + web);
     const ignore = (name: string) => played.clock.run(played.engine.ignore(load(head + web), [name]));
 
-    await expect(ignore('2001')).rejects.toThrow('server 2001 is servers.web');
+    await expect(ignore('2001')).rejects.toThrow('server 2001 is bound to servers.web');
     await expect(ignore('2999')).rejects.toThrow('no server 2999');
     await expect(ignore('203.0.113.250')).rejects.toThrow('no address 203.0.113.250');
   });
@@ -165,7 +166,7 @@ describe('engine: a server of which only a network tells', () => {
     const [blocked] = (await played.apply(inside)).blocked;
 
     expect(blocked).toMatchObject({ key: 'servers.db', code: 'unlisted_servers' });
-    expect(blocked?.resolve).toContain('vdcsync ignore ID');
+    expect(resolveOf(blocked)).toContain('vdcsync ignore ID');
     expect(project(played).servers).toHaveLength(2);
     await ignore('2001');
     expect((await played.apply(inside)).outcome).toBe('converged');

@@ -5,6 +5,7 @@ import type { Readings } from '../../../src/emulator/readings.ts';
 import { memoryState } from '../../../src/state/memory.ts';
 import { expectFixedPoint, expectInvariants, isProbe, isSpare } from '../../support/invariants.ts';
 import { mortal } from '../../support/mortal.ts';
+import { resolving } from '../../support/resolve.ts';
 import { type Rig, rig, type Sent } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
 import { executed, gpu, head, hour, ips, server } from '../shop.ts';
@@ -317,7 +318,7 @@ describe('src/engine/intents/ask-key.ts', () => {
       const { blocked } = await played.apply(spec);
 
       expect(blocked).toMatchObject([
-        { code: 'outcome_unknown', resolve: expect.stringContaining('--absent') },
+        { code: 'outcome_unknown', remedies: resolving(expect.stringContaining('--absent')) },
       ]);
       expect(sends(played).length).toBeLessThanOrEqual(3);
     }
@@ -332,7 +333,10 @@ describe('src/engine/intents/ask-key.ts', () => {
     const report = await played.apply(server().replace('cores: 1', 'cores: 10000'));
 
     expect(report.blocked).toMatchObject([
-      { key: 'servers.web', resolve: expect.stringMatching(/^correct cores at vdcsync\.yaml:/) },
+      {
+        key: 'servers.web',
+        remedies: resolving(expect.stringMatching(/^correct `cores` at vdcsync\.yaml:/)),
+      },
     ]);
     expect(executed(played, 'server')).toBe(0);
     expect((await played.apply(server())).outcome).toBe('converged');

@@ -3,6 +3,7 @@ import type { ResourceKey } from '../../../src/core/keys.ts';
 import { type Transport, TransportError } from '../../../src/core/transport.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
 import { memoryState } from '../../../src/state/memory.ts';
+import { resolveOf } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -214,7 +215,7 @@ describe('engine: what is answered as made, and another key stands for', () => {
     await played.clock.run(played.engine.resolve(load(both), 'ips.web' as ResourceKey, { type: 'absent' }));
 
     expect(blocked).toMatchObject([{ key: 'ips.web', code: 'bound_already' }]);
-    expect(blocked[0]?.resolve).toContain('vdcsync resolve ips.web --absent');
+    expect(resolveOf(blocked[0])).toContain('vdcsync resolve ips.web --absent');
     expect((await played.apply(both)).outcome).toBe('converged');
     expect(await ids(played)).toEqual({ 'ips.c': '5001', 'ips.web': '5002' });
   });
@@ -230,7 +231,7 @@ describe("engine: an operator's word and what is under way", () => {
 
     const adopted = played.clock.run(played.engine.adopt(load(both), 'servers.web' as ResourceKey, '2001'));
 
-    await expect(adopted).rejects.toThrow('2001 was made for servers.b, whose creation is not settled');
+    await expect(adopted).rejects.toThrow('2001 was created for servers.b');
     expect((await played.apply(both)).outcome).toBe('converged');
     expect(await ids(played)).toEqual({ 'servers.b': '2001', 'servers.web': '2002' });
   });
@@ -303,7 +304,7 @@ describe("engine: an operator's word and what is under way", () => {
     await played.apply(head);
 
     expect(blocked).toMatchObject([{ key: 'networks.n', code: 'task_failed' }]);
-    expect(blocked[0]?.resolve).toContain('vdcsync resolve networks.n --adopt');
+    expect(resolveOf(blocked[0])).toContain('vdcsync resolve networks.n --adopt');
     expect(deleted(played)).toEqual([]);
   });
 });

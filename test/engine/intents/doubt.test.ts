@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
+import { resolving } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = (cores = 1) =>
@@ -94,7 +95,7 @@ describe('engine: a purchase in doubt, and a claim of a named address that the f
     const told = report.blocked.find(({ code }) => code === 'unresolved_create') ?? expect.fail();
     expect(told).toMatchObject({
       key: 'servers.a',
-      resolve: expect.stringContaining('servers.z --absent (only'),
+      remedies: resolving(expect.stringContaining('servers.z --absent (only')),
     });
     await played.clock.run(played.engine.resolve(load(text), 'servers.z' as ResourceKey, { type: 'absent' }));
     expect((await played.apply(text)).outcome).toBe('converged');

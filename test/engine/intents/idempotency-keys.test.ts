@@ -6,6 +6,7 @@ import type { HttpRequest, HttpResponse, Transport } from '../../../src/core/tra
 import { faultRule } from '../../../src/emulator/faults.ts';
 import { loadProfile as loadEmulatorProfile } from '../../../src/emulator/profile.ts';
 import { expectInvariants, isProbe } from '../../support/invariants.ts';
+import { resolveOf } from '../../support/resolve.ts';
 import { type Rig, rig } from '../../support/rig.ts';
 
 const minute = 60_000;
@@ -57,7 +58,7 @@ describe('engine: answers that are always replays', () => {
     const { blocked } = await played.apply(ips);
 
     expect(blocked.map(({ key, code }) => `${key} ${code}`)).toEqual(['ips.one odd', 'ips.two odd']);
-    expect(blocked[0]?.resolve).toContain('vdcsync resolve ips.one --absent');
+    expect(resolveOf(blocked[0])).toContain('vdcsync resolve ips.one --absent');
     expect(new Set(played.writes().map(({ key }) => key)).size).toBe(10);
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../../src/emulator/faults.ts';
 import { memoryState } from '../../../src/state/memory.ts';
 import { mortal } from '../../support/mortal.ts';
+import { resolveOf } from '../../support/resolve.ts';
 import { rig } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
 import { executed, ips, server } from '../shop.ts';
@@ -81,7 +82,7 @@ describe('engine: keys used before', () => {
 
     expect(report.outcome).toBe('blocked');
     expect(executed(played, 'server')).toBe(1);
-    expect(report.blocked[0]?.resolve).toContain('vdcsync resolve servers.web --adopt');
+    expect(resolveOf(report.blocked[0])).toContain('vdcsync resolve servers.web --adopt');
   });
 
   test('by a state that was lost, without a task to ask: it may come yet, so an operator is asked', async () => {
@@ -96,7 +97,7 @@ describe('engine: keys used before', () => {
     const report = await played.apply(spec);
 
     expect(report.blocked.map(({ key, code }) => [key, code])).toEqual([['networks.n', 'not_there']]);
-    expect(report.blocked[0]?.resolve).toContain('vdcsync resolve networks.n --absent');
+    expect(resolveOf(report.blocked[0])).toContain('vdcsync resolve networks.n --absent');
     expect(executed(played, 'network')).toBe(1);
   });
 

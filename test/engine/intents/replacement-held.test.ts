@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Operation } from '../../../src/core/plan.ts';
+import { outside, run } from '../../../src/core/remedy.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
+import { resolveOf, resolving } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = (cores: number) =>
@@ -69,10 +71,10 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
       {
         ...blocked,
         code: 'payment_required',
-        resolve: expect.stringContaining('resolve servers.web --abandon'),
+        remedies: resolving(expect.stringContaining('resolve servers.web --abandon')),
       },
     ]);
-    expect((await played.plan(file(2))).blocked[0]?.resolve).toContain('resolve servers.web --abandon');
+    expect(resolveOf((await played.plan(file(2))).blocked[0])).toContain('resolve servers.web --abandon');
     expect(deleted(played)).toEqual([]);
 
     played.emulator.mutate({ do: 'set_standing', standing: 'active' });
@@ -118,8 +120,8 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
     const plan = await played.plan(text);
     const report = await played.apply(text);
 
-    const way = `vdcsync resolve ${key} --abandon, and vdcsync apply`;
-    const held = { code: 'insufficient_privileges', resolve: expect.stringContaining(way) };
+    const way = `vdcsync resolve ${key} --abandon; then vdcsync apply`;
+    const held = { code: 'insufficient_privileges', remedies: resolving(expect.stringContaining(way)) };
     expect(plan.blocked).toContainEqual(expect.objectContaining({ verb: 'delete', ...held }));
     expect(report.blocked).toContainEqual(expect.objectContaining({ ...blocked, ...held }));
     expect(project(played).servers.some(({ id }) => id === 2001)).toBe(true);
@@ -157,7 +159,7 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
 
     const told = report.blocked.find((each) => each.key === key) ?? expect.fail();
     expect(told).toMatchObject({ code: 'payment_required', verb: 'delete' });
-    expect(told.resolve).toContain(`vdcsync resolve ${key} --abandon, and vdcsync apply`);
+    expect(resolveOf(told)).toContain(`vdcsync resolve ${key} --abandon; then vdcsync apply`);
     expect(stands(played)).toEqual([true, true]);
     played.emulator.mutate({ do: 'set_standing', standing: 'active' });
     await played.clock.run(played.engine.resolve(load(file(2)), key, { type: 'abandon' }));
@@ -227,7 +229,7 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
     expect(plan.blocked).toContainEqual({
       ...held,
       reason: `waits for ${key}.firewall, which the API refuses as the file has it: the new server would be without it`,
-      resolve: `settle ${key}.firewall first`,
+      remedies: resolving(`settle ${key}.firewall first`),
     });
     expect(report.blocked).toContainEqual(expect.objectContaining(held));
     expect(stands(played)).toEqual([true, true]);
@@ -246,11 +248,11 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
     const plan = await played.plan(walled(2));
     const report = await played.apply(walled(2));
 
-    const way = `vdcsync resolve ${key} --abandon, and vdcsync apply`;
-    const held = { code: 'insufficient_privileges', resolve: expect.stringContaining(way) };
+    const way = `vdcsync resolve ${key} --abandon; then vdcsync apply`;
+    const held = { code: 'insufficient_privileges', remedies: resolving(expect.stringContaining(way)) };
     expect(plan.blocked).toContainEqual(expect.objectContaining({ key: `${key}.firewall`, ...held }));
     expect(plan.blocked).toContainEqual(
-      expect.objectContaining({ key, resolve: `settle ${key}.firewall first` }),
+      expect.objectContaining({ key, remedies: resolving(`settle ${key}.firewall first`) }),
     );
     expect(report.blocked).toContainEqual(expect.objectContaining({ ...blocked, ...held }));
     expect(stands(played)).toEqual([true, true]);
@@ -266,15 +268,15 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
 
     const report = await played.apply(file(2, isolated).replace('{new: true}', '{reuse: true}'));
 
-    const { resolve } = report.blocked.find(({ code }) => code === 'unresolved_create') ?? expect.fail();
+    const { remedies } = report.blocked.find(({ code }) => code === 'unresolved_create') ?? expect.fail();
     expect(report.blocked).toContainEqual({
       ...blocked,
       verb: 'update',
       code: 'unresolved_create',
       reason: expect.any(String),
-      resolve,
+      remedies,
     });
-    expect(resolve).toContain('vdcsync resolve servers.db, as is said there; then vdcsync apply');
+    expect(remedies).toEqual([outside('settle servers.db first', { next: [run('apply')] })]);
     expect(stands(played)).toEqual([true, true]);
   });
 });
@@ -308,13 +310,16 @@ describe('engine: nothing is given away before what takes its place can be made'
     const report = await played.apply(file(1));
 
     expect(plan.blocked).toContainEqual(
-      expect.objectContaining({ key, resolve: expect.stringContaining(`resolve ${key} --abandon`) }),
+      expect.objectContaining({
+        key,
+        remedies: resolving(expect.stringContaining(`resolve ${key} --abandon`)),
+      }),
     );
     expect(report.blocked).toContainEqual(
       expect.objectContaining({
         key: address,
         code: 'payment_required',
-        resolve: expect.stringContaining(`resolve ${address} --abandon`),
+        remedies: resolving(expect.stringContaining(`resolve ${address} --abandon`)),
       }),
     );
     expect(deleted(played)).toEqual([]);

@@ -6,6 +6,7 @@ import { DEFAULT_PROFILE } from '../../../src/emulator/profile.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
 import { memoryState } from '../../../src/state/memory.ts';
 import { settleByHand } from '../../support/operator.ts';
+import { resolveOf, resolving } from '../../support/resolve.ts';
 import { load, type Rig, type RigOptions, rig } from '../../support/rig.ts';
 
 const head = 'settings: {exclusive: true, unmanaged: ignore}\n';
@@ -38,8 +39,8 @@ describe('engine: a key that was used before this state knew it', () => {
     const [then] = (await apply(server(4))).blocked;
 
     expect([first?.code, then?.code]).toEqual(['key_conflict', 'key_conflict']);
-    expect(then?.resolve).toContain('vdcsync resolve servers.web --adopt');
-    expect(then?.resolve).not.toContain('correct the entry');
+    expect(resolveOf(then)).toContain('vdcsync resolve servers.web --adopt');
+    expect(resolveOf(then)).not.toContain('correct the entry');
     expect(bills()).toBe(1);
   });
 
@@ -89,7 +90,7 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     expect(refused).toMatchObject({
       code: 'ip_not_usable',
       reason: expect.not.stringContaining('idempotency key'),
-      resolve: expect.stringMatching(/^correct the entry at vdcsync\.yaml:/),
+      remedies: resolving(expect.stringMatching(/^correct the entry at vdcsync\.yaml:/)),
     });
     expect(plan.warnings).toMatchObject([
       { code: 'address_pool_unchecked', message: expect.stringContaining('`server_type_id: 8`') },
@@ -105,7 +106,7 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     const [edited] = (await apply(server(4))).blocked;
 
     expect(edited?.code).toBe('key_conflict');
-    expect(edited?.resolve).toContain('vdcsync resolve servers.web --adopt');
+    expect(resolveOf(edited)).toContain('vdcsync resolve servers.web --adopt');
     expect(bills()).toBe(1);
   });
 
@@ -122,7 +123,7 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     );
 
     expect(refused).toMatchObject({ code: 'key_conflict' });
-    expect(refused?.resolve).toMatch(
+    expect(resolveOf(refused)).toMatch(
       /^vdcsync resolve servers\.web --adopt ID .*\| vdcsync resolve servers\.web --absent/,
     );
     expect((await apply(server(2))).outcome).toBe('converged');
@@ -146,7 +147,7 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     const [then] = (await played.apply(asking(2))).blocked;
 
     expect([first?.code, then?.code]).toEqual(['key_conflict', 'key_conflict']);
-    expect(then?.resolve).toContain('vdcsync resolve servers.web --adopt');
+    expect(resolveOf(then)).toContain('vdcsync resolve servers.web --adopt');
     expect(billsOf(played)).toBe(1);
   });
 
@@ -176,7 +177,7 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     const [then] = (await apply(server(4))).blocked;
 
     expect(then?.code).toBe('key_conflict');
-    expect(then?.resolve).toContain('vdcsync resolve servers.web --adopt');
+    expect(resolveOf(then)).toContain('vdcsync resolve servers.web --adopt');
     expect(bills()).toBe(1);
   });
 
@@ -189,7 +190,7 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
 
     const [then] = (await apply(server(4))).blocked;
 
-    expect(then?.resolve).toContain('vdcsync resolve servers.web --adopt');
+    expect(resolveOf(then)).toContain('vdcsync resolve servers.web --adopt');
     expect(bills()).toBe(1);
   });
 
@@ -200,7 +201,7 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     const edited = await played.apply(server(2));
 
     expect(blocked).toMatchObject({ code: 'invalid_request' });
-    expect(blocked?.resolve).toMatch(/^correct cores at vdcsync\.yaml:/);
+    expect(resolveOf(blocked)).toMatch(/^correct `cores` at vdcsync\.yaml:/);
     expect(edited.outcome).toBe('converged');
   });
 
@@ -222,6 +223,8 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     const at = (text: string) => spec.findIndex((line) => line.includes(text)) + 3;
     const blocked = (await played.apply(spec.join('\n'))).blocked.find(({ key }) => key === 'servers.web');
 
-    expect(blocked?.resolve.split(' | ')[0]).toBe(`correct ssh_keys at vdcsync.yaml:${at('ssh_keys')}:5`);
+    expect(resolveOf(blocked).split(' | ')[0]).toBe(
+      `correct \`ssh_keys\` at vdcsync.yaml:${at('ssh_keys')}:5`,
+    );
   });
 });

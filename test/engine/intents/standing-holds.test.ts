@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { planText } from '../../../src/cli/render/plan-text.ts';
 import { plainPaint } from '../../../src/cli/terminal.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
+import { resolveOf, resolving } from '../../support/resolve.ts';
 import { type Rig, rig } from '../../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
@@ -16,7 +17,7 @@ const blockedOf = async (played: Rig, spec: string) =>
 
 describe('engine: what one refusal holds', () => {
   test.each([
-    [403, 'insufficient_scope', 1, 'use a token that may write (vdcsync doctor tells'],
+    [403, 'insufficient_scope', 1, 'vdcsync doctor (to see what this token may do)'],
     [403, 'insufficient_privileges', 2, 'use a token that may do this'],
     [401, 'unauthorized', 1, 'once the cause is gone'],
   ])('%i %s: each write of its class stays unsent, and it says what has to be done first', async (status, code, writes, first) => {
@@ -27,7 +28,7 @@ describe('engine: what one refusal holds', () => {
 
     expect(played.writes()).toHaveLength(writes);
     expect(report.blocked.map(({ key }) => key).sort()).toEqual(['ips.one', 'ips.two', 'networks.backend']);
-    for (const { resolve } of report.blocked) expect(resolve).toContain(first);
+    for (const each of report.blocked) expect(resolveOf(each)).toContain(first);
   });
 
   test('402: what adds spending stays unsent, and the rest is done', async () => {
@@ -56,7 +57,7 @@ describe('engine: what one refusal holds', () => {
     expect(told[0]).toMatchObject({
       code: 'insufficient_privileges',
       reason: expect.stringContaining('held since 2026-01-01 '),
-      resolve: expect.stringContaining('use a token that may do this'),
+      remedies: resolving(expect.stringContaining('use a token that may do this')),
     });
 
     played.emulator.setFaults([]);
@@ -78,7 +79,11 @@ describe('engine: a plan of what is held', () => {
     expect(plan.summary).toMatchObject({ create: 0, delete: 1, blocked: 2 });
     expect(plan.blocked).toMatchObject([
       { key: 'servers.web', code: 'payment_required' },
-      { key: 'servers.web.firewall', code: 'dependency_blocked', resolve: 'settle servers.web first' },
+      {
+        key: 'servers.web.firewall',
+        code: 'dependency_blocked',
+        remedies: resolving('settle servers.web first'),
+      },
     ]);
     const text = planText(plan, plainPaint);
     expect(text).toContain('- back');

@@ -3,6 +3,7 @@ import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { loadProfile as loadEmulatorProfile } from '../../../src/emulator/profile.ts';
 import { memoryState } from '../../../src/state/memory.ts';
+import { saidBy } from '../../support/resolve.ts';
 import { load, rig } from '../../support/rig.ts';
 
 const profile = 'operations: {list_servers: {}, take_server_image: {}}';
@@ -51,7 +52,7 @@ describe.each(
     expect((await played.apply(spec)).blocked).toEqual([]);
     expect(await played.plan(spec)).toMatchObject({ operations: [], blocked: [] });
     const known = await played.clock.run(played.engine.adopt(load(spec), each.key as ResourceKey, id));
-    expect(known).toContain('as it is now');
+    expect(saidBy(known)).toContain('as it is now');
     expect(await played.plan(spec)).toMatchObject({ operations: [], blocked: [] });
     const leaving = await played.apply(settings);
 

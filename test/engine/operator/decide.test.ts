@@ -5,6 +5,7 @@ import type { Plan } from '../../../src/core/plan.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
 import { loadProfile as loadEmulatorProfile } from '../../../src/emulator/profile.ts';
 import type { Resolution } from '../../../src/engine/deps.ts';
+import { resolveOf, resolving, saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -37,7 +38,7 @@ describe('engine/decide: resolve --absent', () => {
     played.emulator.setReadings({ pageSize: 1 });
     await played.apply(web(addresses));
 
-    await expect(resolve(played, web(addresses), { type: 'absent' })).rejects.toThrow('Use --adopt 2001');
+    await expect(resolve(played, web(addresses), { type: 'absent' })).rejects.toThrow('it is 2001');
 
     played.emulator.setReadings({ pageSize: null });
     await played.clock.run(played.engine.resolve(load(web(addresses)), key, { type: 'adopt', id: '2001' }));
@@ -67,8 +68,7 @@ describe('engine/decide: resolve --absent', () => {
 
 describe('engine: a purchase in doubt, and its server deleted elsewhere', () => {
   const spec = web().replace('exclusive: true, ', '');
-  const left = ({ blocked }: Plan) =>
-    /address ([\d., ]+) came meanwhile, is free/.exec(blocked[0]?.reason ?? '');
+  const left = ({ blocked }: Plan) => /release \S+ in the client area/.exec(resolveOf(blocked[0]))?.[0];
 
   /** Its answer was lost and is not stored, so an operator is asked; the server is deleted instead, and its address stays. */
   async function deserted(): Promise<Rig> {
@@ -78,7 +78,7 @@ describe('engine: a purchase in doubt, and its server deleted elsewhere', () => 
       faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done', stored: false }),
     ]);
     const { plan } = await played.apply(spec);
-    expect([plan.blocked[0]?.code, left(plan)]).toEqual(['outcome_unknown', null]);
+    expect([plan.blocked[0]?.code, left(plan)]).toEqual(['outcome_unknown', undefined]);
     played.emulator.mutate({ do: 'delete_server', id: 2001 });
     return played;
   }
@@ -89,8 +89,11 @@ describe('engine: a purchase in doubt, and its server deleted elsewhere', () => 
     const told = left(await played.plan(spec));
     const said = await resolve(played, spec, { type: 'absent' });
 
-    expect(told?.[1]).toBe(project(played).ips[0]?.address);
-    expect(said).toContain(`address ${told?.[1]} came meanwhile`);
+    const release = `release ${project(played).ips[0]?.address} in the client area`;
+    expect([told, saidBy(said)]).toEqual([
+      expect.stringContaining(release),
+      expect.stringContaining(release),
+    ]);
   });
 
   test('but not with one that an operator has said is somebody else’s', async () => {
@@ -99,7 +102,7 @@ describe('engine: a purchase in doubt, and its server deleted elsewhere', () => 
 
     await played.clock.run(played.engine.ignore(load(spec), [address?.address ?? '']));
 
-    expect(left(await played.plan(spec))).toBeNull();
+    expect(left(await played.plan(spec))).toBeUndefined();
   });
 });
 
@@ -123,7 +126,7 @@ describe('engine/adopt-key', () => {
     const idOf = (name: string) => String(project(played).servers.find((each) => each.name === name)?.id);
 
     await adopt('ips.www', '5001');
-    expect(await adopt('servers.a', idOf('b'))).toContain(
+    expect(saidBy(await adopt('servers.a', idOf('b')))).toContain(
       'says `public_ipv4: {ip: www}`, and it holds no address',
     );
     expect(await adopt('servers.a', idOf('a'))).not.toContain('But');
@@ -141,13 +144,13 @@ describe('engine/decide: resolve --abandon', () => {
     const said = await resolve(played, web(), { type: 'abandon' });
     const report = await played.apply(web());
 
-    expect(said).toContain(`server 2001 and address ${address}`);
+    expect(saidBy(said)).toContain(`server 2001 and address ${address}`);
     expect(report.plan.warnings.map(({ message }) => message).join()).toContain(`server 2001 (${address})`);
     expect(report.blocked).toMatchObject([
       {
         key: 'servers.web',
         code: 'unmanaged_resources',
-        resolve: expect.stringContaining('adopt servers.web 2001'),
+        remedies: resolving(expect.stringContaining('adopt servers.web 2001')),
       },
     ]);
     expect(project(played).servers).toHaveLength(1);
@@ -167,10 +170,10 @@ describe('engine/decide: resolve --abandon', () => {
     );
 
     const [address] = project(played).ips.map((each) => each.address);
-    expect(report.blocked[0]?.resolve).toContain(
+    expect(resolveOf(report.blocked[0])).toContain(
       `--adopt 5001 (if the client area shows that ${address} is it)`,
     );
-    expect(said).toContain(`What it may have made (address ${address} came since) is nobody's`);
+    expect(saidBy(said)).toContain(`What it may have made (address ${address} came since) is nobody's`);
   });
 });
 
@@ -188,7 +191,7 @@ describe('engine/decide: what came since a lost answer', () => {
     expect(blocked[0]?.reason).toContain(
       `the answer was lost, and server 2001 (${ip?.address}) appeared since: it may be what was created`,
     );
-    expect(blocked[0]?.resolve).toContain(
+    expect(resolveOf(blocked[0])).toContain(
       `--adopt 2001 (if the client area shows that ${ip?.address} is it)`,
     );
   });
@@ -237,7 +240,7 @@ describe('engine/decide: what came since a lost answer', () => {
     const { blocked } = await played.apply('networks:\n  front: {cidr: 10.40.0.0/24}\n');
     expect(blocked).toMatchObject([{ key: 'networks.front', code: 'outcome_unknown' }]);
     for (const { id } of project(played).networks.filter(({ name }) => name === 'front'))
-      expect(blocked[0]?.resolve).toContain(`--adopt ${id}`);
+      expect(resolveOf(blocked[0])).toContain(`--adopt ${id}`);
   });
 });
 
@@ -281,7 +284,7 @@ describe('engine/decide: an address in doubt, and one that tells where its serve
 
     expect(plan.blocked).toMatchObject([
       { key: 'ips.web', code: 'outcome_unknown' },
-      { key: 'servers.web', code: 'dependency_blocked', resolve: 'settle ips.web first' },
+      { key: 'servers.web', code: 'dependency_blocked', remedies: resolving('settle ips.web first') },
     ]);
   });
 
@@ -290,11 +293,14 @@ describe('engine/decide: an address in doubt, and one that tells where its serve
     await played.clock.advance(300_000);
 
     const said = await resolve(played, named, { type: 'absent' });
-    expect(said).toContain('is attached to server 2001');
-    expect(said).toContain('vdcsync adopt servers.web 2001');
+    expect(saidBy(said)).toContain('is attached to the unmanaged server 2001');
+    expect(saidBy(said)).toContain('vdcsync adopt servers.web 2001');
     const { blocked } = await played.apply(named);
     expect(blocked).toMatchObject([
-      { code: 'address_in_use', resolve: expect.stringContaining('vdcsync adopt servers.web 2001 (') },
+      {
+        code: 'address_in_use',
+        remedies: resolving(expect.stringContaining('vdcsync adopt servers.web 2001 (')),
+      },
     ]);
 
     await played.clock.run(played.engine.adopt(load(named), key, '2001'));

@@ -1,0 +1,16 @@
+import { shellWord } from '../../core/shell.ts';
+import type { CommonFlags } from '../settings/config.ts';
+import { stateWord } from '../settings/state-url.ts';
+import type { Io } from '../terminal.ts';
+
+/** The flags of a call that say which project is meant: a command in its output needs them as well. */
+export function callFlags(flags: CommonFlags, environment: Io['env']): string {
+  return [
+    flags.emulator === true ? ' --emulator' : '',
+    ...(flags.file ?? []).map((file) => ` -f ${shellWord(file)}`),
+    ...(flags.overlay ?? []).map((file) => ` --overlay ${shellWord(file)}`),
+    flags.state === undefined ? '' : ` --state ${stateWord(flags.state, environment)}`,
+    flags.apiProfile === undefined ? '' : ` --api-profile ${shellWord(flags.apiProfile)}`,
+    flags.prices === undefined ? '' : ` --prices ${shellWord(flags.prices)}`,
+  ].join('');
+}

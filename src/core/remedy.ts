@@ -1,0 +1,127 @@
+import { flowYaml } from './flow-yaml.ts';
+import type { ResourceKey } from './keys.ts';
+import { shellWord } from './shell.ts';
+
+/** A command of this program. `ID` and `KEY` among the arguments are the operator's to fill in. */
+export interface Run {
+  readonly type: 'run';
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+/** An edit of the file. */
+export interface Edit {
+  readonly type: 'edit';
+  /** A key, a collection such as `ips`, or `settings` and `project`. */
+  readonly path: string;
+  /** Fields with the values that they get. */
+  readonly set?: Readonly<Record<string, unknown>>;
+  /** Fields whose value the operator chooses, with the values to choose from; none: any value. */
+  readonly choose?: Readonly<Record<string, readonly string[]>>;
+  /** Fields that go. */
+  readonly remove?: readonly string[];
+  /** The whole entry: it goes, or comes back as it was. */
+  readonly entry?: 'remove' | 'restore';
+  /** Places in the file, as `file:line:column`. */
+  readonly at?: readonly string[];
+}
+
+/** Something to do elsewhere: in the client area, with the token, with the payment. `about`: ids and addresses. */
+export interface Outside {
+  readonly type: 'outside';
+  readonly text: string;
+  readonly about?: readonly string[];
+}
+
+export type Step = Run | Edit | Outside;
+
+/** What leads out of something that is blocked, as data. `when`: the case in which it is right. `next`: what follows. */
+export type Remedy = Step & { readonly when?: string; readonly next?: readonly Step[] };
+
+type More = { readonly when?: string; readonly next?: readonly Step[] };
+
+export function run(command: string, args: readonly (string | number)[] = [], more: More = {}): Remedy & Run {
+  return { type: 'run', command, args: args.map(String), ...more };
+}
+
+export function edit(path: string, how: Omit<Edit, 'type' | 'path'> & More): Remedy & Edit {
+  return { type: 'edit', path, ...how };
+}
+
+/** One of the settings. */
+export function setting(name: string, value: unknown, when?: string): Remedy {
+  return edit('settings', { set: { [name]: value }, ...(when === undefined ? {} : { when }) });
+}
+
+export function outside(text: string, more: More & Pick<Outside, 'about'> = {}): Remedy & Outside {
+  return { type: 'outside', text, ...more };
+}
+
+/** Another key is in the way, and has remedies of its own. */
+export function settleFirst(key: ResourceKey): readonly Remedy[] {
+  return [outside(`settle ${key} first`)];
+}
+
+export function stepsOf(remedies: readonly Remedy[]): readonly Step[] {
+  return remedies.flatMap((remedy) => [remedy, ...(remedy.next ?? [])]);
+}
+
+/** One step in the words of one form of output: a command to be copied, or a text. */
+export type Piece = { readonly command: string } | { readonly text: string };
+
+/** @param flags of the call that the commands answer, such as ` -f shop.yaml`: without them they would mean another project */
+export function piecesOf(remedy: Remedy, flags = ''): readonly Piece[] {
+  return stepsOf([remedy]).map((step) =>
+    step.type === 'run' ? { command: commandLine(step, flags) } : { text: textOf(step) },
+  );
+}
+
+export function commandLine({ command, args }: Pick<Run, 'command' | 'args'>, flags = ''): string {
+  return [`vdcsync ${command}${flags}`, ...args.map(shellWord)].join(' ');
+}
+
+function textOf(step: Edit | Outside): string {
+  return step.type === 'outside' ? step.text : editText(step);
+}
+
+function editText({ path, set, choose = {}, remove = [], entry, at }: Edit): string {
+  const isKey = path.includes('.');
+  const quoted = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(' and ');
+  const written = quoted(Object.entries(set ?? {}).map(([name, value]) => `${name}: ${flowYaml(value)}`));
+  if (entry === 'remove') return `remove ${path} from the file`;
+  if (entry === 'restore') return `put ${path} back into the file${written === '' ? '' : ` with ${written}`}`;
+  const chosen = Object.entries(choose).map(([name, values]) =>
+    values.length === 0 ? quoted([name]) : `${quoted([name])} to one of ${values.join(', ')}`,
+  );
+  if (at !== undefined) {
+    const names = quoted(Object.keys(choose));
+    return `correct ${names === '' ? 'the entry' : names} at ${at.join(' and ')}`;
+  }
+  const what = [
+    ...(written === '' ? [] : [`write ${written}`]),
+    ...(chosen.length === 0 ? [] : [`set ${chosen.join(' and ')}`]),
+    ...(remove.length === 0 ? [] : [`remove ${quoted(remove)}`]),
+  ].join(' and ');
+  return `${what} ${isKey ? 'in' : 'under'} ${isKey ? path : quoted([path])}`;
+}
+
+/** In one line of plain text. */
+export function remedyText(remedy: Remedy, flags = ''): string {
+  const steps = piecesOf(remedy, flags).map((piece) => ('command' in piece ? piece.command : piece.text));
+  return `${steps.join('; then ')}${remedy.when === undefined ? '' : ` (${remedy.when})`}`;
+}
+
+/** All of them in one text, as the JSON forms of a plan have it. */
+export function resolveText(remedies: readonly Remedy[], flags = ''): string {
+  return remedies.map((remedy) => remedyText(remedy, flags)).join(' | ');
+}
+
+/** What a command of the operator did, and what may follow. */
+export interface CommandResult {
+  readonly text: string;
+  readonly remedies: readonly Remedy[];
+}
+
+export function result(text: string, remedies: readonly Remedy[] = []): CommandResult {
+  return { text, remedies };
+}

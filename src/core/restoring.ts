@@ -1,0 +1,20 @@
+import type { ResourceKey } from './keys.ts';
+import type { Change } from './plan.ts';
+import { type Edit, edit, type Remedy } from './remedy.ts';
+
+/** Brings the entry of `key` back to what it was. */
+export function restoring(changes: readonly Change[], key: ResourceKey): Remedy & Edit {
+  const back = changes.filter(({ from }) => from !== null);
+  const gone = changes.filter(({ from }) => from === null).map(({ path }) => path);
+  const value = ({ path, from }: Change) => (path === 'public_ipv4' ? addressEntry(from) : from);
+  return edit(key, {
+    ...(back.length === 0 ? {} : { set: Object.fromEntries(back.map((each) => [each.path, value(each)])) }),
+    ...(gone.length === 0 ? {} : { remove: gone }),
+  });
+}
+
+/** A plan has an address in a word: `ips.NAME`, `new` or `reuse`. */
+function addressEntry(word: unknown): unknown {
+  const text = String(word);
+  return text.startsWith('ips.') ? { ip: text.slice('ips.'.length) } : { [text]: true };
+}

@@ -1,0 +1,21 @@
+import { html } from 'hono/html';
+import { piecesOf, type Remedy } from '../../core/remedy.ts';
+import { marked } from './text.ts';
+
+/** Each remedy with its case: commands to be copied, edits and the rest as text. */
+export function remediesHtml(remedies: readonly Remedy[], flags: string) {
+  return remedies.map((remedy) => {
+    const steps = piecesOf(remedy, flags).map((piece, at) =>
+      'command' in piece
+        ? commandBox(piece.command)
+        : html`<span>${at === 0 ? '→' : 'Then'} ${marked(piece.text)}</span>`,
+    );
+    return html`<div class="way">${remedy.when === undefined ? '' : html`<span class="dim">${marked(remedy.when)}</span>`}${steps}</div>`;
+  });
+}
+
+/** The button copies where scripts run; without them a click selects the whole command. */
+function commandBox(line: string) {
+  const words = line.split(' ').map((word, at) => html`${at === 0 ? '' : ' '}<span>${word}</span>`);
+  return html`<div class="command"><code>${words}</code><button type="button" class="copy" data-copy="${line}">Copy</button></div>`;
+}

@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'vitest';
+import { callFlags } from '../../src/cli/render/call-flags.ts';
+import type { CommonFlags } from '../../src/cli/settings/config.ts';
+import { commandLine, run } from '../../src/core/remedy.ts';
+import { folderWith, inProcess, oneNetwork } from './run.ts';
+
+describe('cli/render/call-flags', () => {
+  const told = (flags: CommonFlags, env = {}) =>
+    commandLine(run('adopt', ['ips.web']), callFlags(flags, env));
+
+  test('carry the flags of the call', () => {
+    expect(told({ emulator: true, file: ['my shop.yaml'], prices: 'p.yaml' })).toBe(
+      "vdcsync adopt --emulator -f 'my shop.yaml' --prices p.yaml ips.web",
+    );
+    expect(told({})).toBe('vdcsync adopt ips.web');
+  });
+
+  test.each([
+    ['postgres://me:canary@db/x', 'postgres://me:canary@db/x?state=4711', '"$VDCSYNC_STATE?state=4711"'],
+    ['postgres://me:canary@db/x?a=b', 'postgres://me:canary@db/x?a=b&state=7', '"$VDCSYNC_STATE&state=7"'],
+    ['postgres://db/x?state=eu', 'postgres://db/x?state=eu&state=eu-7', '"$VDCSYNC_STATE&state=eu-7"'],
+    ['postgres://db/x?state=eu', 'postgres://db/x', '"$VDCSYNC_STATE&state=default"'],
+    ['postgres://me:canary@db/x', 'postgres://me:canary@db/x', '"$VDCSYNC_STATE"'],
+    ['postgres://me:canary@db/y', 'postgres://me:canary@db/x?a=b&state=7', "'postgres://db/x?state=7'"],
+    [undefined, 'postgres://me:canary@db/x', 'postgres://db/x'],
+    [undefined, 'postgres://me:canary@/x?host=/run', "'postgres://…'"],
+  ])('name a state in a database without what is secret (VDCSYNC_STATE=%s, --state %s)', (known, state, word) => {
+    expect(callFlags({ state }, { VDCSYNC_STATE: known })).toBe(` --state ${word}`);
+  });
+
+  test('also in errors', async () => {
+    const cwd = folderWith({ 'shop.yaml': oneNetwork });
+    await inProcess(['apply', '--yes', '--emulator', '-f', 'shop.yaml'], { cwd });
+    const { stderr } = await inProcess(['forget', 'networks.x', '--emulator', '-f', 'shop.yaml'], { cwd });
+    expect(stderr).toContain('→ vdcsync status --emulator -f shop.yaml (to list its keys)');
+  });
+});

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { edit, outside, remedyText, resolveText, run, stepsOf } from '../../src/core/remedy.ts';
+import { restoring } from '../../src/core/restoring.ts';
+
+const key = 'servers.web' as ResourceKey;
+
+describe('core/remedy', () => {
+  test('a command is quoted, and has the flags of the call before its arguments', () => {
+    const adopt = run('adopt', [key, 'a b'], { when: 'if it is this' });
+    expect(remedyText(adopt)).toBe("vdcsync adopt servers.web 'a b' (if it is this)");
+    expect(remedyText(adopt, " -f 'my shop.yaml'")).toBe(
+      "vdcsync adopt -f 'my shop.yaml' servers.web 'a b' (if it is this)",
+    );
+  });
+
+  test('an edit is one sentence, with the values as YAML', () => {
+    const text = (how: Parameters<typeof edit>[1]) => remedyText(edit(key, how));
+    expect(text({ set: { replace: 'allowed' }, remove: ['id'] })).toBe(
+      'write `replace: allowed` and remove `id` in servers.web',
+    );
+    expect(text({ choose: { image: ['a', 'b'], cores: [] } })).toBe(
+      'set `image` to one of a, b and `cores` in servers.web',
+    );
+    expect(text({ choose: { ssh_keys: [] }, at: ['shop.yaml:4:5'] })).toBe(
+      'correct `ssh_keys` at shop.yaml:4:5',
+    );
+    expect(text({ entry: 'restore', set: { protect: false } })).toBe(
+      'put servers.web back into the file with `protect: false`',
+    );
+    expect(remedyText(edit('settings', { set: { prune: true } }))).toBe(
+      'write `prune: true` under `settings`',
+    );
+  });
+
+  test('an edit is restored in the words of its entry', () => {
+    const was = (from: unknown) => restoring([{ path: 'public_ipv4', from, to: 'ips.other' }], key);
+    expect(was('ips.server-2001').set).toEqual({ public_ipv4: { ip: 'server-2001' } });
+    expect(was('new').set).toEqual({ public_ipv4: { new: true } });
+    expect(was(null)).toEqual(edit(key, { remove: ['public_ipv4'] }));
+    const changes = [
+      { path: 'cores', from: 2, to: 4 },
+      { path: 'plan_id', from: null, to: 52 },
+    ];
+    expect(restoring(changes, key)).toEqual(edit(key, { set: { cores: 2 }, remove: ['plan_id'] }));
+  });
+
+  test('what follows is part of one remedy, and other ones stand behind a bar', () => {
+    const pay = outside('pay the open invoice', { next: [run('apply')] });
+    expect(resolveText([pay, run('plan')])).toBe('pay the open invoice; then vdcsync apply | vdcsync plan');
+    expect(stepsOf([pay]).map(({ type }) => type)).toEqual(['outside', 'run']);
+  });
+});
