@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
-import { readdir, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { watch as watchPaths } from 'chokidar';
 import type { Clock } from '../../core/clock.ts';
-import { specNames } from '../../spec/folder.ts';
 import type { DaemonLogger } from '../ports.ts';
-import { withinBounds } from './bounds.ts';
-import { mostBytes, readSpecBytes, readSpecFile, reasonOf, specBuffer } from './read-file.ts';
-import { type Snapshot, SourceError, type SpecSource, type SpecText, unreadable } from './source.ts';
+import { failWith, readSpecBytes, readSpecFile, reasonOf, specBuffer } from './read-file.ts';
+import type { Snapshot, SpecSource } from './source.ts';
+import { SpecFolder } from './spec-folder.ts';
 
 /** A burst of events is one hint, once nothing has moved for so long. Real ms. */
 const stillMs = 150;
@@ -37,9 +35,10 @@ export interface FileSourceOptions {
 export function fileSource(options: FileSourceOptions): SpecSource {
   const { files, folder, clock, log } = options;
   const name = files.map((each) => each.name).join(', ');
+  const specs = new SpecFolder(files[0]?.path ?? '', files[0]?.name ?? '', clock);
 
   async function read(): Promise<Snapshot> {
-    if (folder) return { specs: await readFolder(files[0]?.path ?? '', files[0]?.name ?? '') };
+    if (folder) return { specs: await specs.read() };
     const read = await Promise.all(
       files.map(async ({ path, name, overlay = false }) => {
         const file = await readSpecFile(path, name).catch(failWith(name));
@@ -51,24 +50,17 @@ export function fileSource(options: FileSourceOptions): SpecSource {
     return { specs: [{ name, sources: read.flatMap((each) => ('text' in each ? [each] : [])) }] };
   }
 
-  /**
-   * A digest of all that `read` would give. It is asked for every few seconds, so it reads the bytes of one file
-   * after the other into the same memory: as texts, the files of a folder would take many times their size.
-   */
+  /** A digest of all that `read` would give. It is asked for every few seconds. */
   async function contents(): Promise<string> {
     const hash = createHash('sha256');
     const buffer = specBuffer();
     const add = (part: Uint8Array | string) => hash.update(`${typeof part} ${part.length}:`).update(part);
     try {
-      const { read, left } = folder
-        ? await filesOf(files[0]?.path ?? '', files[0]?.name ?? '')
-        : { read: files, left: [] };
-      for (const { path, name } of read) {
+      if (folder) add(await specs.digest());
+      for (const { path, name } of folder ? [] : files) {
         add(name);
         add(await readSpecBytes(path, buffer).catch(reasonOf));
       }
-      for (const each of left) add(each.name);
-      add(`${left.length}`);
     } catch (error) {
       add(String(error));
     }
@@ -126,42 +118,4 @@ export function fileSource(options: FileSourceOptions): SpecSource {
   }
 
   return { name, read, watch };
-}
-
-async function readFolder(path: string, name: string): Promise<readonly SpecText[]> {
-  const { read, left } = await filesOf(path, name);
-  const specs: SpecText[] = [];
-  const buffer = specBuffer();
-  // One after the other: a thousand files at once would need a thousand handles.
-  for (const { path: own, name: shown } of read) {
-    // One that cannot be read says nothing about the others.
-    const file = await readSpecFile(own, shown, buffer).catch((error: unknown) =>
-      unreadable(shown, reasonOf(error)),
-    );
-    specs.push('text' in file ? { name: shown, sources: [file] } : { name: shown, problem: file });
-  }
-  return [...specs, ...left];
-}
-
-/** The specs in a folder that are read, and those that are left out. */
-async function filesOf(path: string, name: string) {
-  const names = await readdir(path).catch(failWith(name));
-  const files = await Promise.all(
-    specNames(names).map(async (each) => {
-      const own = join(path, each);
-      const sizeBytes = await stat(own).then(
-        ({ size }) => Math.min(size, mostBytes),
-        () => 0,
-      );
-      return { name: join(name, each), path: own, sizeBytes };
-    }),
-  );
-  return withinBounds(files);
-}
-
-/** What is gone is no edit: the source is to be told, and what was read before stays in force. */
-function failWith(name: string): (error: unknown) => never {
-  return (error) => {
-    throw new SourceError(`${name}: ${reasonOf(error)}`);
-  };
 }

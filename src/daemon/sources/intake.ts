@@ -114,7 +114,7 @@ export class Intake {
       answers.set(spec, answer);
     }
     this.#known = known;
-    await this.#thread.end();
+    this.#thread.rest();
     return answers;
   }
 

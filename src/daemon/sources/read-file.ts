@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Diagnostic } from '../../core/errors.ts';
 import type { Source } from '../../spec/load.ts';
-import { unreadable } from './source.ts';
+import { SourceError, unreadable } from './source.ts';
 
 /** The spec's own limit; a larger file is not even read. */
 export const mostBytes = 1024 * 1024;
@@ -67,4 +67,11 @@ export function reasonOf(error: unknown): string {
   if (code === 'EACCES') return 'permission denied';
   if (code === 'EISDIR') return 'it is a folder';
   return error instanceof Error ? error.message : String(error);
+}
+
+/** What is gone is no edit: the source is to be told, and what was read before stays in force. */
+export function failWith(name: string): (error: unknown) => never {
+  return (error) => {
+    throw new SourceError(`${name}: ${reasonOf(error)}`);
+  };
 }

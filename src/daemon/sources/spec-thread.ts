@@ -8,6 +8,8 @@ import type { SpecAnswer, SpecRequest } from './spec-worker.ts';
 const limits = { maxOldGenerationSizeMb: 136, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 } as const;
 /** Until a thread has loaded its code. Real ms. */
 const startMs = 60_000;
+/** A thread without work stays for so long: edits seldom come alone, and its start takes longer than most readings. Real ms. */
+const idleMs = 20_000;
 
 /**
  * Reads specs in a worker thread, one at a time, each with a deadline: whatever a file holds, the event loop of the
@@ -16,6 +18,7 @@ const startMs = 60_000;
 export class SpecThread {
   readonly #clock: Clock;
   #worker: Worker | undefined;
+  #idle = new AbortController();
 
   /** @param clock real time */
   constructor(clock: Clock) {
@@ -23,6 +26,7 @@ export class SpecThread {
   }
 
   async read(request: SpecRequest, deadlineMs: number): Promise<SpecAnswer> {
+    this.#idle.abort();
     try {
       const worker = this.#worker ?? (await this.#start());
       const answered = this.#next(worker, deadlineMs, `reading it takes longer than ${deadlineMs / 1000} s`);
@@ -34,6 +38,17 @@ export class SpecThread {
       if (code === 'ERR_WORKER_OUT_OF_MEMORY') return { failure: 'reading it takes too much memory' };
       return { failure: error instanceof Error ? error.message : String(error) };
     }
+  }
+
+  /** There is nothing to be read for now. */
+  rest(): void {
+    if (this.#worker === undefined) return;
+    this.#idle.abort();
+    this.#idle = new AbortController();
+    this.#clock.sleep(idleMs, this.#idle.signal).then(
+      () => this.end(),
+      () => undefined,
+    );
   }
 
   /** Ends the thread and frees its memory; the next reading starts another one. */

@@ -1,0 +1,51 @@
+import { renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { SpecFolder } from '../../src/daemon/sources/spec-folder.ts';
+import { systemClock } from '../../src/platform/system-clock.ts';
+import { folderWith } from '../cli/run.ts';
+
+const names = ['a.yaml', 'b.yaml', 'c.yaml'];
+const files = Object.fromEntries(names.map((name) => [name, `of ${name}`]));
+/** Far from the moment at which the files were written, so that their attributes count. */
+const later = { ...systemClock, now: () => systemClock.now() + 3_600_000 };
+
+describe('src/daemon/sources/spec-folder', () => {
+  test.each([
+    ['young', systemClock],
+    ['old', later],
+  ])('of %s files, a changed one is another value and all others stay the values that they were', async (_, clock) => {
+    const folder = folderWith(files);
+    const specs = new SpecFolder(folder, 'specs', clock);
+    const [first, digest] = [await specs.read(), await specs.digest()];
+    expect(await specs.digest()).toBe(digest);
+    // Of the same length, and as editors save.
+    writeFileSync(join(folder, 'new'), 'is b.yaml');
+    renameSync(join(folder, 'new'), join(folder, 'b.yaml'));
+    const second = await specs.read();
+    expect(second.map((spec, index) => spec === first[index])).toEqual([true, false, true]);
+    expect(second[1]).toEqual({
+      name: 'specs/b.yaml',
+      sources: [{ file: 'specs/b.yaml', text: 'is b.yaml' }],
+    });
+    expect(await specs.digest()).not.toBe(digest);
+    writeFileSync(join(folder, 'b.yaml'), 'of b.yaml');
+    expect(await specs.digest()).toBe(digest);
+  });
+
+  test('a link that leads elsewhere, a file that goes and one that comes are seen', async () => {
+    const folder = folderWith({ '..one/x': 'one', '..two/x': 'two', 'a.yaml': 'a' });
+    const link = join(folder, 'linked.yaml');
+    symlinkSync('..one/x', link);
+    const specs = new SpecFolder(folder, 'specs', later);
+    const texts = async () =>
+      (await specs.read()).map((spec) => ('sources' in spec ? spec.sources[0]?.text : undefined));
+    expect(await texts()).toEqual(['a', 'one']);
+    symlinkSync('..two/x', join(folder, 'next'));
+    renameSync(join(folder, 'next'), link);
+    expect(await texts()).toEqual(['a', 'two']);
+    rmSync(join(folder, 'a.yaml'));
+    writeFileSync(join(folder, 'z.yaml'), 'z');
+    expect(await texts()).toEqual(['two', 'z']);
+  });
+});
