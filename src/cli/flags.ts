@@ -39,6 +39,10 @@ export function withChanges(command: Command): Command {
     .option('-y, --yes', 'apply without a question')
     .option('--dry-run', 'only show the plan; change nothing')
     .option('--timeout <duration>', 'end after this time, such as 30m, even during a wait', duration)
+    .option(
+      '--check-command <command>',
+      'before a plan is applied, give it to this shell command as JSON; any exit code but 0 refuses it',
+    )
     .addOption(textOrJson());
 }
 

@@ -5,6 +5,7 @@ import type { Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
 import type { ApplyOptions } from '../../engine/deps.ts';
 import { systemClock } from '../../platform/system-clock.ts';
+import { isPlanAccepted } from '../check-command.ts';
 import { openSession, type Session } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { readPlan } from '../plan/file.ts';
@@ -28,6 +29,8 @@ export interface ApplyFlags extends CommonFlags, SelectionFlags {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
   readonly plan?: string;
+  /** A shell command that accepts or refuses the plan. */
+  readonly checkCommand?: string;
   /** Of destroy alone, in the place of the file's. */
   readonly maxDeletions?: number;
   /** For all of it, in ms of the run's clock. */
@@ -42,6 +45,8 @@ interface Carrying {
   readonly view: ProgressView;
   readonly signals: Signals;
   readonly destroy: boolean;
+  /** Whether the check refused a plan. */
+  readonly check: { refused: boolean };
 }
 
 /** Plans, asks, carries out until converged; with `destroy`, deletes all that is managed. */
@@ -57,7 +62,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
   let session: Session | undefined;
   const view = viewFor(flags, io, () => session?.clock ?? systemClock);
   const signals = listenForSignals(io, (text) => view.line(text));
-  const call: Carrying = { flags, io, view, signals, destroy };
+  const call: Carrying = { flags, io, view, signals, destroy, check: { refused: false } };
   const ended = new AbortController();
   try {
     session = await openSession(flags, io, {
@@ -130,10 +135,16 @@ function viewFor({ format }: ApplyFlags, io: Io, clock: () => Session['clock']):
   return io.stderr.isTTY && !dumb ? liveProgress(io, clock) : plainProgress(io);
 }
 
-async function approve(plan: Plan, { flags, io, view, signals, destroy }: Carrying): Promise<boolean> {
+async function approve(plan: Plan, { flags, io, view, signals, destroy, check }: Carrying): Promise<boolean> {
   const stream = flags.format === 'json' ? io.stderr : io.stdout;
   // With --yes and JSON nobody looks: the plan is in the stream already.
   if (flags.format !== 'json' || flags.yes !== true) stream.write(planText(plan, paintFor(stream, io)));
+  if (flags.checkCommand !== undefined) {
+    view.pause();
+    check.refused = !(await isPlanAccepted(flags.checkCommand, plan, io, signals.halt));
+    view.resume();
+    if (check.refused) return false;
+  }
   if (flags.yes === true) return true;
   view.pause();
   const yes = destroy
@@ -155,9 +166,9 @@ async function isNamed({ project }: Plan, io: Io, stop: AbortSignal): Promise<bo
 function conclude(
   report: ApplyReport,
   { timeScale }: Session,
-  { flags, io, view, signals, destroy }: Carrying,
+  { flags, io, view, signals, destroy, check }: Carrying,
 ): ExitCode {
-  const code = exitCodeOf(report, signals);
+  const code = check.refused && !signals.stop.aborted ? exitCodes.blocked : exitCodeOf(report, signals);
   view.end();
   view.summary?.(report, code);
   if (flags.format === 'json') return code;

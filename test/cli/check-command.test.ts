@@ -1,0 +1,76 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { planSchema } from '../../src/cli/plan/schema.ts';
+import { folderWith, inProcess, oneNetwork } from './run.ts';
+
+const applied = (cwd: string, ...args: string[]) =>
+  inProcess(['apply', '--emulator', '--yes', ...args], {
+    cwd,
+    env: { PATH: process.env.PATH ?? '', VDC_TOKEN: 'canary', KEPT: 'kept' },
+  });
+const managed = async (cwd: string) => {
+  const { stdout } = await inProcess(['status', '--offline', '--format', 'json'], { cwd });
+  return (JSON.parse(stdout) as { resources: { key: string }[] }).resources.map(({ key }) => key);
+};
+
+describe('cli: apply --check-command', () => {
+  test('the command gets the plan as JSON, and 0 lets it be applied', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    expect((await applied(cwd, '--check-command', 'cat > plan.json')).code).toBe(0);
+    const plan = planSchema.parse(JSON.parse(readFileSync(join(cwd, 'plan.json'), 'utf8')));
+    expect(plan.operations.map(({ key }) => key)).toEqual(['networks.backend']);
+    expect(await managed(cwd)).toEqual(['networks.backend']);
+  });
+
+  test.each([
+    ['an exit code', 'echo no such network; exit 1', 'no such network'],
+    ['a command that is not there', 'no-such-program-at-all', 'no-such-program-at-all'],
+    ['a signal', 'kill -9 $$', 'SIGKILL'],
+  ])('%s stops it with the output, before any write, and exits 3', async (_what, command, text) => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const { code, stderr } = await applied(cwd, '--check-command', command);
+    expect(code).toBe(3);
+    expect(stderr).toContain(text);
+    expect(await managed(cwd)).toEqual([]);
+    const { stdout } = await inProcess(['history'], { cwd });
+    expect(stdout).not.toContain('networks.backend');
+  });
+
+  test('a saved plan and destroy are checked too', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    await inProcess(['plan', '--emulator', '--out', 'plan.json'], { cwd });
+    expect((await applied(cwd, '--plan', 'plan.json', '--check-command', 'false')).code).toBe(3);
+    await applied(cwd);
+    const args = ['destroy', '--emulator', '--yes', '--check-command', 'false'];
+    expect((await inProcess(args, { cwd, env: { PATH: process.env.PATH ?? '' } })).code).toBe(3);
+    expect(await managed(cwd)).toEqual(['networks.backend']);
+  });
+
+  test('it gets no variable of vdcsync, and the others', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    await applied(cwd, '--check-command', 'env > variables');
+    const variables = readFileSync(join(cwd, 'variables'), 'utf8');
+    expect(variables).toContain('KEPT=kept');
+    expect(variables).not.toContain('canary');
+  });
+
+  test('a plan without operations is not checked', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    await applied(cwd);
+    expect((await applied(cwd, '--check-command', 'touch asked; false')).code).toBe(0);
+    expect(existsSync(join(cwd, 'asked'))).toBe(false);
+  });
+});
+
+describe('examples/policy/vdcsync.rego', () => {
+  test('names fields that a plan has', () => {
+    const text = readFileSync(new URL('../../examples/policy/vdcsync.rego', import.meta.url), 'utf8');
+    const schema = readFileSync(new URL('../../schemas/plan.schema.json', import.meta.url), 'utf8');
+    const named = [...text.matchAll(/\b(?:input|cost|operation|change)\.(\w+)/g)].map(
+      ([, name = '']) => name,
+    );
+    expect(new Set(named).size).toBeGreaterThan(5);
+    for (const name of named) expect(schema).toContain(`"${name}":`);
+  });
+});
