@@ -74,7 +74,7 @@ async function demo(): Promise<number> {
   say('And again: there is nothing left to do.');
   await vdcsync(env, 'plan');
 
-  say('Somebody opens the firewall behind our back.');
+  say('Another user opens the firewall.');
   await openFirewall(api);
   say('The next plan shows it …');
   await vdcsync(env, 'plan');

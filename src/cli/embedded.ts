@@ -16,7 +16,7 @@ export const embeddedSpeed = 60;
 export function worldFile(stateLocation: string): string {
   if (stateLocation === ':memory:' || isUrl(stateLocation)) {
     throw new ConfigError(
-      '--emulator keeps its world in a file beside the state: name a file with --state, ' +
+      '--emulator keeps its resources in a file next to the state: name a file with --state, ' +
         'or start an emulator and set VDC_BASE_URL to it',
       true,
       [run('emulator')],

@@ -87,7 +87,7 @@ function hint({ status, code, message }: ApiProblem): string {
   if (status === 403) return '. The token may not do this: changes need a read and write token.';
   // Every API of this kind has it, so that what has not is another address.
   if (status === 404 && message.startsWith('GET /project '))
-    return '. Check VDC_BASE_URL: there is no such API below its path.';
+    return '. Check VDC_BASE_URL: its path does not lead to this API.';
   if (status < 400) return '. Check VDC_BASE_URL: it may be another service, or another version of this one.';
   return '';
 }

@@ -12,7 +12,7 @@ function adviceFor(code: string): string {
     return "if its certificate is by an authority of your own, set NODE_EXTRA_CA_CERTS to that authority's file";
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'name the host in VDC_BASE_URL as its certificate does';
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID')
-    return 'have its certificate renewed, and see that the clock here is right';
+    return 'the server needs a valid certificate; also check the clock of this machine';
   return 'check VDC_BASE_URL and the network';
 }
 

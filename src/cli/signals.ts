@@ -21,11 +21,11 @@ export function listenForSignals(
   const halt = new AbortController();
   const onSignal = () => {
     if (!stop.signal.aborted) {
-      say('vdcsync: stopping once what is in flight has settled; again to stop now\n');
+      say('vdcsync: stopping when the writes in flight have settled. Press Ctrl-C again to stop now.\n');
       return stop.abort();
     }
     if (!halt.signal.aborted) {
-      say('vdcsync: stopping now; the next run settles what is in flight\n');
+      say('vdcsync: stopping now. The next run settles the writes in flight.\n');
       halt.abort();
     }
   };
@@ -75,10 +75,10 @@ export function listenForDaemonSignals(
     log.info({ signal }, stop.signal.aborted ? 'stopping at once' : 'stopping');
     // What is in flight stands in the state: the next start settles it, as after a kill.
     if (stop.signal.aborted) process.exit(1);
-    stop.abort(new Error('told to stop'));
+    stop.abort(new Error('stop requested'));
   };
   const onHup = (signal: NodeJS.Signals) => {
-    log.info({ signal }, 'looking at everything again');
+    log.info({ signal }, 'reconciling everything');
     onHangup();
   };
   // Nobody knows what a half-failed process still does right: it ends, and its next start recovers.

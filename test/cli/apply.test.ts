@@ -16,7 +16,7 @@ describe('cli: apply', () => {
     expect(first.code).toBe(0);
     expect(first.stdout).toContain('Plan: 5 to create.');
     expect(first.stdout).toMatch(/Converged: 5 operations done in .*; 5 writes, \d+ reads \(\d+ polls\)/);
-    expect(first.stdout).toMatch(/servers\.web-1\.firewall: its server stood open for/);
+    expect(first.stdout).toMatch(/servers\.web-1\.firewall: its server was exposed for/);
     const lines = first.stderr.trimEnd().split('\n');
     expect(lines.filter((line) => line.startsWith('✓ create '))).toHaveLength(5);
     expect(lines.filter((line) => line.startsWith('  create '))).toHaveLength(5);
@@ -25,7 +25,7 @@ describe('cli: apply', () => {
     const second = await inProcess(['apply', '--emulator', '--yes'], { cwd });
     expect(second).toEqual({
       code: 0,
-      stdout: 'Nothing to do: project 4711 is as the file says (5 resources).\n',
+      stdout: 'Nothing to do: project 4711 matches the file (5 resources).\n',
       stderr: '',
     });
   });
@@ -136,7 +136,7 @@ describe('cli: apply', () => {
       if (data.toString().includes('  create servers.web-1\n')) child.kill('SIGINT');
     });
     const { code, stderr } = await ended(child);
-    expect(stderr).toContain('stopping once what is in flight has settled');
+    expect(stderr).toContain('stopping when the writes in flight have settled');
     expect(code).toBe(130);
     const next = await vdcsync(args, { cwd });
     expect(next.code).toBe(0);
@@ -179,7 +179,7 @@ describe('cli: status and history', () => {
 
   test('status of nothing is no failure', async () => {
     const { code, stdout } = await inProcess(['status'], { cwd: folderWith() });
-    expect(stdout).toContain('nothing is managed');
+    expect(stdout).toContain('no managed resources');
     expect(code).toBe(0);
   });
 

@@ -34,7 +34,7 @@ describe('cli: cost', () => {
     const after = await planned(['--prices', 'prices.yaml']);
     expect(after.cost.monthly).toMatchObject({ known_before: '25.00', known_after: '25.00' });
     const status = await inProcess(['status', '--emulator', '--prices', 'prices.yaml'], { cwd });
-    expect(status.stdout).toContain('A month, of what is managed: 25.00 EUR');
+    expect(status.stdout).toContain('Monthly cost of managed resources: 25.00 EUR');
   });
 
   test('without one, what has no price is named and not counted', async () => {

@@ -85,7 +85,7 @@ describe('cli: doctor', () => {
     const asked = emulator.emulator.requests.length;
     const told = await diagnose(folderWith());
     const insert = told.findings.find(({ id }) => id === 'probe:insert_iso');
-    expect(insert?.message).toContain('PUT /servers/{id}/iso is there, as the document says');
+    expect(insert?.message).toContain('PUT /servers/{id}/iso is there, as documented');
     expect(insert?.advice).toContain('body: {iso_id: "{iso_id}"}');
     const image = told.findings.find(({ id }) => id === 'probe:take_server_image');
     expect(image?.message).toContain('POST /server-images is there');
@@ -142,7 +142,7 @@ describe('cli: doctor', () => {
     await inProcess(['apply', '--yes'], { cwd, env: { ...env, ...at } });
     const held = (await diagnose(cwd, at)).findings.find(({ id }) => id === 'holds');
     expect(held).toMatchObject({ level: 'warning', advice: expect.stringContaining('then vdcsync apply') });
-    expect(held?.message).toMatch(/^what adds spending is held since 2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d UTC: /);
+    expect(held?.message).toMatch(/^new spending is held since 2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d UTC: /);
     await own.close();
   });
 
@@ -163,7 +163,7 @@ describe('cli: doctor', () => {
 
   test.each([
     [429, 'info', 'is there'],
-    [503, 'unknown', 'does not tell'],
+    [503, 'unknown', 'the operation is unknown'],
   ])('an answer %i takes no operation for absent', async (status, level, message) => {
     emulator.emulator.setFaults([
       faultRule({ path: 'list_servers', times: 1 }, { do: 'answer', status, retryAfter: 1 }),

@@ -57,7 +57,7 @@ describe('cli: emulator', () => {
     const child = start(['emulator', '--speed', '5', '--profile', 'own.yaml'], { cwd });
     child.stdout?.once('data', () => child.kill('SIGTERM'));
     const { stdout } = await ended(child);
-    expect(stdout).toContain('same profile, in which `time_scale: 5` has to stand');
+    expect(stdout).toContain('same profile, with `time_scale: 5` in it');
     expect(stdout).toContain('export VDCSYNC_API_PROFILE=own.yaml\n');
     expect(stdout).not.toContain('echo');
   });

@@ -139,14 +139,14 @@ describe('cli: export', () => {
 
   test('where the API shows neither drive nor size, it says so', async () => {
     const { stdout } = await inProcess(['export'], documented());
-    expect(stdout).toContain('# - what is in a drive (iso)\n');
+    expect(stdout).toContain('# - the ISO in a drive (iso)\n');
     expect(stdout).toContain('# - the type, name, size and image of a server\n');
     expect(stdout).not.toMatch(/^ +iso:/m);
   });
 
   test('each note stands above its own entry, also of servers that are called numbers', async () => {
     const { stdout } = await inProcess(['export'], withOperations());
-    const policy = /cannot stand in a file.*\n(?: +#.*\n)* +"?(\w+)"?:/.exec(stdout);
+    const policy = /has no form in the file.*\n(?: +#.*\n)* +"?(\w+)"?:/.exec(stdout);
     expect(policy?.[1]).toBe('20');
     expect(stdout).toContain('rule 1 also has destination_port: 443, source: "192.0.2.0/24"');
   });

@@ -28,7 +28,7 @@ describe('cli: plan', () => {
 
   test('nothing to do is one line', async () => {
     const { code, stdout } = await inProcess(['plan', '--emulator'], { cwd: settled });
-    expect(stdout).toBe('Nothing to do: project 4711 is as the file says (5 resources).\n');
+    expect(stdout).toBe('Nothing to do: project 4711 matches the file (5 resources).\n');
     expect(code).toBe(0);
   });
 
@@ -83,7 +83,7 @@ describe('cli: plan', () => {
     for (const edit of edits) {
       writeFileSync(file, edit);
       const plan = await inProcess(['plan', '--emulator', '--detailed-exitcode'], { cwd });
-      expect(plan.stdout).toMatch(/^Nothing to send; apply records what is told of .+\.$/m);
+      expect(plan.stdout).toMatch(/^Nothing to send\. The next apply only records the warnings of .+\.$/m);
       await inProcess(['apply', '--yes', '--emulator'], { cwd });
       const after = await inProcess(['plan', '--emulator', '--detailed-exitcode'], { cwd });
       expect([plan.code, after.code]).toEqual([2, 0]);
@@ -150,8 +150,8 @@ describe('cli: what a plan says of money', () => {
   test('unknown costs are counted by kind, and named in JSON', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': shop });
     const { stdout } = await inProcess(['plan', '--emulator'], { cwd });
-    expect(stdout.match(/^Cost not known.*$/gm)).toEqual([
-      'Cost not known of 1 address, 1 server, 1 card: `--prices` takes what the catalogue does not tell',
+    expect(stdout.match(/^No catalogue price.*$/gm)).toEqual([
+      'No catalogue price for 1 address, 1 server, 1 network interface. Add prices with `--prices FILE`.',
     ]);
     const json = await inProcess(['plan', '--emulator', '--format', 'json'], { cwd });
     expect(JSON.parse(json.stdout).cost.unknown).toHaveLength(3);
@@ -179,7 +179,7 @@ describe('cli: what a plan says of money', () => {
 
 describe('cli: saved plans', () => {
   test.each([
-    ['that is not there', undefined, /cannot be read: there is no such file/],
+    ['that is not there', undefined, /cannot be read: the file does not exist/],
     ['that is no JSON', 'Plan: 5 to create.', /is not JSON/],
     ['that is something else', '{}', /is not a plan of vdcsync/],
     ['of a later format', '{"format_version": 2}', /plan format 2/],

@@ -75,7 +75,7 @@ describe('render: a plan', () => {
 servers.web-1
   ± server  replaced, cores cannot be changed in place
       ~ cores: 2 → 4
-      → lost: all that is on its disks
+      → impact: all data on its disks is lost
 
 Blocked: needs an operator
   ! delete networks.x  [prune_disabled]
@@ -127,7 +127,7 @@ Plan: 1 to replace, 1 blocked, 2 unchanged.
     expect(text).toContain(
       '#### Warnings\n\n- `servers.web-1.public_ipv4`: keep\\_ip: 203.0.113.7 stays (`released`)',
     );
-    expect(text).toContain('Looked at 2026-01-01 00:00:00 UTC, ');
+    expect(text).toContain('Refreshed 2026-01-01 00:00:00 UTC, ');
     expect(planText(told, plainPaint)).toContain('→ its address changes: the new server gets another one');
   });
 
@@ -227,7 +227,7 @@ describe('cli/render/plan-markdown', () => {
     );
     expect(text).toContain('#### Cost and effort');
     expect(text.match(/<details>/g)?.length).toBe(text.match(/<\/details>/g)?.length);
-    expect(text).toMatch(/<sub>Looked at .*<\/sub>\n$/);
+    expect(text).toMatch(/<sub>Refreshed .*<\/sub>\n$/);
   });
 });
 
@@ -314,7 +314,7 @@ describe('what a plan and a run say of live things', () => {
     const plan = await world.plan(more);
     const mermaid = planMermaid(plan);
     expect(mermaid.match(/servers\.web(?!\.)/g)).toHaveLength(1);
-    expect(mermaid).toContain('± servers.web<br/>lost: all that is on its disks');
+    expect(mermaid).toContain('± servers.web<br/>impact: all data on its disks is lost');
     expect(mermaid).toMatch(/"! create networks\.mine<br\/>name_exists"\]:::blocked/);
     const svg = planSvg(plan);
     expect(svg).toContain(`>${'± servers.web'}</text>`);
@@ -412,7 +412,7 @@ describe('what a plan and a run say of live things', () => {
       view.event({ ...wait, at, untilMs: at + 60_000, deadlineMs: 86_400_000 } as unknown as ProgressEvent);
     view.end();
     const told = stripVTControlCharacters(written.join(''));
-    expect(told.match(/is tried again until 1970-01-02 00:00:00 UTC\./g)).toHaveLength(1);
+    expect(told.match(/ waits until 1970-01-02 00:00:00 UTC\./g)).toHaveLength(1);
     expect(told).toMatch(/waits: no cards(, again in 1 min| \(again in 1 min\))/);
   });
 

@@ -45,7 +45,7 @@ describe('cli: a part of the plan', () => {
     expect(done.code).toBe(0);
     expect((await planned(cwd)).operations.map(({ key }) => key)).not.toContain('networks.backend');
     const again = await inProcess(['plan', '--emulator', '--target', 'networks.backend'], { cwd });
-    expect(again.stdout).toContain('Nothing to do in the part of project 4711 that was asked for.');
+    expect(again.stdout).toContain('Nothing to do in the selected part of project 4711.');
     const wrong = await inProcess(['apply', '--emulator', '--yes', '--target', 'networks.backnd'], { cwd });
     expect(wrong.code).toBe(64);
     expect(wrong.stderr).toContain('did you mean networks.backend?');
@@ -61,12 +61,12 @@ describe('cli: a part of the plan', () => {
     const other = await apply('part.json', '--target', 'networks.backend');
     expect(other.code).toBe(64);
     expect(other.stderr).toContain(
-      'part.json was made with --target ips.web, and this call has --target networks.backend: leave that out',
+      'part.json was made with --target ips.web, and this call has --target networks.backend: remove these flags',
     );
     const less = await apply('whole.json', '--exclude', 'ips.web');
     expect(less.code).toBe(64);
     expect(less.stderr).toContain(
-      'whole.json was made of all of the file, and this call has --exclude ips.web: leave that out',
+      'whole.json was made of all of the file, and this call has --exclude ips.web: remove these flags',
     );
     expect((await apply('part.json')).code).toBe(0);
     expect((await planned(cwd)).operations.map(({ key }) => key)).not.toContain('ips.web');
@@ -99,7 +99,7 @@ describe('cli: reading a plan', () => {
   test('a replacement is told with its cause and what is lost', async () => {
     const text = (await inProcess(['plan', '--emulator', '-f', 'changed.yaml'], { cwd })).stdout;
     expect(text).toContain('cores cannot be changed in place');
-    expect(text).toContain('lost: all that is on its disks');
+    expect(text).toContain('impact: all data on its disks is lost');
     expect(text).toContain('lets in tcp 443');
     const markdown = (
       await inProcess(['plan', '--emulator', '-f', 'changed.yaml', '--format', 'markdown'], { cwd })

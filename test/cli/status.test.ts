@@ -68,7 +68,7 @@ describe('status', () => {
       { kind: 'ip', id: '5009', addresses: ['203.0.113.9'] },
     ]);
     expect(statusText(view, plainPaint, clock)).toContain(
-      "Left alone as somebody else's, and billed as long as it is there\n  server 9, address 203.0.113.9\n    → vdcsync ignore --undo ID",
+      'Ignored (still billed)\n  server 9, address 203.0.113.9\n    → vdcsync ignore --undo ID',
     );
   });
 
@@ -192,7 +192,7 @@ describe('status', () => {
 
     expect(idle(undefined).idle_monthly).toBeNull();
     expect(statusText(idle({ currency: 'EUR', address: '3.00' }), plainPaint, clock)).toContain(
-      'A month, of what is idle, managed or not: 6.00 EUR\n',
+      'Monthly cost of idle addresses: 6.00 EUR\n',
     );
   });
 
@@ -227,9 +227,7 @@ describe('status', () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     await inProcess(['apply', '--yes', '--emulator'], { cwd });
     const { stdout } = await inProcess(['status', '--emulator'], { cwd });
-    expect(stdout).toMatch(
-      /Looked at the API 2.* UTC, .* ago by vdcsync's count of its time, 60 times faster, which all times here are of\n/,
-    );
+    expect(stdout).toMatch(/Last refresh: 2.* UTC, .* ago \(emulator clock, 60×\)\n/);
   });
 
   test('for an operator ends with what to do', () => {
@@ -239,6 +237,6 @@ describe('status', () => {
     );
     expect(text).toContain('create servers.c: accepted since 1970-01-01 00:00:00 UTC, task task-1');
     expect(text).toContain('        or vdcsync resolve servers.d --absent');
-    expect(text.trimEnd().split('\n').at(-1)).toBe('1 thing blocked.');
+    expect(text.trimEnd().split('\n').at(-1)).toBe('1 operation blocked.');
   });
 });

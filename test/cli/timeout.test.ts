@@ -40,13 +40,13 @@ describe('cli: apply --timeout', () => {
     const { code, stdout, stderr } = await apply('--timeout', '4m');
     expect(code).toBe(130);
     expect(stderr).toMatch(
-      /\n {2}create servers\.gpu-1 is tried again until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. Ctrl-C and --timeout end the waiting, and the next apply goes on; --exclude servers\.gpu-1 does without it; further packages in gpu_package/,
+      /\n {2}create servers\.gpu-1 waits until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\. Ctrl-C or --timeout ends the wait, and the next apply continues\. --exclude servers\.gpu-1 leaves it out\. Further packages in gpu_package/,
     );
     expect(stderr).toMatch(
       /\n {2}create servers\.gpu-1: waits: gpu_package l40s-1: 409 no_gpu_capacity .*\(again in \d+ /,
     );
-    expect(stderr.match(/is tried again until/g)).toHaveLength(1);
-    expect(stderr).toContain('vdcsync: --timeout 4m is over; the next run goes on from here\n');
+    expect(stderr.match(/ waits until \d/g)).toHaveLength(1);
+    expect(stderr).toContain('vdcsync: --timeout 4m is over. The next run continues from here.\n');
     expect(stderr).toContain('✓ create networks.backend');
     expect(stdout).toContain('… create servers.gpu-1 not settled yet');
     expect(stdout).toContain('Stopped; run apply again to go on: 1 operation done');

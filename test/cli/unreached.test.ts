@@ -63,7 +63,7 @@ describe('cli: what is not the API', () => {
   test.each([
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'NODE_EXTRA_CA_CERTS'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'name the host in VDC_BASE_URL'],
-    ['CERT_HAS_EXPIRED', 'certificate renewed'],
+    ['CERT_HAS_EXPIRED', 'valid certificate'],
     ['ECONNREFUSED', 'check VDC_BASE_URL and the network'],
   ])('a connection that fails with %s says what helps', (code, advice) => {
     const stderr = new PassThrough();

@@ -24,7 +24,7 @@ describe('cli: wrong usage', () => {
     ['no spec', ['plan', '--emulator'], /-f FILE/],
     ['one file twice', ['validate', '-f', 'a.yaml', '-f', 'a.yaml'], /given twice/],
     ['no key', ['adopt'], /missing required argument 'key'/],
-    ['what is no key', ['adopt', 'web-1', '17'], /is no key: keys look like/],
+    ['what is no key', ['adopt', 'web-1', '17'], /is no key: examples of keys/],
     ['what is nearly a key', ['adopt', 'server.web-1', '17'], /is no key; did you mean servers\.web-1\?/],
     ['history of what is nearly one', ['history', '--key', 'network.a'], /did you mean networks\.a\?/],
     ['what is no id', ['adopt', 'servers.web-1', '../17'], /is no id/],
@@ -233,7 +233,7 @@ describe('cli: commands without API', () => {
     ],
     [
       ['validate', '--'],
-      ['--file', '--format', '--help'],
+      ['--file', '--overlay', '--format', '--help'],
     ],
     [['va'], ['validate']],
   ])('bash completes %j', async (typed, expected) => {
@@ -293,7 +293,7 @@ describe('cli: commands without API', () => {
   });
 
   test.each([
-    ['is not there', 'gone.yaml', /^gone\.yaml:1:1: .*no such file/],
+    ['is not there', 'gone.yaml', /^gone\.yaml:1:1: .*the file does not exist/],
     ['is a folder', 'folder', /^folder:1:1: .*folder/],
     ['is no text', 'bytes.yaml', /^bytes\.yaml:1:1: .*UTF-8/],
     ['is empty', 'empty.yaml', /^empty\.yaml:1:1: /],

@@ -23,7 +23,7 @@ const poison: readonly (readonly [name: string, text: string, why: RegExp])[] = 
   [
     'a token file that is not there',
     'version: 1\nproject: { id: 10, token_file: tokens/nope }\nips: { web: {} }\n',
-    /tokens\/nope cannot be read: there is no such file/,
+    /tokens\/nope cannot be read: the file does not exist/,
   ],
   [
     'a device as token file',

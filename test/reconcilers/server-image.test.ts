@@ -137,7 +137,7 @@ describe('reconcilers/server-image', () => {
     expect(report.outcome).toBe('converged');
     expect(warningsOf(report.plan)).toEqual(['server_image_not_taken']);
     expect(summaryLine(report.plan)).toContain(
-      'is not as the file says: see the warning of server_images.golden',
+      'differs from the file: see the warning of server_images.golden',
     );
     expect(countOf(world.emulator, 'take_server_image')).toBe(0);
   });

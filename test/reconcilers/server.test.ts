@@ -331,7 +331,7 @@ servers:
     expect(warnings, 'its address is its own').toEqual([]);
     await apply(entry);
     expect(await plan(entry)).toMatchObject({ warnings: [], summary: { unseen: 1 } });
-    expect(summaryLine(await plan(entry))).toContain('as the file says, as far as it can be seen');
+    expect(summaryLine(await plan(entry))).toContain('matches the file, as far as reads show');
   });
 
   test('a new one with a public address and no firewall in the file is told, once', async () => {

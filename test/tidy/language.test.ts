@@ -15,7 +15,7 @@ const left: Readonly<Record<string, number>> = {
   'docs/safety.md': 4,
   'schemas/project.schema.json': 12,
   'src/api': 101,
-  'src/cli': 346,
+  'src/cli': 264,
   'src/core': 201,
   'src/daemon': 442,
   'src/emulator': 124,

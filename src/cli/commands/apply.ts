@@ -106,7 +106,7 @@ function savedPlan({ plan, ...flags }: ApplyFlags, projectId: number, io: Io): P
 /** Nothing is waited for any longer then: what is in flight stands in the state. */
 function endInTime({ timeout }: ApplyFlags, { clock }: Session, signals: Signals, ended: AbortSignal): void {
   if (timeout === undefined) return;
-  const text = `vdcsync: --timeout ${writtenDuration(timeout)} is over; the next run goes on from here\n`;
+  const text = `vdcsync: --timeout ${writtenDuration(timeout)} is over. The next run continues from here.\n`;
   void clock.sleep(timeout, ended).then(
     () => signals.end(text),
     () => undefined,
@@ -118,13 +118,13 @@ function refuseUnasked({ yes, file = [] }: ApplyFlags, io: Io, command: string):
   if (yes === true) return;
   if (file.includes('-')) {
     throw new ConfigError(
-      `${command} asks before it changes anything, and standard input is the spec: give --yes, or the spec as a file`,
+      `${command} asks before it changes anything, and standard input is the spec. Add --yes, or name the spec as a file`,
       true,
     );
   }
   if (io.stdin.isTTY) return;
   throw new ConfigError(
-    `${command} asks before it changes anything, and there is no terminal to ask at: give --yes, or look first with --dry-run`,
+    `${command} asks before it changes anything, and there is no terminal. Add --yes, or show the plan with --dry-run`,
     true,
   );
 }

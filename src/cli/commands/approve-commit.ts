@@ -32,7 +32,7 @@ export async function approveCommit(change: string, flags: CommonFlags, io: Io):
   for (const endsAt = performance.now() + answerMs; performance.now() < endsAt; await pause(200)) {
     const now = await rolloutAt(location);
     if (now?.candidate === rollout.candidate && now.phase === rollout.phase) continue;
-    io.stdout.write(`The change ${printable(rollout.change)} goes on.\n`);
+    io.stdout.write(`The change ${printable(rollout.change)} continues.\n`);
     return exitCodes.done;
   }
   throw new ConfigError(

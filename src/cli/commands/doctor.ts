@@ -57,7 +57,9 @@ async function checkRemote(
     const advice = 'set VDC_BASE_URL and VDC_TOKEN, or try --emulator';
     return {
       project: null,
-      findings: [finding('api', 'error', 'VDC_BASE_URL is not set, so the API was not looked at', advice)],
+      findings: [
+        finding('api', 'error', 'VDC_BASE_URL is not set, so vdcsync did not check the API', advice),
+      ],
     };
   }
   let session: Session;
@@ -124,5 +126,5 @@ function diagnosisText({ findings, healthy }: Diagnosis, io: Io): string {
   });
   const count = (level: Finding['level']) => findings.filter((each) => each.level === level).length;
   const verdict = healthy ? 'Fit to run' : 'Not fit to run';
-  return `${[...lines, '', paint('bold', `${verdict}: ${counted(count('error'), 'error')}, ${counted(count('warning'), 'warning')}, ${grouped(findings).filter(({ level }) => level === 'unknown').length} that cannot be told.`)].join('\n')}\n`;
+  return `${[...lines, '', paint('bold', `${verdict}: ${counted(count('error'), 'error')}, ${counted(count('warning'), 'warning')}, ${grouped(findings).filter(({ level }) => level === 'unknown').length} unknown.`)].join('\n')}\n`;
 }

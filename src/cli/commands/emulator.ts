@@ -113,13 +113,12 @@ function profileLines({ speed = 1, profile }: EmulatorFlags, dim: (text: string)
     if (speed === 1) return [];
     return [
       '',
-      dim(`# its clock runs ${speed} times faster: tell the client so`),
+      dim(`# the clock runs ${speed} times faster: set the same speed in the client`),
       `echo 'time_scale: ${speed}' > api-profile.yaml`,
       ...own('api-profile.yaml'),
     ];
   }
-  const pace =
-    speed === 1 ? '' : `, in which \`time_scale: ${speed}\` has to stand: its clock runs that much faster`;
+  const pace = speed === 1 ? '' : `, with \`time_scale: ${speed}\` in it`;
   return ['', dim(`# the client takes the same profile${pace}`), ...own(profile)];
 }
 
@@ -137,11 +136,11 @@ function howTo(running: RunningEmulator, flags: EmulatorFlags, io: Io): string {
     `curl -H "Authorization: Bearer $VDC_TOKEN" $VDC_BASE_URL/project`,
     'vdcsync plan -f vdcsync.yaml',
     '',
-    paint('dim', '# two more tokens, to see what they may not do:'),
+    paint('dim', '# two more tokens, with fewer rights:'),
     `VDC_TOKEN=${tokens.read}  ${paint('dim', '# read only')}`,
     `VDC_TOKEN=${tokens.member}  ${paint('dim', '# a team member: no deletions')}`,
     '',
-    paint('dim', `Look inside: curl ${url.replace(/\/v1$/, '')}/_emulator/world · Ctrl-C ends it`),
+    paint('dim', `Show all data: curl ${url.replace(/\/v1$/, '')}/_emulator/world · Ctrl-C ends it`),
     '',
   ].join('\n');
 }

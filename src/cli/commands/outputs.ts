@@ -71,7 +71,7 @@ function withKey(key: string, bindings: readonly Binding[]): readonly Binding[] 
   const found = bindings.filter((each) => each.key === key);
   if (found.length > 0 && key.split('.').length === 2) return found;
   throw new ConfigError(
-    `--key ${key}: the state has no such network, address, ISO, server or server image. \`vdcsync status\` lists what is managed.`,
+    `--key ${key}: the state has no network, address, ISO, server or server image with this key. \`vdcsync status\` lists the managed resources.`,
     true,
   );
 }

@@ -147,10 +147,10 @@ async function serve(
   if (listen === undefined) return undefined;
   if (hasShortToken) {
     const source = 'VDCSYNC_HTTP_TOKEN';
-    log.warn({ source }, 'a secret of less than 16 characters is quickly guessed');
+    log.warn({ source }, 'a secret of less than 16 characters is easy to guess');
   }
   if (!isLoopback(listen) && token === undefined) {
-    log.warn({ address: listen.host }, 'status and metrics are open to whoever reaches this address');
+    log.warn({ address: listen.host }, 'every user who reaches this address can read status and metrics');
   }
   try {
     return await startServer(app, listen);

@@ -106,7 +106,7 @@ function checkedId(text: string): string {
 function checkedStranger(text: string): string {
   if (/^[1-9]\d{0,15}$/.test(text) || isIPv4(text)) return text;
   throw new ConfigError(
-    `${JSON.stringify(printable(text))} is neither the id of a server nor an address: they look like 2001 and 203.0.113.10`,
+    `${JSON.stringify(printable(text))} is neither the id of a server nor an address. Examples: 2001, 203.0.113.10`,
     true,
   );
 }

@@ -134,7 +134,7 @@ async function lookLive(
     const project = await soon(session.reads.project());
     if (project.id !== projectId) {
       throw new FenceError(
-        `The token is for project ${project.id}, and this is about project ${projectId}. Use a token of project ${projectId}, correct project.id, or look at the state alone with --offline.`,
+        `The token is for project ${project.id}, not for project ${projectId}. Use a token of project ${projectId}, correct project.id, or use the state only with --offline.`,
       );
     }
     const ips = await session.reads.ips();

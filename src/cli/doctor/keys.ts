@@ -66,7 +66,7 @@ async function probeOne(
       id,
       'error',
       `${request.name} was accepted with an invalid body, and may have created something`,
-      'look in the client area, and report it to the API; vdcsync is not safe with this API',
+      'check the client area, and report it to the provider; vdcsync is not safe with this API',
     );
   return 'type' in behaviour ? inconclusive(id, behaviour) : judge(id, behaviour);
 }

@@ -144,11 +144,11 @@ async function told(store: StateStore, location: string, exists: boolean): Promi
     summary,
     ...(held === undefined
       ? []
-      : [finding('holds', 'warning', `what adds spending is ${held.reason}`, held.remedies)]),
+      : [finding('holds', 'warning', `new spending is ${held.reason}`, held.remedies)]),
     ...(blocked.length === 0
       ? []
       : [
-          finding('state', 'warning', `an operator has to settle ${settle(blocked)}`, [
+          finding('state', 'warning', `manual decision needed: ${settle(blocked)}`, [
             run('status', [], { when: 'to see the commands' }),
           ]),
         ]),

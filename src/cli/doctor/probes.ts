@@ -71,7 +71,7 @@ export async function probeOperations(session: Session): Promise<Finding[]> {
     finding(
       'probe:update_backup_policy',
       'unknown',
-      'whether a backup policy can be changed no read tells: its path answers GET, whatever else it takes',
+      'no read shows whether a backup policy can be changed: its path also answers GET',
     ),
   );
   return findings;
@@ -160,7 +160,11 @@ function judge(candidate: Candidate, seen: Seen, enabled: boolean): Finding {
       if (enabled) return ok(id, `${what} is there, and the API profile enables ${operation}`);
       return finding(id, 'info', `${what} is there, ${unsure(candidate)}`, entryFor(candidate));
     case 'unknown':
-      return finding(id, 'unknown', `${what}: its path answers GET with ${status}, which does not tell`);
+      return finding(
+        id,
+        'unknown',
+        `${what}: its path answers GET with ${status}, so the operation is unknown`,
+      );
     case 'absent': {
       const message = `${what} is not there (${status}${takes})${tabled ? ', though the document has it' : ''}`;
       return enabled
@@ -177,10 +181,10 @@ function judge(candidate: Candidate, seen: Seen, enabled: boolean): Finding {
 }
 
 function unsure({ method, tabled }: Candidate): string {
-  if (tabled) return "as the document says; with which payload the API's owner has to confirm";
+  if (tabled) return 'as documented; the operator of the API must confirm the payload';
   return method === 'GET'
     ? 'though undocumented'
-    : "though undocumented; what it takes and does the API's owner has to confirm";
+    : 'though undocumented; the operator of the API must confirm its payload and effect';
 }
 
 function entryFor({ operation, method, path, body }: Candidate): string {

@@ -36,7 +36,7 @@ export async function checkReach(
             'project',
             'warning',
             `project ${project.id} ("${project.name}") is ${project.status}`,
-            'what adds spending is refused until it is Active',
+            'the API refuses new spending until it is Active',
           );
     return { findings: [ok('api', 'the API answers'), status], project };
   } catch (error) {
@@ -109,7 +109,7 @@ export async function checkLevel({ tokenLevels }: Session): Promise<Finding> {
       'token_level',
       'unknown',
       `${cannot}, and this state knows of no write under this one`,
-      'the first apply tells; plan needs a read token only',
+      'the first apply shows it; a plan needs a read token only',
     );
   }
   return ok(
@@ -143,7 +143,7 @@ export async function checkClock(session: Session): Promise<Finding> {
     'clock',
     Math.abs(skew) > 10 * 60 * secondMs ? 'error' : 'warning',
     `the local clock is ${span(Math.abs(skew))} ${skew < 0 ? 'behind' : 'ahead of'} the API's`,
-    'set the clock by NTP: how old a key is, and what history says, goes by it',
+    'synchronise the clock with NTP: the ages of keys and the history depend on it',
   );
 }
 
@@ -169,6 +169,6 @@ export async function checkBudgets({ profile, counts }: Session): Promise<Findin
         'budgets',
         'warning',
         `the API limited ${throttled} of ${reads} reads, with ${each} taken as the limits`,
-        'somebody else uses this token, or the limits of the API profile are too high',
+        'another program uses this token, or the limits of the API profile are too high',
       );
 }

@@ -73,13 +73,13 @@ function headOf({ project, networks, servers, complete }: Inventory): string[] {
   const isSized = servers.length > 0 && servers.every(({ shown }) => shown?.plan_id ?? shown?.cores);
   const unseen = [
     'where an ISO came from',
-    ...(shownOfAll('iso') ? [] : ['what is in a drive (iso)']),
+    ...(shownOfAll('iso') ? [] : ['the ISO in a drive (iso)']),
     'images taken from servers (server_images)',
     'SSH keys, tags, data disks, the router',
     `the ${['type', ...(shownOfAll('name') ? [] : ['name']), ...(isSized ? [] : ['size'])].join(', ')} and image of a server`,
   ];
   return [
-    `Project ${project.id} (${project.name}, ${project.status}), as it was found. Planning this file gives nothing but adopt.`,
+    `Project ${project.id} (${project.name}, ${project.status}), as found. A plan of this file only adopts.`,
     ...(complete
       ? []
       : [
@@ -87,10 +87,10 @@ function headOf({ project, networks, servers, complete }: Inventory): string[] {
           'address is missing here; an API profile with list_servers finds it.',
           ...counted,
         ]),
-    'Not shown by the API, and so not here:',
+    'Not shown by the API, so not in this file:',
     ...unseen.map((each) => `- ${each}`),
-    'An entry without `id:` needs what only creation does, one with it does not. Backups were not looked at: what is',
-    'there stays, billed, and `backup: {max_age: 24h}` in a server has them taken.',
+    'An entry without `id:` needs all fields of a creation; an entry with `id:` does not. Backups were not read: existing',
+    'ones stay billed. `backup: {max_age: 24h}` in a server takes backups.',
   ];
 }
 
@@ -195,10 +195,10 @@ function exportServer(
       ...(further.length === 0 ? [] : [`also holds ${further.map(({ address }) => address).join(', ')}`]),
       ...(known.length === inside.length
         ? []
-        : ['has several cards in one network, or one in a network that is not here']),
+        : ['has several network interfaces in one network, or one in a network that is missing here']),
       ...(rules?.notes ?? []),
       ...(policy !== undefined && schedule === undefined
-        ? [`its backup policy cannot stand in a file: ${JSON.stringify(policy)}`]
+        ? [`its backup policy has no form in the file: ${JSON.stringify(policy)}`]
         : []),
     ],
   };

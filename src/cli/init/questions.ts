@@ -73,7 +73,7 @@ export async function interview(
     await put('disk', 'Disk in GB', wholeNumber);
   }
   await put('keys', 'Ids of SSH keys, as the client area shows them (- for none)', idList);
-  if (hasAddress(answers)) await put('ports', 'TCP ports that are open to everybody', portList);
+  if (hasAddress(answers)) await put('ports', 'TCP ports that are open to the internet', portList);
   return fileText(answers, modeOf);
 }
 
@@ -100,7 +100,7 @@ function problemOf(text: string): string | undefined {
 }
 
 const head = [
-  '# What this project should have. `vdcsync plan` shows what would be done, and `vdcsync apply` does it.',
+  '# The resources of this project. `vdcsync plan` shows the changes, and `vdcsync apply` makes them.',
   '# `vdcsync schema > vdcsync.schema.json` gives editors completion: point yaml-language-server at it.',
 ];
 

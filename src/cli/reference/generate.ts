@@ -10,7 +10,7 @@ for (const [name, text] of generatedFiles()) {
   const path = fileURLToPath(new URL(`../../../${name}`, import.meta.url));
   if (read(path) === text) continue;
   if (checkOnly) {
-    process.stderr.write(`${name} is not what the code says: run \`npm run generate\`\n`);
+    process.stderr.write(`${name} does not match the code: run \`npm run generate\`\n`);
     process.exitCode = 1;
     continue;
   }

@@ -18,7 +18,7 @@ export function manPage(): string {
     '.RI [ flags ]',
     '.SH DESCRIPTION',
     escaped(
-      'It reads the file and the live project, shows the difference as a plan, and carries the plan out. Every write is recorded before it is sent, so that nothing is bought twice, whatever breaks in between.',
+      'It reads the file and the live project, shows the difference as a plan, and applies the plan. Every write is recorded before it is sent, so that no resource is bought twice, even after a crash or a lost answer.',
     ),
     escaped('Without a command it prints its help and changes nothing.'),
     '.SH COMMANDS',

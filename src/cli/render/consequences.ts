@@ -33,12 +33,13 @@ function replacement(
   { replacement: half, kind, verb, key }: Operation,
   { operations, warnings }: Pick<Plan, 'operations' | 'warnings'>,
 ): string[] {
-  if (kind === 'server' && verb === 'delete' && half === undefined) return ['lost: all that is on its disks'];
+  if (kind === 'server' && verb === 'delete' && half === undefined)
+    return ['impact: all data on its disks is lost'];
   if (half === undefined) return [];
   if (kind === 'server') {
-    return ['lost: all that is on its disks', ...addressChange(key, operations, warnings)];
+    return ['impact: all data on its disks is lost', ...addressChange(key, operations, warnings)];
   }
-  return kind === 'network' ? ['lost: it gets another id, and whoever is on it loses it meanwhile'] : [];
+  return kind === 'network' ? ['impact: the network gets another id, and its servers lose it meanwhile'] : [];
 }
 
 /** Its own address is released with the old server, or let go of and kept. */

@@ -54,14 +54,15 @@ export function summaryLine(plan: Plan): string {
     const managed = counted(summary.unchanged, 'resource');
     const differing = [...new Set(plan.warnings.filter(tellsDifference).map(({ key }) => key ?? 'it'))];
     if (differing.length > 0) {
-      return `Nothing to do, but project ${project.id} is not as the file says: see the ${differing.length === 1 ? 'warning' : 'warnings'} of ${firstOf(differing)}.`;
+      return `Nothing to do, but project ${project.id} differs from the file: see the ${differing.length === 1 ? 'warning' : 'warnings'} of ${firstOf(differing)}.`;
     }
     const recorded = [...new Set(plan.warnings.filter(isRecorded).map(({ key }) => key ?? 'it'))];
-    if (recorded.length > 0) return `Nothing to send; apply records what is told of ${firstOf(recorded)}.`;
+    if (recorded.length > 0)
+      return `Nothing to send. The next apply only records the warnings of ${firstOf(recorded)}.`;
     if (plan.warnings.some(({ code }) => code === 'left_out'))
-      return `Nothing to do in the part of project ${project.id} that was asked for.`;
-    const seen = summary.unseen === undefined ? '' : ', as far as it can be seen';
-    return `Nothing to do: project ${project.id} is as the file says${seen} (${managed}).`;
+      return `Nothing to do in the selected part of project ${project.id}.`;
+    const seen = summary.unseen === undefined ? '' : ', as far as reads show';
+    return `Nothing to do: project ${project.id} matches the file${seen} (${managed}).`;
   }
   const parts = (
     [
@@ -131,7 +132,10 @@ export function costLines({ cost, effort, operations }: Plan): string[] {
   ];
 }
 
-const kindWords: Readonly<Partial<Record<KindName, string>>> = { ip: 'address', network_interface: 'card' };
+const kindWords: Readonly<Partial<Record<KindName, string>>> = {
+  ip: 'address',
+  network_interface: 'network interface',
+};
 
 /** Counts by kind: one line each would drown the rest. The JSON names them all, with reasons. */
 function unknownCost(unknown: readonly string[]): string[] {
@@ -141,5 +145,5 @@ function unknownCost(unknown: readonly string[]): string[] {
     const noun = kind === undefined ? 'resource' : (kindWords[kind] ?? kind.replaceAll('_', ' '));
     return counted(length, noun, noun.endsWith('s') ? `${noun}es` : `${noun}s`);
   });
-  return [`Cost not known of ${counts.join(', ')}: \`--prices\` takes what the catalogue does not tell`];
+  return [`No catalogue price for ${counts.join(', ')}. Add prices with \`--prices FILE\`.`];
 }

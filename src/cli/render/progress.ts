@@ -44,8 +44,8 @@ export function patienceOf(): (event: Progressed) => string | undefined {
     if (deadlineMs === undefined || told.has(name)) return undefined;
     told.add(name);
     return (
-      `${name} is tried again until ${moment(deadlineMs)}. Ctrl-C and --timeout end the waiting, and the next apply ` +
-      `goes on; --exclude ${printable(key)} does without it; further packages in gpu_package are tried in turn`
+      `${name} waits until ${moment(deadlineMs)}. Ctrl-C or --timeout ends the wait, and the next apply continues. ` +
+      `--exclude ${printable(key)} leaves it out. Further packages in gpu_package are tried in order.`
     );
   };
 }
@@ -71,7 +71,7 @@ export function endLine(result: OperationResult, paint: Paint): string {
   const { key, verb, outcome, durationMs, requestId, code, detail, exposedMs } = result;
   const name = subject(verb, key);
   const tail = [
-    ...(exposedMs === undefined ? [] : [`server stood open ${span(exposedMs)}`]),
+    ...(exposedMs === undefined ? [] : [`server was exposed for ${span(exposedMs)}`]),
     ...(code === undefined ? [] : [`[${printable(code)}]`]),
     ...(detail === undefined ? [] : [printable(detail)]),
     ...(requestId === undefined || outcome === 'done' ? [] : [`(request ${printable(requestId)})`]),

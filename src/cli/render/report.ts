@@ -76,13 +76,13 @@ export function reportText(report: ApplyReport, paint: Paint, timeScale = 1): st
     ...(left.length === 0
       ? []
       : [
-          paint('bold', 'Held back: waits for what is above'),
+          paint('bold', 'Waiting for the operations above'),
           ...left.map(({ verb, key }) => `  · ${verb} ${printable(key)}`),
           '',
         ]),
     ...open.map(
       ({ key, exposedMs }) =>
-        `${printable(key)}: its server stood open for ${span(exposedMs ?? 0)} before it`,
+        `${printable(key)}: its server was exposed for ${span(exposedMs ?? 0)} before it was set`,
     ),
     ...bill,
   ];

@@ -38,8 +38,8 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
   const idWidth = Math.max(0, ...resources.map(({ id }) => printable(id).length));
   const seen =
     view.observed_at === null
-      ? paint('yellow', `From the state alone: ${printable(view.offline ?? 'the API was not looked at')}`)
-      : `Looked at the API ${at(view.observed_at)}${age(view.observed_at, now)}${timeScale === 1 ? '' : ` by vdcsync's count of its time, ${timeScale} times faster, which all times here are of`}`;
+      ? paint('yellow', `From the state only: ${printable(view.offline ?? 'the API was not read')}`)
+      : `Last refresh: ${at(view.observed_at)}${age(view.observed_at, now)}${timeScale === 1 ? '' : ` (emulator clock, ${timeScale}×)`}`;
   return [
     paint('bold', project),
     paint('dim', printable(recorded)),
@@ -50,7 +50,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
       const word = standing === 'unknown' ? `${look} ${at(since)}${age(since, now)}` : look;
       return `  ${key.padEnd(width)}  ${printable(id).padEnd(idWidth)}  ${paint(style, word)}${protect ? paint('dim', ', protected') : ''}`;
     }),
-    ...(resources.length === 0 ? ['  nothing is managed'] : []),
+    ...(resources.length === 0 ? ['  no managed resources'] : []),
     '',
     ...section(
       paint('bold', 'In flight'),
@@ -61,18 +61,18 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
     ),
     ...blockedLines(blocked, paint),
     ...section(
-      paint('bold', 'Billed and in doubt'),
+      paint('bold', 'Billed, unconfirmed'),
       (view.in_doubt ?? []).map(
         ({ what, id, key }) =>
           `  ${printable(what)}, id ${printable(id)}: the open write of ${key} may have bought it`,
       ),
     ),
     ...section(
-      paint('bold', 'To know'),
+      paint('bold', 'Warnings'),
       view.warnings.flatMap((warning) => warningLines(warning, paint, '  ')),
     ),
     ...section(
-      paint('bold', 'Not there yet'),
+      paint('bold', 'Pending'),
       missing.filter(({ verb }) => verb !== 'adopt').map(({ key, verb }) => `  ${key} (${verb})`),
     ),
     ...section(
@@ -84,16 +84,13 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
       (idle ?? []).flatMap((each) => idleLines(each, paint)),
     ),
     ...section(
-      paint('bold', 'Backups of servers that are gone, billed as long as they are there'),
+      paint('bold', 'Billed backups of deleted servers'),
       view.left_backups.flatMap(({ server_id: id, key, backups, since }) => [
         `  of server ${printable(id)}, ${key}, since ${at(since)}: ${backups.map(printable).join(', ')}`,
         ...remedyLines(waysWithBackups(id), paint, '    '),
       ]),
     ),
-    ...section(
-      paint('bold', "Left alone as somebody else's, and billed as long as it is there"),
-      leftAloneLines(view.left_alone, paint),
-    ),
+    ...section(paint('bold', 'Ignored (still billed)'), leftAloneLines(view.left_alone, paint)),
     `Billed: ${billedText(billed)}${idle === null ? '; idle addresses are known only with the API' : ''}`,
     ...monthlyLines(view),
     paint('bold', verdict(view, paint.flags)),
@@ -142,19 +139,19 @@ function monthlyLines({ monthly, idle_monthly: idle }: StatusView): string[] {
     ...(monthly === null || Number(monthly.known_before) === 0
       ? []
       : [
-          `A month, of what is managed: ${sum(monthly.known_before, monthly.currency)}${unknown(monthly.unknown)}`,
+          `Monthly cost of managed resources: ${sum(monthly.known_before, monthly.currency)}${unknown(monthly.unknown)}`,
         ]),
     ...(idle === null || Number(idle.known) === 0
       ? []
-      : [`A month, of what is idle, managed or not: ${sum(idle.known, idle.currency)}`]),
+      : [`Monthly cost of idle addresses: ${sum(idle.known, idle.currency)}`]),
   ];
 }
 
 /** As many names as are read at a glance. */
 function unknown(keys: readonly string[]): string {
   if (keys.length === 0) return '';
-  const whose = keys.length > 3 ? `${keys.length} more things` : keys.join(', ');
-  return `, and what is not known of ${whose}`;
+  const whose = keys.length > 3 ? `${keys.length} more resources` : keys.join(', ');
+  return `, plus the unknown cost of ${whose}`;
 }
 
 function section(title: string, lines: readonly string[]): string[] {
@@ -165,10 +162,11 @@ function verdict({ converged, blocked, in_flight: inFlight }: StatusView, flags?
   const inFlightText = `A write is in flight: \`${commandLine(run('apply'), flags)}\` settles it.`;
   if (converged === true) return 'Converged.';
   if (converged === false && blocked.length === 0 && inFlight.length > 0) return inFlightText;
-  if (converged === false) return `Not converged: \`${commandLine(run('plan'), flags)}\` shows what differs.`;
-  if (blocked.length > 0) return `${counted(blocked.length, 'thing')} blocked.`;
+  if (converged === false)
+    return `Not converged: \`${commandLine(run('plan'), flags)}\` shows the difference.`;
+  if (blocked.length > 0) return `${counted(blocked.length, 'operation')} blocked.`;
   if (inFlight.length > 0) return inFlightText;
-  return 'Whether it has converged is known only with the file and the API.';
+  return 'Converged or not: unknown without the file and the API.';
 }
 
 /** How old what is told may be at most. A clock that ran faster when it was written down tells none. */

@@ -49,7 +49,7 @@ export function stateLocation(flags: CommonFlags, io: Io): string {
   if (named !== undefined && !isUrl(named) && /:\/\/|^[?&]/.test(named)) {
     // Not repeated: a password may be in it.
     throw new ConfigError(
-      'the state is neither a path nor a URL: it has a part of a URL in it, such as what is left where VDCSYNC_STATE is not set, or quotation marks too many',
+      'the state is neither a path nor a URL, but contains a part of a URL. Is VDCSYNC_STATE set, and are the quotation marks right?',
       true,
     );
   }
@@ -184,7 +184,7 @@ export function readText(path: string, what: string, io: Io): string {
 export function reasonOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const known: Readonly<Record<string, string>> = {
-    ENOENT: 'there is no such file',
+    ENOENT: 'the file does not exist',
     EACCES: 'permission denied',
     EISDIR: 'it is a folder',
     ENOTDIR: 'a part of its path is no folder',

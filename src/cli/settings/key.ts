@@ -10,7 +10,7 @@ export function checkedKey(text: string): ResourceKey {
   const [first = '', ...rest] = text.split('.');
   const collection = rest.length === 0 ? undefined : nearMiss(first, collections);
   const meant = parseKey(`${collection}.${rest.join('.')}`)?.key;
-  const like = 'keys look like servers.web-1 or servers.web-1.network_interfaces.backend';
+  const like = 'examples of keys: servers.web-1, servers.web-1.network_interfaces.backend';
   const hint = meant === undefined ? `: ${like}` : `; did you mean ${printable(meant)}?`;
   throw new ConfigError(`${JSON.stringify(printable(text))} is no key${hint}`, true);
 }

@@ -48,7 +48,7 @@ export async function refuseSecondState(projectId: number, flags: CommonFlags, i
     ? `the same URL with state=${stateNameOf(own)}, --state ${stateWord(own, io.env)}`
     : `--state ${there}, or move it away if it is of no use any more`;
   throw new ConfigError(
-    `project ${projectId} is kept at ${there}, by a vdcsync run with a folder of projects, and not at ${given}: a second state would buy anew what the first one has. Give the first one: ${way}`,
+    `project ${projectId} is kept at ${there}, by a vdcsync run with a folder of projects, and not at ${given}: a second state would buy the resources of the first one again. Use the first one: ${way}`,
     true,
   );
 }
@@ -94,7 +94,7 @@ export async function refuseStateBeside(projectId: number, flags: CommonFlags, i
   const [given, there] = [location, own].map(shownLocation);
   throw new ConfigError(
     `project ${projectId} has a state at ${given}, of its file alone, and none at ${there}, where a folder of projects keeps it: ` +
-      `a second state would buy anew what the first one has. End what uses the first one, and move it there: ${moveOf(location, own)}. ` +
+      `a second state would buy the resources of the first one again. Stop the process that uses the first one, and move it: ${moveOf(location, own)}. ` +
       'If it is of no use any more, move it away',
   );
 }

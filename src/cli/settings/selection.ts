@@ -33,7 +33,7 @@ export async function selectionOf(
       if (key !== undefined && known.has(key)) return key;
       const hint = didYouMeanKey(text, known, '');
       throw new ConfigError(
-        `${flag} ${printable(text)}: neither the file nor the state has such a key${hint}`,
+        `${flag} ${printable(text)}: neither the file nor the state has this key${hint}`,
         true,
       );
     };
@@ -47,7 +47,7 @@ export function refuseOtherSelection(saved: Plan, given: SelectionFlags, path: s
   if (asked === '' || asked === made) return;
   const of = made === '' ? 'of all of the file' : `with ${made}`;
   throw new ConfigError(
-    `${printable(path)} was made ${of}, and this call has ${asked}: leave that out, or make the plan anew with it`,
+    `${printable(path)} was made ${of}, and this call has ${asked}: remove these flags, or make the plan again with them`,
     true,
   );
 }
