@@ -15,7 +15,7 @@ export interface RenderFlags {
 /** Runs a program that defines a project, and prints the project as a spec. No other command runs a program. */
 export async function render(file: string, flags: RenderFlags, io: Io): Promise<ExitCode> {
   const path = resolve(io.cwd, file);
-  if (!existsSync(path)) throw new ConfigError(`${file} cannot be read: there is no such file`);
+  if (!existsSync(path)) throw new ConfigError(`${file} cannot be read: the file does not exist`);
   const text = specText(plain(await projectOf(path, file), 'the project'), file);
   if (flags.out === undefined) io.stdout.write(text);
   else writeOut(flags.out, text, io);
