@@ -1,4 +1,5 @@
 import equal from 'fast-deep-equal';
+import { attribute } from '../src/core/attribute.ts';
 import type { Desired } from '../src/core/desired.ts';
 import type { ResourceKey } from '../src/core/keys.ts';
 import type { World } from '../src/core/kind.ts';
@@ -48,13 +49,14 @@ async function measure(resources: number, name: (typeof cases)[number]) {
   const desired = load(fleetSpec(servers));
   const world = await worldOf(desired, servers, name);
   const copy = structuredClone({ desired: desired.resources, observed: [...world.observed] });
+  const attribution = attribute(world, { claims: [], intents: [] });
   const plan = () =>
     buildPlan({
       kinds,
       world,
       openIntents: [],
       desiredDigest: desired.digest,
-      strangers: { servers: [], addresses: [], since: 'settled' },
+      register: { ...attribution, claims: [], isNew: false, declaredAbsent: [] },
       destroy,
       deletedBefore: 0,
       now: 0,

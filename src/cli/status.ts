@@ -1,3 +1,4 @@
+import type { Claim } from '../core/claims.ts';
 import { money, part } from '../core/decimal.ts';
 import type { DesiredResource } from '../core/desired.ts';
 import type { KindName, ResourceKey } from '../core/keys.ts';
@@ -13,12 +14,15 @@ import type { PriceList } from '../core/profile.ts';
 import type { Ip } from '../core/resources.ts';
 import { type Standing, standingOf } from '../core/standing.ts';
 import type { Binding, Intent, JournalEntry, StateInfo } from '../core/state.ts';
-import { billedAddress, unattached } from '../engine/bookkeeping/billed-address.ts';
-import { type LeftAlone, leftAlone } from '../engine/bookkeeping/left-alone.ts';
-import type { LeftBackups } from '../engine/bookkeeping/left-backups.ts';
+import { leftBackups } from '../engine/bookkeeping/left-backups.ts';
 import type { Finding } from '../engine/bookkeeping/recorded-findings.ts';
+import {
+  addressHolders,
+  type IgnoredObject,
+  ignoredObjects,
+  unattached,
+} from '../engine/bookkeeping/unattached.ts';
 import { waysOut } from '../plan/open-writes.ts';
-import type { Vouched } from '../plan/strangers.ts';
 
 /** The public JSON of `vdcsync status`. */
 export interface StatusView {
@@ -70,7 +74,7 @@ export interface StatusView {
   /** Billed, attached to nothing, and what the open write of its key may have bought; null where the API was not looked at. */
   readonly in_doubt: readonly Billed[] | null;
   /** Somebody else's, as was said: billed as long as it is there, and in nobody's way. */
-  readonly left_alone: readonly LeftAlone[];
+  readonly left_alone: readonly IgnoredObject[];
   /** Of servers that are gone: billed, and shown by no documented read. From the state. */
   readonly left_backups: readonly {
     readonly server_id: string;
@@ -96,11 +100,9 @@ export interface StatusFacts {
   readonly intents: readonly Intent[];
   /** Writes that have ended, newest first. */
   readonly past?: readonly Intent[];
-  readonly left?: readonly LeftBackups[];
   /** What the last run found blocked, and no later write has ended. */
   readonly findings?: readonly Finding[];
-  /** What is known to be somebody else's. */
-  readonly vouched?: Vouched | undefined;
+  readonly claims: readonly Claim[];
   readonly last: JournalEntry | undefined;
   readonly offline?: string;
   readonly plan?: Plan;
@@ -117,7 +119,7 @@ export function statusOf(facts: StatusFacts): StatusView {
   const observedAt = at === undefined ? null : time(at);
   const blocked = plan?.blocked ?? blockedByState(facts);
   const bound = new Set(bindings.map(({ key }) => key));
-  const free = ips && unattached(ips, facts.vouched, { bindings, intents });
+  const free = ips && unattached(ips, facts);
   return {
     format_version: 1,
     project_id: info.projectId ?? plan?.project.id ?? null,
@@ -165,8 +167,8 @@ export function statusOf(facts: StatusFacts): StatusView {
     idle: free?.idle.map(({ ip }) => ({ ...address(ip, facts), since: idleSince(ip, facts) })) ?? null,
     idle_monthly: free === undefined ? null : addressesMonthly(free.idle.length, facts.prices),
     in_doubt: free?.inDoubt.map(({ ip }) => address(ip, facts)) ?? null,
-    left_alone: leftAlone(facts.vouched, facts),
-    left_backups: (facts.left ?? []).map(({ server, key, backups, at: since }) => ({
+    left_alone: ignoredObjects(facts.claims, ips),
+    left_backups: leftBackups(facts.claims).map(({ server, key, backups, at: since }) => ({
       server_id: server,
       key,
       backups,
@@ -195,7 +197,7 @@ function blockedIntent(intent: Intent): Blocked[] {
 
 /** A creation that is not settled yet may cost money already, and so does what is only to be adopted. */
 function billedOf(facts: StatusFacts): StatusView['billed'] {
-  const { bindings, ips, intents, left = [] } = facts;
+  const { bindings, ips, intents, claims } = facts;
   const arriving = intents.flatMap(({ key, kind, verb, resourceId: id, createdAt }) =>
     verb === 'create' && id !== undefined ? [{ key, kind, id, boundAt: createdAt }] : [],
   );
@@ -220,20 +222,22 @@ function billedOf(facts: StatusFacts): StatusView['billed'] {
             since: time(boundAt),
           }))
       : ips.map((ip) => address(ip, facts));
-  const backups = left.flatMap(({ server, key, backups: ids, at }) =>
+  const backups = leftBackups(claims).flatMap(({ server, key, backups: ids, at }) =>
     ids.map((id) => ({ id, what: `backup ${id} of server ${server}`, key, since: time(at) })),
   );
   return [...bought, ...addresses, ...backups];
 }
 
 function address(ip: Ip, facts: StatusFacts): StatusView['billed'][number] {
-  const { key: known, boundAt } = billedAddress(ip, facts);
-  const key = known ?? namedBy(facts, String(ip.id)) ?? null;
+  const id = String(ip.id);
+  const binding = facts.bindings.find((each) => each.kind === 'ip' && each.id === id);
+  const holder = addressHolders([{ ...ip, server_id: null }], facts).address(ip);
+  const key = binding?.key ?? (holder.is === 'pending' ? holder.key : namedBy(facts, id)) ?? null;
   return {
     id: String(ip.id),
     what: `address ${ip.address}`,
     key,
-    since: boundAt === null ? null : time(boundAt),
+    since: binding === undefined ? null : time(binding.boundAt),
   };
 }
 

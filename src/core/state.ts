@@ -1,3 +1,4 @@
+import type { Claim, LiveObject } from './claims.ts';
 import type { Json } from './json.ts';
 import type { KindName, ResourceKey } from './keys.ts';
 import type { Change, Verb } from './plan.ts';
@@ -21,6 +22,8 @@ export interface Binding {
   readonly keep: boolean;
   /** Why it must not be trusted: what a failed task left behind. */
   readonly tainted?: string;
+  /** Keys that the file has renamed to this one. */
+  readonly formerKeys?: readonly ResourceKey[];
   /** Wall time in ms. */
   readonly boundAt: number;
 }
@@ -199,18 +202,40 @@ export type IntentPatch = Partial<
 /** One line of the journal. */
 export interface JournalEntry {
   readonly at: number;
+  /** Of a claim: the name of its object. */
   readonly key: ResourceKey;
-  readonly event: 'begun' | 'sent' | 'answered' | 'closed' | 'bound' | 'released' | 'note';
+  readonly event:
+    | 'begun'
+    | 'sent'
+    | 'answered'
+    | 'closed'
+    | 'bound'
+    | 'released'
+    | 'claimed'
+    | 'unclaimed'
+    | 'note';
   readonly intentId?: string;
   readonly data: Json;
 }
 
-/** A change that becomes durable together with the end of its intent. */
+/**
+ * A change that becomes durable together with the end of its intent. Rejected where an object would have two holders: what
+ * is bound is released first, and what is claimed otherwise is bound once that claim has ended.
+ */
 export type StateChange =
   | { readonly type: 'bind'; readonly binding: Binding }
   /** `gone`: the resource does not exist any more, so the next one is a new incarnation. */
   | { readonly type: 'release'; readonly key: ResourceKey; readonly gone: boolean; readonly reason: string }
-  | { readonly type: 'next_incarnation'; readonly key: ResourceKey };
+  | { readonly type: 'next_incarnation'; readonly key: ResourceKey }
+  /** Takes the place of the claim that the object had. */
+  | { readonly type: 'claim'; readonly claim: Claim }
+  | { readonly type: 'unclaim'; readonly object: LiveObject; readonly reason: string };
+
+/** Those of a key, or those that ended so. */
+export type IntentFilter = { readonly limit: number } & (
+  | { readonly key?: ResourceKey; readonly outcome?: undefined }
+  | { readonly outcome: IntentOutcome; readonly key?: undefined }
+);
 
 export interface StateInfo {
   /** Random, given at birth; two states with different lineages never knew each other. */
@@ -240,6 +265,8 @@ export interface StateStore {
   claimProject(projectId: number): Promise<void>;
 
   bindings(): Promise<readonly Binding[]>;
+  /** What is claimed and not bound, by the name of the object. */
+  claims(): Promise<readonly Claim[]>;
   /** How many resources with this key are gone. */
   incarnation(key: ResourceKey): Promise<number>;
   change(changes: readonly StateChange[], at: number): Promise<void>;
@@ -259,13 +286,13 @@ export interface StateStore {
   /** The highest attempt recorded, open or closed but for `void`, or -1. */
   lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number>;
   /** Newest first. */
-  intents(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly Intent[]>;
+  intents(filter: IntentFilter): Promise<readonly Intent[]>;
   /** The last `limit` lines, oldest first. */
   journal(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly JournalEntry[]>;
 
   /**
    * Forgets what ended before a moment and nothing needs any more; see `state/prune.ts`. What is open stays, and the journal that is
-   * left gives the same bindings, incarnations and open intents when it is replayed. Gives how many lines of the journal are gone.
+   * left gives the same bindings, claims, incarnations and open intents when it is replayed. Gives how many lines of the journal are gone.
    */
   prune(before: number): Promise<number>;
 
@@ -274,7 +301,7 @@ export interface StateStore {
   /** Wall times in ms, oldest first; entries before `since` may be forgotten. */
   recentUse(bucket: string, since: number): Promise<readonly number[]>;
 
-  /** Small facts that are not identity: learnt task durations, when a bucket opens again. */
+  /** Small facts that nothing rests on but time and comfort: learnt task durations, when a bucket opens again. */
   note(name: string): Promise<Json | undefined>;
   putNote(name: string, value: Json): Promise<void>;
 

@@ -13,7 +13,7 @@ export function waysWithIdle(id: string, address: string): readonly Remedy[] {
   ];
 }
 
-/** What ends that something is left alone as somebody else's. */
-export function waysWithLeftAlone(): readonly Remedy[] {
+/** What ends that an object is ignored. */
+export function waysWithIgnored(): readonly Remedy[] {
   return [run('ignore', ['--undo', 'ID'], { when: 'with the id of a server, or an address' })];
 }

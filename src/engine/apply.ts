@@ -7,10 +7,10 @@ import type { ApplyReport, OperationResult } from '../core/progress.ts';
 import { traced } from '../core/tracing.ts';
 import { isFailedRead } from '../core/transport.ts';
 import { successorOf } from '../plan/order.ts';
+import type { Judged } from './bookkeeping/claims.ts';
 import { keepBooks, settleMoves } from './bookkeeping/keep-books.ts';
 import { leftByDeletion } from './bookkeeping/left-backups.ts';
 import { applying, recordFindings, standingFindings, withFurther } from './bookkeeping/recorded-findings.ts';
-import type { Judged } from './bookkeeping/vouching.ts';
 import type { ApplyOptions, EngineDeps, Hold } from './deps.ts';
 import { drain } from './drain.ts';
 import {

@@ -10,7 +10,7 @@ import type { ApplyOptions, EngineDeps, PlanOptions, Resolution } from './deps.t
 import { planOnce } from './look.ts';
 import { adoptKey } from './operator/adopt-key.ts';
 import { resolveIntent } from './operator/decide.ts';
-import { forgetKey, ignoreStrangers } from './operator/disown.ts';
+import { forgetKey, ignore } from './operator/disown.ts';
 import { unignore } from './operator/unignore.ts';
 import { sealedStore } from './sealed-store.ts';
 import { createWriteGate, type WriteGate } from './write-gate.ts';
@@ -23,7 +23,7 @@ export interface Engine {
   apply(desired: Desired, options: ApplyOptions): Promise<ApplyReport>;
   /** Binds a key of the file to a live resource, once that is seen to exist. Gives what was bound. */
   adopt(desired: Desired, key: ResourceKey, id: string): Promise<CommandResult>;
-  /** Says of servers, by id, and of addresses that they are somebody else's. */
+  /** Marks servers, by id, and addresses as ignored. */
   ignore(desired: Desired, names: readonly string[]): Promise<CommandResult>;
   /** Takes that back. */
   unignore(desired: Desired, names: readonly string[]): Promise<CommandResult>;
@@ -57,7 +57,7 @@ export function createEngine(deps: EngineDeps): Engine {
       return runs.run(0, () => traced(deps.tracing, 'reconcile', project, reconcile), options.halt);
     },
     adopt: (desired, key, id) => settle(desired, (own) => adoptKey(own, gate, desired, key, id)),
-    ignore: (desired, names) => settle(desired, (own) => ignoreStrangers(own, gate, desired, names)),
+    ignore: (desired, names) => settle(desired, (own) => ignore(own, gate, desired, names)),
     unignore: (desired, names) => settle(desired, (own) => unignore(own, gate, desired, names)),
     forget: (desired, key) => settle(desired, (own) => forgetKey(own, gate, desired, key)),
     resolve: (desired, key, resolution) =>

@@ -2,9 +2,8 @@ import type { Desired } from '../core/desired.ts';
 import type { Plan, Selection } from '../core/plan.ts';
 import { traced } from '../core/tracing.ts';
 import { buildPlan } from '../plan/build.ts';
-import { movedKeys } from './bookkeeping/moves.ts';
+import { type Judged, registerOf } from './bookkeeping/claims.ts';
 import { applying, standingFindings, withFurther } from './bookkeeping/recorded-findings.ts';
-import { type Judged, strangersOf } from './bookkeeping/vouching.ts';
 import type { EngineDeps, Hold, PlanOptions, Repeating } from './deps.ts';
 import { withHolds } from './intents/standing-holds.ts';
 import { createReadCache } from './read-cache.ts';
@@ -65,7 +64,7 @@ export async function planFor(
   deletedBefore: number,
   increasedBefore?: string,
 ): Promise<Judged> {
-  const strangers = await strangersOf(run);
+  const register = await registerOf(run);
   const planned = buildPlan({
     kinds: run.deps.kinds,
     world: run.world,
@@ -74,12 +73,11 @@ export async function planFor(
     heldMoves: run.heldMoves,
     selection: run.selection,
     desiredDigest: run.desired.digest,
-    strangers,
-    movedKeys: await movedKeys(run.deps.store),
+    register,
     destroy,
     deletedBefore,
     increasedBefore,
     now: run.deps.clock.now(),
   });
-  return { ...planned, strangers };
+  return { ...planned, register };
 }

@@ -1,3 +1,4 @@
+import { objectName } from '../core/claims.ts';
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
@@ -8,13 +9,11 @@ import type { Intent, StateChange } from '../core/state.ts';
 import { isOvertaken } from '../plan/open-writes.ts';
 import { obstacles, restsOn } from '../plan/order.ts';
 import { refusalInside } from '../plan/refused-inside.ts';
-import { takeBack } from './bookkeeping/vouching.ts';
-import { dropFound, foundUnder } from './found.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { companionsOf } from './intents/bound-by.ts';
 import { closeOutdated, type Progress } from './intents/endings.ts';
 import { makerOf, ownerOf } from './intents/owner.ts';
-import { letGo, released } from './intents/release.ts';
+import { released, releasing } from './intents/release.ts';
 import { creationAfter, secondHalfHeld, unresolvedCreate } from './intents/replacement.ts';
 import { advance, send } from './intents/settle.ts';
 import { boughtMeanwhile, type NotAsked, stillAsked } from './intents/still-asked.ts';
@@ -134,16 +133,17 @@ const taskReadGapMs = 15_000;
 
 /** Waits for the task of a creation that was found under its idempotency key. */
 async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | undefined> {
-  const { store, clock } = run.deps;
-  const found = await foundUnder(store, operation.key);
-  if (found?.taskId === undefined || found.id !== operation.target) return undefined;
+  const { clock } = run.deps;
+  const { kind, target = '' } = operation;
+  const { holder, at = 0 } = run.claims.get(objectName({ kind, id: target })) ?? {};
+  if (holder?.is !== 'found' || holder.taskId === undefined) return undefined;
   await run.fence();
-  const task = await run.cache.since(clock.monotonic()).findTask(found.taskId as TaskId);
+  const task = await run.cache.since(clock.monotonic()).findTask(holder.taskId as TaskId);
   if (task === undefined || task.is_terminal) return undefined;
-  const untilMs = found.at + run.kindOf(operation.kind).deadlineMs;
-  const reason = `its creation has not ended: task ${found.taskId}`;
+  const untilMs = at + run.kindOf(operation.kind).deadlineMs;
+  const reason = `its creation has not ended: task ${holder.taskId}`;
   if (clock.now() > untilMs) return { now: 'blocked', code: 'stuck', reason };
-  run.tell(operation, 'task', found.taskId, { untilMs });
+  run.tell(operation, 'task', holder.taskId, { untilMs });
   return { now: 'again', afterMs: taskReadGapMs };
 }
 
@@ -167,11 +167,10 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   if (ownerSubject?.desired !== undefined && ownerSubject.parent === undefined)
     return { now: 'blocked', code: 'bound_already', reason: `${id} is bound to ${owner?.key}` };
   // Another name for what stood under one that is of no use any more: the old name goes, and nothing else.
-  const renamed = owner === undefined ? [] : letGo(run, owner.key, `the file calls it ${subject.key} now`);
+  const renamed =
+    owner === undefined ? [] : releasing(run, owner.key, 'file', `the file calls it ${subject.key} now`);
   await run.deps.store.claimProject(run.desired.projectId);
   await run.change([...renamed, { type: 'bind', binding }, ...cameWith(run, operation, subject, id, world)]);
-  await takeBack(run, binding);
-  await dropFound(run.deps.store, operation.key);
   return { now: 'closed', outcome: 'done', detail: '' };
 }
 

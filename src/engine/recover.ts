@@ -1,13 +1,13 @@
+import { type Claim, type Holder, type LiveObject, objectName } from '../core/claims.ts';
 import type { DesiredResource } from '../core/desired.ts';
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import { type Operation, operationId } from '../core/plan.ts';
 import type { Conclusive, WriteRequest, WriteResult } from '../core/ports.ts';
-import type { Intent } from '../core/state.ts';
-import { isNone } from '../plan/strangers.ts';
-import { strangersOf } from './bookkeeping/vouching.ts';
-import { noteFound } from './found.ts';
+import type { Intent, StateChange } from '../core/state.ts';
+import { isNone } from '../plan/unmanaged.ts';
+import { registerOf } from './bookkeeping/claims.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
 import { calibrated } from './intents/calibrate.ts';
 import { close } from './intents/endings.ts';
@@ -45,10 +45,10 @@ type Held =
  * @source API §8.1
  */
 export async function recover(run: Run): Promise<boolean> {
-  const strangers = await strangersOf(run);
+  const { unmanaged, unlisted, isNew } = await registerOf(run);
   const taken = run.desired.resources.some((each) => isNameTaken(run, each));
-  const isAlone = isNone(strangers) && strangers.unlisted === undefined && !taken;
-  if (strangers.since !== 'new' || run.allHeld() !== undefined) return false;
+  const isAlone = isNone(unmanaged) && unlisted === undefined && !taken;
+  if (!isNew || run.allHeld() !== undefined) return false;
   let found = false;
   for (const resource of run.desired.resources) {
     if (run.stop.aborted || run.allHeld() !== undefined) break;
@@ -123,9 +123,9 @@ async function lookUpOne(
     }
     switch (await lifeOf(run, { ...intent, facts: asReplay(facts) }, id, held.answer)) {
       case 'live':
-        // Noted before its attempt is used up: else a crash in between would lead to another one.
-        await noteFound(run.deps.store, own, { id, ...taskIn(held.answer), at: run.deps.clock.now() });
-        await close(run, intent, 'absent', `found under its key: ${id}`);
+        await close(run, intent, 'absent', `found under its key: ${id}`, {
+          changes: foundClaim(run, { kind: name, id }, { is: 'found', key: own, ...taskIn(held.answer) }),
+        });
         return 'found';
       case 'gone': {
         const changes = [{ type: 'next_incarnation', key } as const];
@@ -152,6 +152,15 @@ async function idOfUntold(run: Run, intent: Intent): Promise<string | undefined>
 /** Marks the facts as those of a replayed answer, which may be out of date. */
 function asReplay(facts: Json | undefined): Json {
   return { ...(facts as object | undefined), replay: true };
+}
+
+/** What is bound or claimed otherwise keeps its holder. */
+function foundClaim(run: Run, object: Pick<Claim, 'kind' | 'id'>, holder: Holder): readonly StateChange[] {
+  const isHeld = (each: LiveObject) => objectName(each) === objectName(object);
+  const before = run.claims.get(objectName(object));
+  if ([...run.bindings.values()].some(isHeld) || (before !== undefined && before.holder.is !== 'found'))
+    return [];
+  return [{ type: 'claim', claim: { ...object, identity: {}, holder, at: run.deps.clock.now() } }];
 }
 
 function taskIn({ task }: Conclusive): { readonly taskId?: string } {

@@ -1,22 +1,18 @@
+import { type Claim, objectName } from '../core/claims.ts';
 import type { Desired } from '../core/desired.ts';
 import { patched } from '../core/intent.ts';
 import { isInside, type KindName, type ResourceKey } from '../core/keys.ts';
 import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
-import { rememberBackups } from './bookkeeping/left-backups.ts';
-import {
-  type HeldMove,
-  type Move,
-  moveChanges,
-  movedBindings,
-  movesOf,
-  rememberMoves,
-} from './bookkeeping/moves.ts';
+import { leftoverChanges } from './bookkeeping/left-backups.ts';
+import { type HeldMove, type Move, moveChanges, movedBindings, movesOf } from './bookkeeping/moves.ts';
 import type { EngineDeps } from './deps.ts';
 import type { ReadCache } from './read-cache.ts';
 
 /** The state as a run knows it: every change is durable when it resolves, and only then to be seen here. */
 export interface RunState {
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
+  /** By the name of their object. */
+  readonly claims: ReadonlyMap<string, Claim>;
   /** The open ones. */
   readonly intents: ReadonlyMap<ResourceKey, Intent>;
   /** Keys that the file has renamed, until the state says so too. */
@@ -48,6 +44,7 @@ interface StateOptions {
   readonly cache: ReadCache;
   /** As loaded, under the keys that the file has renamed them to. */
   readonly bindings: Map<ResourceKey, Binding>;
+  readonly claims: Map<string, Claim>;
   readonly intents: Map<ResourceKey, Intent>;
   readonly moves: readonly Move[];
   readonly heldMoves: readonly HeldMove[];
@@ -58,20 +55,24 @@ interface StateOptions {
 }
 
 export function createRunState(options: StateOptions): RunState {
-  const { desired, cache, bindings, intents, flaggedBy, onChange } = options;
+  const { desired, cache, bindings, claims, intents, flaggedBy, onChange } = options;
   const { store, clock } = options.deps;
   const moves = [...options.moves];
   const heldMoves = [...options.heldMoves];
 
   const boundIn = (server: ResourceKey) => [...bindings.values()].filter(({ key }) => isInside(key, server));
 
-  const remember = (changes: readonly StateChange[], deletion?: Intent) =>
-    rememberBackups({ store, bindings, boundIn, now: clock.now() }, changes, deletion);
+  const whole = (changes: readonly StateChange[], deletion?: Intent) => {
+    const known = { bindings, claims, boundIn, now: clock.now() };
+    return transferred([...changes, ...leftoverChanges(known, changes, deletion)], known);
+  };
 
   /** Reading back what was written would cost as much as there is. */
   function follow(changes: readonly StateChange[]): void {
     for (const change of changes) {
-      if (change.type === 'next_incarnation') continue;
+      if (change.type === 'claim') claims.set(objectName(change.claim), change.claim);
+      if (change.type === 'unclaim') claims.delete(objectName(change.object));
+      if (change.type !== 'bind' && change.type !== 'release') continue;
       const key = change.type === 'bind' ? change.binding.key : change.key;
       if (change.type === 'bind') bindings.set(key, flaggedBy(change.binding));
       else bindings.delete(key);
@@ -79,14 +80,14 @@ export function createRunState(options: StateOptions): RunState {
     }
   }
 
-  async function change(changes: readonly StateChange[]): Promise<void> {
-    await remember(changes);
+  async function change(asked: readonly StateChange[]): Promise<void> {
+    const changes = whole(asked);
     await store.change(changes, clock.now());
     follow(changes);
   }
 
   return {
-    ...{ bindings, intents, moves, heldMoves, boundIn, change },
+    ...{ bindings, claims, intents, moves, heldMoves, boundIn, change },
     async begin(intent) {
       await store.beginIntent(intent);
       intents.set(intent.key, intent);
@@ -97,8 +98,8 @@ export function createRunState(options: StateOptions): RunState {
       intents.set(intent.key, next);
       return next;
     },
-    async close(intent, outcome, detail, changes) {
-      await remember(changes, intent);
+    async close(intent, outcome, detail, asked) {
+      const changes = whole(asked, intent);
       await store.closeIntent(intent.id, outcome, detail, changes, clock.now());
       // What held on to it is looked at anew: it was read while the task was under way.
       if (intent.verb === 'delete') cache.forget(intent.request);
@@ -114,7 +115,6 @@ export function createRunState(options: StateOptions): RunState {
       heldMoves.splice(0, heldMoves.length, ...next.held);
     },
     async keepMoves() {
-      await rememberMoves(store, moves);
       const changes = moveChanges(moves, bindings);
       if (changes.length > 0) await change(changes);
       moves.length = 0;
@@ -127,4 +127,29 @@ export function createRunState(options: StateOptions): RunState {
       return new Set([...bound, ...underWay]);
     },
   };
+}
+
+/**
+ * The changes as a store takes them: what is bound is claimed no more, nor is what was claimed with it, and of an object
+ * that is bound, only that counts.
+ */
+function transferred(
+  changes: readonly StateChange[],
+  { bindings, claims }: Pick<RunState, 'bindings' | 'claims'>,
+): StateChange[] {
+  const bound = new Set(changes.flatMap((each) => (each.type === 'bind' ? [objectName(each.binding)] : [])));
+  return changes.flatMap((change): StateChange[] => {
+    if (change.type === 'claim') return bound.has(objectName(change.claim)) ? [] : [change];
+    if (change.type !== 'bind') return [change];
+    const { key, kind, id } = change.binding;
+    const formerKeys = change.binding.formerKeys ?? bindings.get(key)?.formerKeys;
+    const binding = formerKeys === undefined ? change.binding : { ...change.binding, formerKeys };
+    const ended = [...claims.values()].filter(
+      (claim) =>
+        objectName(claim) === objectName(binding) ||
+        (kind === 'server' && claim.kind === 'ip' && claim.parentId === id),
+    );
+    const reason = `bound to ${key}`;
+    return [...ended.map((object) => ({ type: 'unclaim', object, reason }) as const), { ...change, binding }];
+  });
 }

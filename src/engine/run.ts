@@ -1,3 +1,4 @@
+import { objectName } from '../core/claims.ts';
 import type { Desired } from '../core/desired.ts';
 import type { KindName, ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
@@ -136,14 +137,16 @@ export async function startRun(options: RunOptions): Promise<Run> {
 /** What the state holds, and what this run makes of file and state together. */
 async function load({ deps: { store, clock }, desired: file, destroy }: RunOptions) {
   const flagged = (binding: Binding) => (destroy ? flaggedBy(binding, file) : binding);
+  const claims = new Map((await store.claims()).map((claim) => [objectName(claim), claim]));
   const stored = new Map((await store.bindings()).map((binding) => [binding.key, flagged(binding)]));
   const intents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
   const asked = destroy
     ? withoutManaged(file, [...stored.values()])
-    : await withFound(file, store, stored, clock.now());
+    : withFound(file, claims.values(), stored, clock.now());
   const desired = ownNames(asked, stored, intents);
   const { moves, held: heldMoves } = movesOf(desired, stored, intents);
-  return { desired, flaggedBy: flagged, bindings: movedBindings(stored, moves), intents, moves, heldMoves };
+  const bindings = movedBindings(stored, moves);
+  return { desired, flaggedBy: flagged, bindings, claims, intents, moves, heldMoves };
 }
 
 function holding(holds: Map<string, Hold>): RunHolds {

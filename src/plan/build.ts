@@ -17,8 +17,8 @@ import { blockedIntent, creationsInDoubt, openWrites } from './open-writes.ts';
 import { order } from './order.ts';
 import { perhapsRenamed } from './renamed.ts';
 import { isSelected, select } from './selection.ts';
-import { isLeftAlone, nameOf, nobody } from './strangers.ts';
 import { costOf, effortOf, summarise } from './totals.ts';
+import { isClaimedAlone } from './unmanaged.ts';
 import {
   capUnchecked,
   countedAlone,
@@ -29,7 +29,7 @@ import {
   notActive,
   pricesOfNothing,
   suspensionOver,
-  unknownToUs,
+  unmanagedWarnings,
 } from './warnings.ts';
 
 export interface PlanInput extends GuardInput {
@@ -112,7 +112,7 @@ export function buildPlan(input: PlanInput): Planned {
 
 /** What no single draft tells. `missing`: how much was left out, as it was not asked for. */
 function warningsBeside(
-  { world, strangers, openIntents, moves = [], now }: PlanInput,
+  { world, register, moves = [], now }: PlanInput,
   { drafts, operations, missing }: Pick<Parts, 'drafts' | 'operations'> & { readonly missing: number },
 ): Warning[] {
   return [
@@ -123,10 +123,10 @@ function warningsBeside(
     ...suspensionOver(world, now),
     ...pricesOfNothing(world),
     ...leftOut(missing),
-    ...unknownToUs(world, strangers),
-    ...countedAlone(strangers, world),
+    ...unmanagedWarnings(world, register),
+    ...countedAlone(register, world),
     ...boughtForNobody(world, operations),
-    ...freeBeside(world, operations, openIntents, strangers.vouched),
+    ...freeBeside(world, operations, register),
   ];
 }
 
@@ -152,7 +152,7 @@ function judge(
 ): Judged {
   const all = draftAll(input.kinds, input.world, new Set(held.keys()));
   const adopted = adoptions(all);
-  const drafts = all.map((draft) => takenOver(leftAlone(draft, input), adopted, input.world));
+  const drafts = all.map((draft) => takenOver(withoutForeign(draft, input), adopted, input.world));
   const guarded = guard(drafts, input);
   const left = drafts.filter((draft) => !guarded.has(draft));
   const capped = left.flatMap((draft) => {
@@ -206,12 +206,12 @@ function takenOver(draft: Draft, adopted: ReadonlyMap<string, ResourceKey>, worl
   };
 }
 
-/** An address that somebody has said is not this file's does not come with its server. */
-function leftAlone(draft: Draft, { world, strangers }: PlanInput): Draft {
+/** An address that is ignored or released by itself does not come with its server. */
+function withoutForeign(draft: Draft, { world, register }: PlanInput): Draft {
   const { subject, diff } = draft;
   const { verdict } = diff;
   if (verdict.verdict !== 'adopt' || subject.kind !== 'ip' || subject.parent === undefined) return draft;
-  if (!isLeftAlone(world, strangers.vouched, verdict.target)) return draft;
+  if (!isClaimedAlone(world, register, verdict.target)) return draft;
   return { ...draft, diff: { ...diff, verdict: { verdict: 'unchanged' } } };
 }
 
@@ -268,7 +268,7 @@ function choose({ candidates, operations, releases }: Possible, selection: Selec
 
 /** What an operator has to settle, and what is held against the drafts. */
 function blockedBy(
-  { world, openIntents, strangers: { vouched = nobody }, heldMoves = [] }: PlanInput,
+  { world, register, heldMoves = [] }: PlanInput,
   { objections }: Judged,
   inFlight: ReadonlyMap<ResourceKey, Intent>,
 ): Blocked[] {
@@ -276,9 +276,10 @@ function blockedBy(
   const taken = new Map(
     [...objections.values()].filter(({ code }) => code === 'name_exists').map((each) => [each.key, each]),
   );
-  const made = new Set(openIntents.flatMap(({ kind, resourceId }) => (kind === 'ip' ? resourceId : [])));
-  const isKnown = (ip: Ip) =>
-    !world.isNobodys(ip) || made.has(String(ip.id)) || vouched.addresses.includes(nameOf(ip));
+  const isKnown = (ip: Ip) => {
+    const holder = register.address(ip);
+    return holder.is === 'pending' ? holder.certain : holder.is !== 'unmanaged';
+  };
   const open = [...inFlight.values()].flatMap((intent) =>
     blockedIntent(intent, { world, taken: taken.get(intent.key), isKnown }),
   );

@@ -4,8 +4,7 @@ import type { Subject, World } from '../core/kind.ts';
 import type { Operation, Warning } from '../core/plan.ts';
 import { edit, type Remedy, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
-import type { Intent } from '../core/state.ts';
-import { isIgnored, underWay, type Vouched } from './strangers.ts';
+import { isQuiet, type Register } from './unmanaged.ts';
 
 /** Addresses that would be bought for nobody; `{reuse: true}` may be meant to take them. @source API §1.4 */
 export function boughtForNobody(world: World, operations: readonly Operation[]): Warning[] {
@@ -23,21 +22,16 @@ export function boughtForNobody(world: World, operations: readonly Operation[]):
 }
 
 /** Addresses that are free and billed while others are bought: which could do for which. @source API §1.4 */
-export function freeBeside(
-  world: World,
-  operations: readonly Operation[],
-  openIntents: readonly Intent[],
-  vouched: Vouched | undefined,
-): Warning[] {
+export function freeBeside(world: World, operations: readonly Operation[], register: Register): Warning[] {
   const buyers = operations.flatMap(({ key, verb }) => {
     const subject = world.subjects.get(key);
     return verb === 'create' && subject !== undefined && buysAddress(subject) ? [subject] : [];
   });
-  const isOpen = underWay(openIntents);
-  const free = world
-    .freeIps()
-    .filter((ip) => !isOpen('ip', String(ip.id)))
-    .filter((ip) => (world.isNobodys(ip) ? !isIgnored(ip, vouched) : idleEntry(ip, world) !== undefined));
+  const free = world.freeIps().filter((ip) => {
+    const holder = register.address(ip);
+    if (holder.is === 'managed') return idleEntry(ip, world) !== undefined;
+    return holder.is !== 'pending' && !isQuiet(holder);
+  });
   const left = [...free];
   return buyers.flatMap((buyer): Warning[] => {
     const at = left.findIndex((ip) => instead(buyer, ip, world, free) !== undefined);

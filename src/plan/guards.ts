@@ -10,13 +10,13 @@ import type { Facts, Guard, GuardInput, Objection } from './objections.ts';
 import {
   besideUnresolved,
   isPurchase,
-  letGoBefore,
+  releasedBefore,
   takenBefore,
   unlistedServers,
   unmanaged,
 } from './purchases.ts';
 import { refusedInside } from './refused-inside.ts';
-import { matches } from './strangers.ts';
+import { matches } from './unmanaged.ts';
 
 /**
  * What holds an operation back although it could be done, most fundamental first.
@@ -32,7 +32,7 @@ const guards: readonly Guard[] = [
   replacement,
   refusedInside,
   unmanaged,
-  letGoBefore,
+  releasedBefore,
   unlistedServers,
   takenBefore,
   besideUnresolved,
@@ -45,7 +45,7 @@ export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<
     .filter(({ subject, diff }) => isPurchase(subject, diff))
     .map(({ subject }) => subject);
   const facts = {
-    matches: matches(buyers, input.strangers, input.world),
+    matches: matches(buyers, input.register, input.world),
     named: namedByEntries(input.world),
   };
   const add = (draft: Draft, objection: Objection | undefined) => {
@@ -54,7 +54,7 @@ export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<
     }
   };
   const movedFrom = movedFromUnknown(input.world);
-  const back = movedBack(input.world, input.movedKeys ?? {});
+  const back = movedBack(input.world);
   for (const draft of drafts) {
     add(draft, movedFrom(draft) ?? back(draft) ?? refused(draft));
     for (const each of guards) add(draft, each(draft, input, facts));

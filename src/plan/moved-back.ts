@@ -2,17 +2,18 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import { edit, run } from '../core/remedy.ts';
 import { type Draft, isToBeMade } from './draft.ts';
-import type { MovedKeys, Objection } from './objections.ts';
+import type { Objection } from './objections.ts';
 
 /**
  * An entry that is to be made new under a key that became another one, which the file leaves
  * out: the rename was taken back, and neither is it made nor does the other go.
  */
-export function movedBack(world: World, moved: MovedKeys): (draft: Draft) => Objection | undefined {
+export function movedBack(world: World): (draft: Draft) => Objection | undefined {
   const became = new Map(
-    [...world.subjects.values()].flatMap((subject) => {
-      const to = standsAs(subject, world, moved);
-      return to === undefined ? [] : [[subject.key, to] as const];
+    [...world.subjects.values()].flatMap(({ key: to, desired, binding }) => {
+      const isLeft = desired === undefined && world.isThere(to);
+      const formerKeys = isLeft ? (binding?.formerKeys ?? []) : [];
+      return formerKeys.filter((key) => isNew(world.subjects.get(key))).map((key) => [key, to] as const);
     }),
   );
   const before = new Map([...became].map(([from, to]) => [to, from]));
@@ -44,20 +45,8 @@ function objection(verb: 'create' | 'delete', from: ResourceKey, to: ResourceKey
   };
 }
 
-/** What the entry's key stands for by now, where that has left the file and is there. */
-function standsAs(
-  { key, desired, binding }: Subject,
-  world: World,
-  moved: MovedKeys,
-): ResourceKey | undefined {
-  const isNew = desired?.managed === true && desired.id === undefined && binding === undefined;
-  if (!isNew || desired.moved !== undefined) return undefined;
-  const seen = new Set([key]);
-  let to = moved[key];
-  while (to !== undefined && !seen.has(to) && !world.subjects.has(to)) {
-    seen.add(to);
-    to = moved[to];
-  }
-  if (to === undefined || world.subjects.get(to)?.desired !== undefined) return undefined;
-  return world.isThere(to) ? to : undefined;
+function isNew(subject: Subject | undefined): boolean {
+  const { desired, binding } = subject ?? {};
+  const isMade = desired?.managed === true && desired.id === undefined && binding === undefined;
+  return isMade && desired.moved === undefined;
 }

@@ -4,20 +4,14 @@ import type { BlockCode } from '../core/operator-questions.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
-import type { Found } from './strangers.ts';
-
-/** Which key each became that the file has renamed, be it long ago. */
-export type MovedKeys = Readonly<Record<ResourceKey, ResourceKey>>;
+import type { Register } from './unmanaged.ts';
 
 /** What guards need beside the drafts. */
 export interface GuardInput {
   readonly kinds: ReadonlyMap<KindName, ResourceKind>;
   readonly openIntents: readonly Intent[];
   readonly world: World;
-  /** What nobody has vouched for. */
-  readonly strangers: Found;
-  /** None where left out. */
-  readonly movedKeys?: MovedKeys | undefined;
+  readonly register: Register;
   /** `destroy`: everything managed may go, whatever `prune` says. */
   readonly destroy: boolean;
   /** Deletions that this run has carried out already. */
@@ -29,13 +23,13 @@ export interface GuardInput {
 }
 
 /** What a purchase is judged by. */
-export type Purchase = Pick<GuardInput, 'world' | 'strangers'>;
+export type Purchase = Pick<GuardInput, 'world' | 'register'>;
 
 export type Objection = Omit<Blocked, 'key' | 'code'> & { readonly code: BlockCode };
 
 /** What is the same for every draft of a plan. */
 export interface Facts {
-  /** The stranger that an entry may stand for. */
+  /** The unmanaged object that an entry may describe. */
   readonly matches: ReadonlyMap<ResourceKey, string>;
   /** Keys of the file's entries, by the kind and id that they stand for. */
   readonly named: ReadonlyMap<string, ResourceKey>;

@@ -1,56 +1,60 @@
+import { type Attributed, type Attribution, cameSince, serversShown } from '../core/attribute.ts';
 import { type KindName, nounOf, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import { outside, run, setting } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import type { Facts, GuardInput, Objection, Purchase } from './objections.ts';
-import { described, hasComeSince, ignoring, isNone, strangersFor } from './strangers.ts';
+import { described, ignoring, isNone, unmanagedFor } from './unmanaged.ts';
 
 /** What is held against a purchase now: what is there may be just that. */
 export function boughtAlready(draft: Draft, input: Purchase): Objection | undefined {
   return unmanaged(draft, input, { matches: new Map() }) ?? unlistedServers(draft, input);
 }
 
-/** What is there and nobody has vouched for may be what this file describes: bought before, or by another copy of the state. */
+/** What is there and unmanaged may be what this file describes: bought before, or by another copy of the state. */
 export function unmanaged(
   { subject, diff }: Draft,
-  { world, strangers: found }: Purchase,
+  { world, register }: Purchase,
   { matches }: Pick<Facts, 'matches'>,
 ): Objection | undefined {
   if (!isPurchase(subject, diff)) return undefined;
-  const strangers = strangersFor(subject.kind, found);
-  if (isNone(strangers) || world.settings.unmanaged === 'ignore') return undefined;
+  const found = unmanagedFor(subject.kind, register, world);
+  if (isNone(found) || world.settings.unmanaged === 'ignore') return undefined;
   const { key, kind } = subject;
   // A state that has seen the project before has no server that shows by nothing but a free address.
-  if (found.since === 'settled' && kind === 'server' && strangers.servers.length === 0) return undefined;
+  if (!register.isNew && kind === 'server' && found.servers.length === 0) return undefined;
   const id = matches.get(key);
   const address = kind === 'ip' ? world.ip(id ?? '')?.address : undefined;
-  const what = described(strangers);
+  const what = described(found);
   const one = kind === 'ip' ? 'one of them: its id, or the address itself' : 'one of them';
   return {
     verb: 'create',
     code: 'unmanaged_resources',
-    reason:
-      found.since === 'new'
-        ? `the local state is new, and the project already has ${what}, which may be what this file describes${unseen(subject, world)}`
-        : `${what} came without this state's doing: if another copy of it bought that, this would be bought twice`,
+    reason: register.isNew
+      ? `the local state is new, and the project already has ${what}, which may be what this file describes${unseen(subject, world)}`
+      : `${what} came without this state's doing: if another copy of it bought that, this would be bought twice`,
     remedies: [
       run('adopt', [key, id ?? 'ID'], { when: `if it is ${address ?? (id === undefined ? one : 'this')}` }),
-      { ...ignoring(strangers), when: "if nothing of it is this file's" },
+      { ...ignoring(found), when: "if nothing of it is this file's" },
       setting('unmanaged', 'ignore'),
     ],
   };
 }
 
 /** The file has said that it is not managed, and says so no more: what the key stood for is there, and billed. */
-export function letGoBefore(
+export function releasedBefore(
   { subject: { key, binding, kind }, diff }: Draft,
-  { world, strangers }: Purchase,
+  { world, register }: Purchase,
 ): Objection | undefined {
-  const name = strangers.vouched?.letGo?.[key];
+  const claim = register.claims.find(
+    ({ kind: sort, holder }) =>
+      sort === kind && holder.is === 'released' && holder.by === 'file' && holder.formerKey === key,
+  );
   const isNew = diff.verdict.verdict === 'create' && binding === undefined;
-  if (!isNew || name === undefined || world.settings.unmanaged === 'ignore') return undefined;
-  const [id = '', address] = kind === 'server_image' ? [name] : name.split(' ');
+  if (!isNew || claim === undefined || world.settings.unmanaged === 'ignore') return undefined;
+  const { id, identity } = claim;
+  const address = kind === 'ip' ? identity.address : undefined;
   const another =
     kind === 'server_image'
       ? outside('add a new entry under `server_images`', { when: 'to have another image taken' })
@@ -67,10 +71,10 @@ export function letGoBefore(
 /** Servers of which nothing but a count is to be seen may be what this file describes as well. @assumption A8 */
 export function unlistedServers(
   { subject, diff }: Draft,
-  { world, strangers }: Purchase,
+  { world, register }: Purchase,
 ): Objection | undefined {
-  if (!isPurchase(subject, diff) || subject.kind !== 'server' || strangers.since !== 'new') return undefined;
-  const found = strangers.unlisted;
+  if (!isPurchase(subject, diff) || subject.kind !== 'server' || !register.isNew) return undefined;
+  const found = register.unlisted;
   if (found === undefined || world.settings.unmanaged === 'ignore') return undefined;
   const { network, servers } = found;
   const { public_ipv4: address } = (subject.desired?.value ?? {}) as { readonly public_ipv4?: unknown };
@@ -98,11 +102,10 @@ export function unlistedServers(
  */
 export function takenBefore(
   { subject, diff }: Draft,
-  { world, strangers }: GuardInput,
+  { world, register }: GuardInput,
 ): Objection | undefined {
   const { key, kind, desired } = subject;
-  if (kind !== 'server_image' || diff.verdict.verdict !== 'create' || strangers.since !== 'new')
-    return undefined;
+  if (kind !== 'server_image' || diff.verdict.verdict !== 'create' || !register.isNew) return undefined;
   const { server: name } = desired?.value as { readonly server?: string };
   const server = name === undefined ? undefined : world.subjects.get(topLevelKey('servers', name));
   const made = (server?.binding?.applied as { readonly body?: unknown } | null | undefined)?.body;
@@ -122,12 +125,12 @@ export function takenBefore(
 /** A creation that takes what is free could take what an unresolved one has made. */
 export function besideUnresolved(
   { subject: { key }, diff: { verdict } }: Draft,
-  { kinds, world, openIntents }: GuardInput,
+  { kinds, world, register, openIntents }: GuardInput,
 ): Objection | undefined {
   const makes = verdict.verdict === 'create' || verdict.verdict === 'replace';
   if (!makes || openIntents.some((each) => each.key === key)) return undefined;
   const blocked = openIntents.filter(({ phase }) => phase === 'blocked');
-  const other = confusableWith(key, blocked, { world, kinds });
+  const other = confusableWith(key, blocked, { world, kinds, register });
   if (other === undefined) return undefined;
   return {
     verb: verdict.verdict === 'create' ? 'create' : 'update',
@@ -137,11 +140,13 @@ export function besideUnresolved(
   };
 }
 
+type Confusable = Pick<GuardInput, 'kinds' | 'world'> & { readonly register: Attribution };
+
 /** The unconfirmed creation with which a creation of the key could be confused. */
 export function confusableWith(
   key: ResourceKey,
   open: readonly Intent[],
-  known: Pick<GuardInput, 'kinds' | 'world'>,
+  known: Confusable,
 ): Intent | undefined {
   return open.find((each) => each.ambiguous && each.verb === 'create' && isConfusable(each, key, known));
 }
@@ -153,18 +158,29 @@ export function confusableWith(
 function isConfusable(
   open: Pick<Intent, 'key' | 'kind' | 'phase' | 'preimage'>,
   key: ResourceKey,
-  { kinds, world }: Pick<GuardInput, 'kinds' | 'world'>,
+  { kinds, world, register }: Confusable,
 ): boolean {
   const subject = world.subjects.get(key);
   if (subject === undefined) return false;
   const listOf = (name: KindName) => kinds.get(name)?.seenAmong ?? name;
   if (listOf(open.kind) !== listOf(subject.kind)) return false;
-  if (open.phase === 'blocked' && hasComeSince(open, world)) return true;
+  if (open.phase === 'blocked' && hasComeSince(open, world, register)) return true;
   const takes = kinds.get(subject.kind)?.takesFree?.(subject, world);
   // Nothing of it is there, and it is sent again once what is there has been taken.
   if (takes === 'shown' && open.kind === listOf(subject.kind) && open.phase === 'waiting') return false;
   const other = world.subjects.get(open.key);
   return takes !== undefined || (other && kinds.get(open.kind)?.takesFree?.(other, world)) !== undefined;
+}
+
+/** Whether an object that may be the result of a creation has come since this one was sent. */
+function hasComeSince({ preimage }: Pick<Intent, 'preimage'>, world: World, register: Attribution): boolean {
+  const isOpen = (held: Attributed) => held.is === 'pending' && !held.certain;
+  return (
+    world.ips.some((ip) => isOpen(register.address(ip)) && cameSince(preimage, 'ip', String(ip.id))) ||
+    [...serversShown(world)].some(
+      (id) => isOpen(register.server(String(id))) && cameSince(preimage, 'server', String(id)),
+    )
+  );
 }
 
 export function isPurchase({ kind }: Subject, { verdict }: Diff): boolean {

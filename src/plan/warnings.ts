@@ -6,7 +6,7 @@ import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import { unknownPurchases } from './money.ts';
 import { movedFromNothing } from './moved-from.ts';
-import { described, type Found, ignoring, isNone, perhapsAbsent } from './strangers.ts';
+import { described, ignoring, isNone, perhapsAbsent, type Register } from './unmanaged.ts';
 
 export function inFlightWarning(intent: Intent): Warning[] {
   if (intent.phase === 'blocked') return [];
@@ -59,28 +59,24 @@ function olderThan({ key, parent }: Subject, world: World): string {
   return ids.length === 0 ? '' : `, with the older ${ids.join(', ')},`;
 }
 
-/** What nobody knows of stays billed unseen, and may be this file's. */
-export function unknownToUs(world: World, strangers: Found): Warning[] {
-  if (isNone(strangers) || world.settings.unmanaged === 'ignore') return [];
-  const what = described(strangers);
-  const message = {
-    new: `the local state is new, and the project has unmanaged resources: ${what}`,
-    settled: `the project has new unmanaged resources: ${what}`,
-  }[strangers.since];
+/** What is unmanaged stays billed unseen, and may be this file's. */
+export function unmanagedWarnings(world: World, { unmanaged, isNew, declaredAbsent }: Register): Warning[] {
+  if (isNone(unmanaged) || world.settings.unmanaged === 'ignore') return [];
+  const what = described(unmanaged);
+  const message = isNew
+    ? `the local state is new, and the project has unmanaged resources: ${what}`
+    : `the project has new unmanaged resources: ${what}`;
   const remedies = [
     run('adopt', ['KEY', 'ID'], { when: 'for each that this file manages' }),
-    { ...ignoring(strangers), when: 'if this file manages none of them' },
+    { ...ignoring(unmanaged), when: 'if this file manages none of them' },
   ];
-  const absent = perhapsAbsent(strangers, strangers.declaredAbsent);
+  const absent = perhapsAbsent(unmanaged, declaredAbsent);
   const text = absent === '' ? message : `${message}. ${absent}`;
   return [{ code: 'unmanaged_resources', key: null, message: text, remedies }];
 }
 
 /** Servers that only a network's count shows may be what a lost state created, or what was declared absent. */
-export function countedAlone(
-  { unlisted, since, declaredAbsent = [] }: Found,
-  { settings }: World,
-): Warning[] {
+export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { settings }: World): Warning[] {
   if (unlisted === undefined || settings.unmanaged === 'ignore') return [];
   const absent = declaredAbsent.flatMap(({ key, kind }) => (kind === 'server' ? [key] : []));
   const count = unlisted.servers === 1 ? '1 server' : `${unlisted.servers} servers`;
@@ -88,7 +84,7 @@ export function countedAlone(
     ...(absent.length === 0
       ? []
       : [`${absent.join(' or ')}, which was declared absent (\`resolve --absent\`)`]),
-    ...(since === 'new' ? ['what an earlier state of this file created'] : []),
+    ...(isNew ? ['what an earlier state of this file created'] : []),
   ];
   const message = `network "${unlisted.network}" counts ${count} that no other read shows, billed. It may be ${may.join(', or ')}. The client area shows its id`;
   const remedies = [

@@ -48,7 +48,7 @@ export function believedPool(entry: IpEntry | undefined): Json {
   return said === undefined ? null : { believed: said };
 }
 
-/** Told when it is adopted, and of an edit that nobody has vouched for by adopting it since. */
+/** Told when it is adopted, and of an edit that the operator has not confirmed by adopting it since. */
 export function uncheckedPool({ key, desired, binding }: Subject<IpEntry>, { id, address }: Ip): Warning[] {
   const said = desired?.value.server_type_id;
   if (said === undefined || member(binding?.applied, 'believed') === said) return [];

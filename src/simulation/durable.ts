@@ -114,6 +114,7 @@ export function watchedStore(
     info: () => call('info', () => store.info()),
     claimProject: (id) => call('claimProject', () => store.claimProject(id)),
     bindings: () => call('bindings', () => store.bindings()),
+    claims: () => call('claims', () => store.claims()),
     incarnation: (key) => call('incarnation', () => store.incarnation(key)),
     change: (changes, at) =>
       call(

@@ -22,7 +22,7 @@ export function edit(stage: Stage, file: SpecModel, { key, code, remedies }: Blo
   const setting = edits.find(({ path, set }) => path === 'settings' && set !== undefined);
   if (setting?.set !== undefined) {
     stage.trace.add('op', `edits settings: ${JSON.stringify(setting.set)}`);
-    if (setting.set.unmanaged === 'ignore') stage.vouched = true;
+    if (setting.set.unmanaged === 'ignore') stage.ignoresUnmanaged = true;
     return { ...file, settings: { ...file.settings, ...setting.set } };
   }
   // What shrinks or may shrink a disk is confirmed, as is a replacement.

@@ -1,4 +1,5 @@
 import equal from 'fast-deep-equal';
+import { type Claim, objectName } from '../core/claims.ts';
 import type { DesiredResource } from '../core/desired.ts';
 import type { KindName } from '../core/keys.ts';
 import type { Binding, Intent } from '../core/state.ts';
@@ -137,7 +138,8 @@ function checkNothingLeft(stage: Stage, project: Project, known: readonly Thing[
       if ('serverId' in one && isBeingMade(project, one.serverId)) continue;
       // What a lost state no longer knows is told where it is billed.
       const counted = sort === 'server' && /network .* counts \d+ servers? that/.test(warnings);
-      if (told || counted || (forgotten && (stage.vouched || sort === 'network' || sort === 'iso'))) continue;
+      if (told || counted || (forgotten && (stage.ignoresUnmanaged || sort === 'network' || sort === 'iso')))
+        continue;
       const birth = stage.ledger.birthOf(sort, String(id));
       const isKnown = known.some((each) => each.kind === sort && each.id === String(id));
       if (isKnown || birth?.stranger || stage.ledger.wasLetGo(sort, String(id))) continue;
@@ -270,7 +272,8 @@ export async function checkJournal(stage: Stage, controller: Controller): Promis
   const [bindings, open] = [await store.bindings(), await store.openIntents()];
   const whole = replay(journal);
   const sameBindings = equal([...whole.bindings.values()].sort(byKey), [...bindings].sort(byKey));
-  if (!sameBindings || !equal(whole.openIntents, open))
+  const sameClaims = equal(new Map(whole.claims), byObject(await store.claims()));
+  if (!sameBindings || !sameClaims || !equal(whole.openIntents, open))
     stage.fail('I10', 'the journal, replayed, is another state');
   for (const binding of bindings) {
     const gone = whole.incarnations.get(binding.key) ?? 0;
@@ -281,6 +284,10 @@ export async function checkJournal(stage: Stage, controller: Controller): Promis
   for (const [name, secret] of Object.entries(stage.tokens))
     if (text.includes(secret)) stage.fail('I11', `the token ${name} stands in the journal or a log`);
   await controller.box.release();
+}
+
+function byObject(claims: readonly Claim[]): ReadonlyMap<string, Claim> {
+  return new Map(claims.map((claim) => [objectName(claim), claim]));
 }
 
 function byKey(one: { readonly key: string }, other: { readonly key: string }): number {

@@ -48,7 +48,7 @@ export class Stage {
   /** What plans have said stays billed on purpose. */
   readonly leftBilled = new Set<string>();
   /** The operator has written `unmanaged: ignore`: what nobody knows is theirs. */
-  vouched = false;
+  ignoresUnmanaged = false;
   /** Called at each boundary with its name and how often it was crossed. */
   onCrossed: ((running: Running, name: string, nth: number) => void) | undefined;
   /** Those that run, and since when, in ms that have passed. */

@@ -1,4 +1,6 @@
+import { objectName } from '../core/claims.ts';
 import type { ProgressEvent } from '../core/progress.ts';
+import type { StateChange } from '../core/state.ts';
 import type { Coverage } from './coverage.ts';
 import { tooOld } from './drill.ts';
 import type { Rules } from './rules/rules.ts';
@@ -53,9 +55,22 @@ export function traced(
       watch.closed(intent);
     },
     changed(change, intent) {
-      const what = change.type === 'bind' ? `${change.binding.key} = ${change.binding.id}` : change.key;
-      trace.add(name, `${change.type} ${what}`);
+      trace.add(name, `${change.type} ${subjectOf(change)}`);
       watch.changed(change, intent);
     },
   };
+}
+
+function subjectOf(change: StateChange): string {
+  switch (change.type) {
+    case 'bind':
+      return `${change.binding.key} = ${change.binding.id}`;
+    case 'claim':
+      return `${objectName(change.claim)}: ${change.claim.holder.is}`;
+    case 'unclaim':
+      return `${objectName(change.object)}: ${change.reason}`;
+    case 'release':
+    case 'next_incarnation':
+      return change.key;
+  }
 }

@@ -1,3 +1,4 @@
+import { type Claim, objectName } from '../core/claims.ts';
 import { StateError } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import type {
@@ -21,7 +22,9 @@ export type JournalData =
   | { readonly outcome: IntentOutcome; readonly detail: string }
   | { readonly binding: Binding }
   | { readonly gone: boolean; readonly reason: string }
-  | { readonly incarnation: 'next' };
+  | { readonly incarnation: 'next' }
+  | { readonly claim: Claim }
+  | { readonly reason: string };
 
 export function begunEntry(intent: Intent): JournalEntry {
   return entry(intent.createdAt, intent, 'begun', { intent });
@@ -57,6 +60,10 @@ export function changeEntry(change: StateChange, at: number, intent?: Intent): J
       return line(change.key, 'released', { gone: change.gone, reason: change.reason });
     case 'next_incarnation':
       return line(change.key, 'note', { incarnation: 'next' });
+    case 'claim':
+      return line(objectName(change.claim) as JournalEntry['key'], 'claimed', { claim: change.claim });
+    case 'unclaim':
+      return line(objectName(change.object) as JournalEntry['key'], 'unclaimed', { reason: change.reason });
   }
 }
 

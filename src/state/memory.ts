@@ -1,3 +1,4 @@
+import { type Claim, objectName } from '../core/claims.ts';
 import { patched } from '../core/intent.ts';
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
@@ -5,6 +6,7 @@ import type { Verb } from '../core/plan.ts';
 import type {
   Binding,
   Intent,
+  IntentFilter,
   IntentOutcome,
   IntentPatch,
   JournalEntry,
@@ -28,6 +30,7 @@ import {
   refuseClosedStore,
   refuseOtherProject,
   refuseReadOnly,
+  refuseSecondHolder,
   refuseSecondIntent,
   refuseUsedId,
   stillOpen,
@@ -53,6 +56,9 @@ class MemoryState implements StateStore {
   private projectId: number | null = null;
   private closed = false;
   private readonly bound = new Map<ResourceKey, Binding>();
+  private readonly claimed = new Map<string, Claim>();
+  /** By object. */
+  private readonly boundTo = new Map<string, ResourceKey>();
   private readonly gone = new Map<ResourceKey, number>();
   private readonly byId = new Map<string, Intent>();
   private readonly openByKey = new Map<ResourceKey, string>();
@@ -84,6 +90,11 @@ class MemoryState implements StateStore {
     return [...this.bound.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 
+  async claims(): Promise<readonly Claim[]> {
+    this.checkOpen();
+    return [...this.claimed].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, claim]) => claim);
+  }
+
   async incarnation(key: ResourceKey): Promise<number> {
     this.checkOpen();
     return this.gone.get(key) ?? 0;
@@ -93,6 +104,7 @@ class MemoryState implements StateStore {
     this.checkWritable();
     const entries = recorded(changes, at);
     if (entries.length === 0) return;
+    this.checkHolders(entries);
     this.apply(entries);
     this.append(entries.map(({ line }) => line));
   }
@@ -130,6 +142,7 @@ class MemoryState implements StateStore {
     const intent = stillOpen(id, this.byId.get(id));
     validTime(at, `The end of intent ${id}`);
     const entries = recorded(changes, at, intent);
+    this.checkHolders(entries);
     const line = frozen(closedEntry(intent, outcome, detail, at), `The end of intent ${id}`);
     this.byId.set(id, frozen(ended(intent, outcome, detail, at), `The intent ${id}`));
     this.openByKey.delete(intent.key);
@@ -152,10 +165,12 @@ class MemoryState implements StateStore {
     return last;
   }
 
-  async intents(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly Intent[]> {
+  async intents({ key, outcome, limit }: IntentFilter): Promise<readonly Intent[]> {
     this.checkOpen();
-    const ofKey = [...this.byId.values()].filter(({ key }) => filter.key === undefined || key === filter.key);
-    return ofKey.reverse().slice(0, filter.limit);
+    const asked = [...this.byId.values()].filter(
+      (each) => (key ?? each.key) === each.key && (outcome ?? each.outcome) === each.outcome,
+    );
+    return asked.reverse().slice(0, limit);
   }
 
   async journal(filter: {
@@ -232,10 +247,57 @@ class MemoryState implements StateStore {
 
   private apply(entries: readonly Recorded[]): void {
     for (const { change } of entries) {
-      if (change.type === 'bind') this.bound.set(change.binding.key, change.binding);
-      else if (change.type === 'release') this.bound.delete(change.key);
+      if (change.type === 'bind') this.bind(change.binding);
+      else if (change.type === 'release') this.release(change.key);
+      else if (change.type === 'claim') this.claimed.set(objectName(change.claim), change.claim);
+      else if (change.type === 'unclaim') this.claimed.delete(objectName(change.object));
       if (change.type === 'next_incarnation' || (change.type === 'release' && change.gone)) {
         this.gone.set(change.key, (this.gone.get(change.key) ?? 0) + 1);
+      }
+    }
+  }
+
+  private bind(binding: Binding): void {
+    this.release(binding.key);
+    this.bound.set(binding.key, binding);
+    this.boundTo.set(objectName(binding), binding.key);
+  }
+
+  private release(key: ResourceKey): void {
+    const before = this.bound.get(key);
+    if (before !== undefined) this.boundTo.delete(objectName(before));
+    this.bound.delete(key);
+  }
+
+  /** @throws StateError where an object would have two holders, once the changes are made in their order. */
+  private checkHolders(entries: readonly Recorded[]): void {
+    /** What differs from the state by then, by object and by key. */
+    const holders = new Map<string, ResourceKey | null | undefined>();
+    const objects = new Map<ResourceKey, string | undefined>();
+    const holderOf = (object: string) =>
+      holders.has(object)
+        ? holders.get(object)
+        : (this.boundTo.get(object) ?? (this.claimed.has(object) ? null : undefined));
+    const take = (object: string, by: ResourceKey | null) => {
+      const holder = holderOf(object);
+      if (holder !== undefined && holder !== by) refuseSecondHolder(object, holder);
+      holders.set(object, by);
+    };
+    const leave = (key: ResourceKey) => {
+      const bound = this.bound.get(key);
+      const before = objects.has(key) ? objects.get(key) : bound && objectName(bound);
+      if (before !== undefined) holders.set(before, undefined);
+      objects.set(key, undefined);
+    };
+    for (const { change } of entries) {
+      if (change.type === 'release') leave(change.key);
+      else if (change.type === 'claim') take(objectName(change.claim), null);
+      else if (change.type === 'unclaim' && holderOf(objectName(change.object)) === null)
+        holders.set(objectName(change.object), undefined);
+      else if (change.type === 'bind') {
+        leave(change.binding.key);
+        take(objectName(change.binding), change.binding.key);
+        objects.set(change.binding.key, objectName(change.binding));
       }
     }
   }

@@ -12,7 +12,8 @@ export interface Migration {
 }
 
 /**
- * Values that are looked up stand in columns generated from the JSON beside them, so that
+ * Each object of the project has one row in `claims`, so that it has one holder: with a key it is bound, without one it is
+ * claimed otherwise. Values that are looked up stand in columns generated from the JSON beside them, so that
  * the two cannot disagree. Times are REAL: a scaled clock gives fractions of milliseconds.
  * Journal and intents are kept for long after they have ended: they are what `history` shows and what tells how
  * often something was bought.
@@ -28,11 +29,10 @@ export const migrations: readonly Migration[] = [
         created_at REAL NOT NULL,
         project_id INTEGER
       ) STRICT;
-      CREATE TABLE bindings (
-        key TEXT PRIMARY KEY,
-        body TEXT NOT NULL CHECK (json_valid(body)),
-        kind TEXT NOT NULL GENERATED ALWAYS AS (body ->> '$.kind') VIRTUAL,
-        id TEXT NOT NULL GENERATED ALWAYS AS (body ->> '$.id') VIRTUAL
+      CREATE TABLE claims (
+        object TEXT PRIMARY KEY,
+        key TEXT UNIQUE,
+        body TEXT NOT NULL CHECK (json_valid(body))
       ) STRICT, WITHOUT ROWID;
       CREATE TABLE incarnations (
         key TEXT PRIMARY KEY,
@@ -51,6 +51,7 @@ export const migrations: readonly Migration[] = [
       ) STRICT;
       CREATE UNIQUE INDEX one_open_intent ON intents (key) WHERE phase <> 'closed';
       CREATE INDEX attempts ON intents (key, verb, incarnation, attempt);
+      CREATE INDEX ended ON intents (outcome, seq);
       CREATE TABLE journal (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         at REAL NOT NULL,

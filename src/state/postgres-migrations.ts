@@ -9,7 +9,8 @@ export interface PostgresMigration {
 }
 
 /**
- * Bodies are JSON as text: `jsonb` would refuse what JSON allows (`\u0000`) and reorder the
+ * Each object of a project has one row in `claims`, so that it has one holder: with a key it is bound, without one it is
+ * claimed otherwise. Bodies are JSON as text: `jsonb` would refuse what JSON allows (`\u0000`) and reorder the
  * rest. What is looked up stands in columns beside it, compared byte by byte (`"C"`), as in
  * the other stores. Times are doubles: a scaled clock gives fractions of milliseconds.
  */
@@ -36,13 +37,13 @@ export const postgresMigrations: readonly PostgresMigration[] = [
         host text NOT NULL,
         since double precision NOT NULL
       );
-      CREATE TABLE vdcsync.bindings (
+      CREATE TABLE vdcsync.claims (
         state_id integer NOT NULL REFERENCES vdcsync.states (id),
-        key text COLLATE "C" NOT NULL,
-        kind text NOT NULL,
-        id text NOT NULL,
+        object text COLLATE "C" NOT NULL,
+        key text COLLATE "C",
         body text NOT NULL,
-        PRIMARY KEY (state_id, key)
+        PRIMARY KEY (state_id, object),
+        UNIQUE (state_id, key)
       );
       CREATE TABLE vdcsync.incarnations (
         state_id integer NOT NULL REFERENCES vdcsync.states (id),
@@ -66,6 +67,7 @@ export const postgresMigrations: readonly PostgresMigration[] = [
       CREATE UNIQUE INDEX one_open_intent ON vdcsync.intents (state_id, key) WHERE phase <> 'closed';
       CREATE INDEX intents_in_order ON vdcsync.intents (state_id, seq);
       CREATE INDEX attempts ON vdcsync.intents (state_id, key, verb, incarnation, attempt);
+      CREATE INDEX ended ON vdcsync.intents (state_id, outcome, seq);
       CREATE TABLE vdcsync.journal (
         state_id integer NOT NULL,
         seq bigint GENERATED ALWAYS AS IDENTITY,

@@ -1,3 +1,4 @@
+import type { Claim } from '../core/claims.ts';
 import { patched } from '../core/intent.ts';
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
@@ -5,6 +6,7 @@ import type { Verb } from '../core/plan.ts';
 import type {
   Binding,
   Intent,
+  IntentFilter,
   IntentOutcome,
   IntentPatch,
   JournalEntry,
@@ -22,6 +24,7 @@ import {
   updatedEntry,
   validTime,
 } from './journal.ts';
+import { applyChange } from './postgres-changes.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { type PostgresWriter, readHead } from './postgres-writer.ts';
 import { type PastIntent, pastLine, pruning } from './prune.ts';
@@ -101,8 +104,11 @@ export class PostgresStore implements StateStore {
   }
 
   async bindings(): Promise<readonly Binding[]> {
-    const sql = 'SELECT body FROM vdcsync.bindings WHERE state_id = $1 ORDER BY key';
-    return (await this.knowing('bindings', sql)).map(bodyOf<Binding>);
+    return (await this.held()).filter(({ key }) => key !== null).map(bodyOf<Binding>);
+  }
+
+  async claims(): Promise<readonly Claim[]> {
+    return (await this.held()).filter(({ key }) => key === null).map(bodyOf<Claim>);
   }
 
   async incarnation(key: ResourceKey): Promise<number> {
@@ -182,8 +188,11 @@ export class PostgresStore implements StateStore {
     return Number((await this.reading(() => this.run(sql, key, verb, incarnation)))[0]?.last ?? -1);
   }
 
-  async intents(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly Intent[]> {
-    const rows = await this.newest('SELECT body FROM vdcsync.intents', filter);
+  async intents(filter: IntentFilter): Promise<readonly Intent[]> {
+    const { outcome, limit } = filter;
+    const select = 'SELECT body FROM vdcsync.intents';
+    const ended = `${select} WHERE state_id = $1 AND outcome = '${outcome}' ORDER BY seq DESC LIMIT ${limit}`;
+    const rows = await (outcome === undefined ? this.newest(select, filter) : this.knowing(ended, ended));
     return rows.map(bodyOf<Intent>);
   }
 
@@ -295,25 +304,17 @@ export class PostgresStore implements StateStore {
 
   private async apply(changes: readonly StateChange[], at: number, intent?: Intent): Promise<void> {
     for (const change of changes) {
-      if (change.type === 'bind') {
-        const { key, kind, id } = change.binding;
-        await this.run(
-          `INSERT INTO vdcsync.bindings (state_id, key, kind, id, body) VALUES ($1, $2, $3, $4, $5)
-           ON CONFLICT (state_id, key) DO UPDATE SET kind = excluded.kind, id = excluded.id, body = excluded.body`,
-          ...[key, kind, id, JSON.stringify(change.binding)],
-        );
-      } else if (change.type === 'release') {
-        await this.run('DELETE FROM vdcsync.bindings WHERE state_id = $1 AND key = $2', change.key);
-      }
-      if (change.type === 'next_incarnation' || (change.type === 'release' && change.gone)) {
-        await this.run(
-          `INSERT INTO vdcsync.incarnations AS known VALUES ($1, $2, 1)
-           ON CONFLICT (state_id, key) DO UPDATE SET gone = known.gone + 1`,
-          change.key,
-        );
-      }
+      await applyChange((sql, ...values) => this.run(sql, ...values), change);
       await this.append(changeEntry(change, at, intent));
     }
+  }
+
+  /** Bindings by key, then claims by object. */
+  private held(): Promise<readonly Row[]> {
+    return this.knowing(
+      'claims',
+      'SELECT key, body FROM vdcsync.claims WHERE state_id = $1 ORDER BY key, object',
+    );
   }
 
   private async append({ at, key, event, intentId, data }: JournalEntry): Promise<void> {
@@ -373,8 +374,7 @@ export class PostgresStore implements StateStore {
   /** Checks and changes in one transaction, behind the fence. */
   writing(work: () => Promise<void>): Promise<void> {
     const writer = this.writer();
-    this.known.delete('bindings');
-    this.known.delete('open intents');
+    for (const what of this.known.keys()) if (what !== 'head' && what !== 'notes') this.known.delete(what);
     return this.deps.connection.exclusive(() => writer.transaction(work));
   }
 

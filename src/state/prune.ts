@@ -47,32 +47,31 @@ export interface Pruning {
 }
 
 /**
- * What of the past a state can do without: intents that closed before a moment, with their lines, and bindings that have
- * ended or were replaced by then. Both lists come oldest first, and whole.
+ * What of the past a state can do without: intents that closed before a moment, with their lines, and bindings and
+ * claims that have ended or were replaced by then. Both lists come oldest first, and whole.
  *
  * These stay, however old they are: open intents; of each key and verb the last intent that was done, which tells how a live
  * resource was made; the last attempt under a key's last incarnation, which decides the next idempotency key; every line
- * that counts an incarnation. So the journal that is left gives the same bindings, incarnations and open intents when it is replayed.
+ * that counts an incarnation. So the journal that is left gives the same bindings, claims, incarnations and open intents when it is replayed.
  */
 export function pruning(intents: readonly PastIntent[], lines: readonly PastLine[], before: number): Pruning {
   const gone = goneIntents(intents, lines, before);
   const lastOfKey = new Map<ResourceKey, number>();
-  for (const { key, event, seq } of lines) if (isOfBinding(event)) lastOfKey.set(key, seq);
+  for (const { key, event, seq } of lines) if (begins(event) || ends(event)) lastOfKey.set(key, seq);
   const dropped: number[] = [];
   const detached: number[] = [];
-  const bound = new Set<ResourceKey>();
+  const held = new Set<ResourceKey>();
   for (const line of lines) {
     const isOrphan = line.intentId !== null && gone.has(line.intentId);
-    const isUseless =
-      line.event === 'bound'
-        ? lastOfKey.get(line.key) !== line.seq && line.at < before
-        : line.event === 'released'
-          ? !line.counts && !bound.has(line.key) && line.at < before
-          : isOrphan && !line.counts;
+    const isUseless = begins(line.event)
+      ? lastOfKey.get(line.key) !== line.seq && line.at < before
+      : ends(line.event)
+        ? !line.counts && !held.has(line.key) && line.at < before
+        : isOrphan && !line.counts;
     if (isUseless) dropped.push(line.seq);
     else if (isOrphan) detached.push(line.seq);
-    if (line.event === 'bound' && !isUseless) bound.add(line.key);
-    if (line.event === 'released' && !isUseless) bound.delete(line.key);
+    if (begins(line.event) && !isUseless) held.add(line.key);
+    if (ends(line.event) && !isUseless) held.delete(line.key);
   }
   return { intents: [...gone], lines: dropped, detached };
 }
@@ -104,6 +103,10 @@ function goneIntents(
   );
 }
 
-function isOfBinding(event: JournalEntry['event']): boolean {
-  return event === 'bound' || event === 'released';
+function begins(event: JournalEntry['event']): boolean {
+  return event === 'bound' || event === 'claimed';
+}
+
+function ends(event: JournalEntry['event']): boolean {
+  return event === 'released' || event === 'unclaimed';
 }

@@ -1,4 +1,5 @@
 import { StateError } from '../core/errors.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import { run } from '../core/remedy.ts';
 import type { Intent, IntentPatch } from '../core/state.ts';
 
@@ -38,6 +39,13 @@ export function checkPatch(intent: Intent, patch: IntentPatch): void {
       `The intent ${intent.id} of ${intent.key} is closed by closeIntent alone. This is a bug.`,
     );
   }
+}
+
+/** @param by the key that the object is bound to; `null`: it is claimed otherwise */
+export function refuseSecondHolder(object: string, by: ResourceKey | null): never {
+  throw new StateError(
+    `The ${object} is ${by === null ? 'claimed already' : `bound to ${by}`}, and has one holder at most. This is a bug, please report it.`,
+  );
 }
 
 export function refuseUsedId(id: string): never {

@@ -1,3 +1,4 @@
+import type { Claim } from '../core/claims.ts';
 import { patched } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Binding, Intent, IntentOutcome, IntentPatch, JournalEntry } from '../core/state.ts';
@@ -7,6 +8,8 @@ import { ended } from './journal.ts';
 export interface Replayed {
   /** By key. */
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
+  /** By the name of their object. */
+  readonly claims: ReadonlyMap<string, Claim>;
   /** Those still open, in the order in which they began. */
   readonly openIntents: readonly Intent[];
   /** All of them, by id, in the order in which they began. */
@@ -22,6 +25,7 @@ export interface Replayed {
  */
 export function replay(journal: Iterable<JournalEntry>): Replayed {
   const bindings = new Map<ResourceKey, Binding>();
+  const claims = new Map<string, Claim>();
   const intents = new Map<string, Intent>();
   const incarnations = new Map<ResourceKey, number>();
   const next = (key: ResourceKey) => incarnations.set(key, (incarnations.get(key) ?? 0) + 1);
@@ -31,6 +35,8 @@ export function replay(journal: Iterable<JournalEntry>): Replayed {
     const intent = intentId === undefined ? undefined : intents.get(intentId);
     if (line.intent !== undefined) intents.set(line.intent.id, line.intent);
     else if (line.binding !== undefined) bindings.set(key, line.binding);
+    else if (line.claim !== undefined) claims.set(key, line.claim);
+    else if (event === 'unclaimed') claims.delete(key);
     else if (line.incarnation === 'next') next(key);
     else if (line.patch !== undefined && intent !== undefined)
       intents.set(intent.id, patched(intent, line.patch));
@@ -42,13 +48,14 @@ export function replay(journal: Iterable<JournalEntry>): Replayed {
     }
   }
   const openIntents = [...intents.values()].filter(({ phase }) => phase !== 'closed');
-  return { bindings, openIntents, intents, incarnations };
+  return { bindings, claims, openIntents, intents, incarnations };
 }
 
 /** The members of every form of `JournalData`. */
 interface Line {
   readonly intent?: Intent;
   readonly binding?: Binding;
+  readonly claim?: Claim;
   readonly incarnation?: 'next';
   readonly patch?: IntentPatch;
   readonly outcome?: IntentOutcome;

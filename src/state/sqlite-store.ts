@@ -1,3 +1,4 @@
+import { type Claim, type LiveObject, objectName } from '../core/claims.ts';
 import { patched } from '../core/intent.ts';
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
@@ -5,6 +6,7 @@ import type { Verb } from '../core/plan.ts';
 import type {
   Binding,
   Intent,
+  IntentFilter,
   IntentOutcome,
   IntentPatch,
   JournalEntry,
@@ -29,6 +31,7 @@ import {
   refuseClosedStore,
   refuseOtherProject,
   refuseReadOnly,
+  refuseSecondHolder,
   refuseSecondIntent,
   refuseUsedId,
   stillOpen,
@@ -72,7 +75,11 @@ export class SqliteStore implements StateStore {
   }
 
   async bindings(): Promise<readonly Binding[]> {
-    return this.rows('SELECT body FROM bindings ORDER BY key').map(bodyOf<Binding>);
+    return this.rows('SELECT body FROM claims WHERE key IS NOT NULL ORDER BY key').map(bodyOf<Binding>);
+  }
+
+  async claims(): Promise<readonly Claim[]> {
+    return this.rows('SELECT body FROM claims WHERE key IS NULL ORDER BY object').map(bodyOf<Claim>);
   }
 
   async incarnation(key: ResourceKey): Promise<number> {
@@ -140,16 +147,11 @@ export class SqliteStore implements StateStore {
     return Number(this.rows(sql, key, verb, incarnation)[0]?.last ?? -1);
   }
 
-  async intents(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly Intent[]> {
-    const rows =
-      filter.key === undefined
-        ? this.rows('SELECT body FROM intents ORDER BY seq DESC LIMIT ?', limitOf(filter.limit))
-        : this.rows(
-            'SELECT body FROM intents WHERE key = ? ORDER BY seq DESC LIMIT ?',
-            filter.key,
-            limitOf(filter.limit),
-          );
-    return rows.map(bodyOf<Intent>);
+  async intents({ key, outcome, limit }: IntentFilter): Promise<readonly Intent[]> {
+    const asked = key ?? outcome;
+    const where = asked === undefined ? '' : `WHERE ${key === undefined ? 'outcome' : 'key'} = ?`;
+    const sql = `SELECT body FROM intents ${where} ORDER BY seq DESC LIMIT ?`;
+    return this.rows(sql, ...(asked === undefined ? [] : [asked]), limitOf(limit)).map(bodyOf<Intent>);
   }
 
   async journal(filter: {
@@ -233,11 +235,15 @@ export class SqliteStore implements StateStore {
   private apply(writer: SqliteWriter, changes: readonly StateChange[], at: number, intent?: Intent): void {
     for (const change of changes) {
       if (change.type === 'bind') {
-        const { binding } = change;
-        const sql = 'INSERT OR REPLACE INTO bindings (key, body) VALUES (?, ?)';
-        writer.run(sql, binding.key, JSON.stringify(binding));
+        writer.run('DELETE FROM claims WHERE key = ?', change.binding.key);
+        this.hold(writer, change.binding, change.binding.key);
       } else if (change.type === 'release') {
-        writer.run('DELETE FROM bindings WHERE key = ?', change.key);
+        writer.run('DELETE FROM claims WHERE key = ?', change.key);
+      } else if (change.type === 'claim') {
+        writer.run(unclaim, objectName(change.claim));
+        this.hold(writer, change.claim, null);
+      } else if (change.type === 'unclaim') {
+        writer.run(unclaim, objectName(change.object));
       }
       if (change.type === 'next_incarnation' || (change.type === 'release' && change.gone)) {
         const sql = 'INSERT INTO incarnations VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET gone = gone + 1';
@@ -245,6 +251,14 @@ export class SqliteStore implements StateStore {
       }
       this.append(writer, changeEntry(change, at, intent));
     }
+  }
+
+  private hold(writer: SqliteWriter, body: LiveObject, key: ResourceKey | null): void {
+    const object = objectName(body);
+    const [holder] = this.rows('SELECT key FROM claims WHERE object = ?', object);
+    if (holder !== undefined) refuseSecondHolder(object, holder.key as ResourceKey | null);
+    const sql = 'INSERT INTO claims (object, key, body) VALUES (?, ?, ?)';
+    writer.run(sql, object, key, JSON.stringify(body));
   }
 
   private append(writer: SqliteWriter, { at, key, event, intentId, data }: JournalEntry): void {
@@ -270,6 +284,8 @@ export class SqliteStore implements StateStore {
     return this.deps.writer ?? refuseReadOnly();
   }
 }
+
+const unclaim = 'DELETE FROM claims WHERE object = ? AND key IS NULL';
 
 /** SQL's "no limit" is -1; Infinity is no integer to it. */
 function limitOf(limit: number): number {

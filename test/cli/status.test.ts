@@ -44,13 +44,17 @@ const facts = {
       blocked: { code: 'ambiguous', reason: 'two candidates', candidates: ['4', '5'] },
     }),
   ],
+  claims: [],
   last: { at: 1_000, key: 'servers.a', event: 'bound', data: null },
 } as unknown as StatusFacts;
 
 describe('status', () => {
   test('backups of a server that is gone are billed, and told with the command that ends it', () => {
-    const left = [{ server: '9', key: 'servers.old', backups: ['2026-01-01T00:00:00Z'], at: 1_000 }];
-    const view = statusOf({ ...facts, offline: 'as --offline asks', left } as unknown as StatusFacts);
+    const holder = { is: 'leftover', formerKey: 'servers.old' };
+    const claims = [
+      { kind: 'backup', id: '2026-01-01T00:00:00Z', parentId: '9', identity: {}, holder, at: 1_000 },
+    ];
+    const view = statusOf({ ...facts, offline: 'as --offline asks', claims } as unknown as StatusFacts);
 
     expect(view.billed.map(({ what }) => what)).toContain('backup 2026-01-01T00:00:00Z of server 9');
     expect(view.left_backups).toMatchObject([{ server_id: '9', key: 'servers.old' }]);
@@ -60,8 +64,12 @@ describe('status', () => {
   });
 
   test("what is left alone as somebody else's is told, with the way back", () => {
-    const vouched = { servers: [9], addresses: ['5009 203.0.113.9'], ignored: ['5009 203.0.113.9'] };
-    const view = statusOf({ ...facts, offline: 'as --offline asks', vouched } as unknown as StatusFacts);
+    const ignored = { holder: { is: 'ignored', by: 'operator' }, at: 1_000 };
+    const claims = [
+      { kind: 'server', id: '9', identity: {}, ...ignored },
+      { kind: 'ip', id: '5009', identity: { address: '203.0.113.9' }, ...ignored },
+    ];
+    const view = statusOf({ ...facts, offline: 'as --offline asks', claims } as unknown as StatusFacts);
 
     expect(view.left_alone).toEqual([
       { kind: 'server', id: '9', addresses: [] },

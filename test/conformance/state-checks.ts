@@ -24,6 +24,7 @@ export async function seen(store: StateStore): Promise<unknown> {
   return {
     info: await store.info(),
     bindings: await store.bindings(),
+    claims: await store.claims(),
     open: await store.openIntents(),
     intents: await store.intents(everything),
     journal: await store.journal(everything),
@@ -51,11 +52,15 @@ export async function expectReplayed(store: StateStore): Promise<void> {
   const everything = { limit: Number.POSITIVE_INFINITY };
   const {
     bindings: bound,
+    claims,
     openIntents,
     intents: all,
     incarnations,
   } = replay(await store.journal(everything));
   expect([...bound.values()].sort((a, b) => (a.key < b.key ? -1 : 1))).toEqual(await store.bindings());
+  expect([...claims].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, claim]) => claim)).toEqual(
+    await store.claims(),
+  );
   expect(openIntents).toEqual(await store.openIntents());
   expect([...all.values()].reverse()).toEqual(await store.intents(everything));
   for (const [key, gone] of incarnations) expect(await store.incarnation(key)).toBe(gone);

@@ -5,7 +5,7 @@ import type { ResourceKey } from '../../src/core/keys.ts';
 import type { IntentOutcome, IntentPatch, StateChange, StateStore } from '../../src/core/state.ts';
 import { memoryState } from '../../src/state/memory.ts';
 import { expectReplayed, type StateHarness } from './state-checks.ts';
-import { sampleBinding, sampleIntent } from './state-samples.ts';
+import { sampleBinding, sampleClaim, sampleIntent } from './state-samples.ts';
 
 type Step = (store: StateStore) => Promise<unknown>;
 type Move = { readonly name: string; readonly run: Step } | { readonly name: 'reopen' };
@@ -24,6 +24,8 @@ const change: fc.Arbitrary<StateChange> = fc.oneof(
     .record({ key, gone: fc.boolean() })
     .map((some): StateChange => ({ type: 'release', reason: 'because', ...some })),
   key.map((some): StateChange => ({ type: 'next_incarnation', key: some })),
+  id.map((some): StateChange => ({ type: 'claim', claim: sampleClaim(some) })),
+  id.map((some): StateChange => ({ type: 'unclaim', object: sampleClaim(some), reason: 'because' })),
 );
 const changes = fc.array(change, { maxLength: 3 });
 
@@ -77,6 +79,7 @@ async function everything(store: StateStore): Promise<unknown> {
   return {
     info: await store.info(),
     bindings: await store.bindings(),
+    claims: await store.claims(),
     open: await store.openIntents(),
     intents: await store.intents({ limit }),
     journal: await store.journal({ limit }),

@@ -1,3 +1,4 @@
+import type { Claim } from '../../src/core/claims.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Binding, Intent } from '../../src/core/state.ts';
 
@@ -20,6 +21,11 @@ export function sampleBinding(key: ResourceKey, more: Partial<Binding> = {}): Bi
     boundAt: 1_700_000_000_000.25,
     ...more,
   };
+}
+
+export function sampleClaim(id: string, more: Partial<Claim> = {}): Claim {
+  const holder = { is: 'ignored', by: 'operator' } as const;
+  return { kind: 'server', id, identity: {}, holder, at: 1_700_000_000_000, ...more };
 }
 
 export function sampleIntent(id: string, key: ResourceKey, more: Partial<Intent> = {}): Intent {

@@ -4,6 +4,7 @@ import type { ResourceKey } from '../../src/core/keys.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import { bindings } from './state-bindings.ts';
 import { expectRejected, expectReplayed, none, type StateHarness, seen } from './state-checks.ts';
+import { claims } from './state-claims.ts';
 import { closing, intents, looking } from './state-intents.ts';
 import { pruned } from './state-prune.ts';
 import { backend, later, sampleBinding, sampleIntent, web } from './state-samples.ts';
@@ -14,6 +15,7 @@ export function stateConformance(name: string, harness: StateHarness): void {
     afterEach(async () => harness.cleanUp?.());
     identity(harness);
     bindings(harness);
+    claims(harness);
     intents(harness);
     closing(harness);
     pruned(harness);
@@ -30,6 +32,7 @@ function identity(harness: StateHarness): void {
     const store = await harness.create();
     expect(await store.info()).toEqual({ lineage: 'born', serial: 0, createdAt: 1, projectId: null });
     expect(await store.bindings()).toEqual([]);
+    expect(await store.claims()).toEqual([]);
     expect(await store.openIntents()).toEqual([]);
     expect(await store.journal({ limit: 10 })).toEqual([]);
   });

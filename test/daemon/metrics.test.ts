@@ -24,7 +24,7 @@ function daemonOf(count: number): Daemon {
       lastPass: { ...pass, endedAt: 1_000_000 + index * 1_000 },
       differsSince: differs ? 10_000 : undefined,
       known: {
-        ...{ now: 100_000, bindings: [], intents: [], leftBackups: [], backOff: [], vouched: undefined },
+        ...{ now: 100_000, bindings: [], intents: [], leftBackups: [], backOff: [], claims: [] },
         ...{
           oldestReadMs: 1_000 * index,
           limits: { reads: 60, writes: 20 },

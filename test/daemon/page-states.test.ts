@@ -114,7 +114,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page: states in a brow
     await page.waitForSelector('#live:text-is("live")');
     await page.locator('.copy').first().click();
     await page.waitForSelector('.copy:text-is("Copied")');
-    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('vdcsync ignore 203.0.113.12');
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('vdcsync forget servers.web-2');
     await page.locator('#converged summary').click();
     const renewed = page.waitForResponse((answer) => answer.url().endsWith('/page'));
     changes.tell();

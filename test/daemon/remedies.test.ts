@@ -50,7 +50,9 @@ describe('src/daemon/http/remedies.ts', () => {
   });
 
   test("what is left alone as somebody else's is on the bill, with the way back", async () => {
-    const known = { bindings: [], intents: [], vouched: { servers: [9], addresses: [] } };
+    const holder = { is: 'ignored', by: 'operator' };
+    const claims = [{ kind: 'server', id: '9', identity: {}, holder, at: 0 }];
+    const known = { bindings: [], intents: [], claims };
     const facts = { known, flags: '' } as unknown as ProjectFacts;
     const card = String(await billPanel(facts));
     expect(card).toContain('Ignored, and still billed: server 9');

@@ -1,3 +1,4 @@
+import { attribute } from '../../src/core/attribute.ts';
 import type { Desired } from '../../src/core/desired.ts';
 import type { Subject, World } from '../../src/core/kind.ts';
 import type { Plan } from '../../src/core/plan.ts';
@@ -5,6 +6,7 @@ import { documentedProfile } from '../../src/core/profile.ts';
 import type { Binding } from '../../src/core/state.ts';
 import { createWorld, type WorldParts } from '../../src/core/world.ts';
 import { buildPlan, type PlanInput } from '../../src/plan/build.ts';
+import type { Register } from '../../src/plan/unmanaged.ts';
 import { kinds } from '../../src/reconcilers/registry.ts';
 
 /** What the emulator sells, as the reads give it. */
@@ -58,7 +60,7 @@ export function planOf(world: World, input: Partial<PlanInput> = {}): Plan {
     world,
     openIntents: [],
     desiredDigest: 'sha256:spec',
-    strangers: { servers: [], addresses: [], since: 'settled' },
+    register: registered(world),
     destroy: false,
     deletedBefore: 0,
     now: Date.UTC(2026, 0, 1),
@@ -75,4 +77,10 @@ export function shuffled(world: World, order: <T>(list: readonly T[]) => T[]): W
     subjects: new Map(order([...world.subjects])),
     observed: new Map(order([...world.observed])),
   });
+}
+
+/** What a state with a baseline knows of the world, and nothing else. */
+function registered(world: World): Register {
+  const attribution = attribute(world, { claims: [], intents: [] });
+  return { ...attribution, claims: [], isNew: false, declaredAbsent: [] };
 }

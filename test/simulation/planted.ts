@@ -137,14 +137,15 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'an empty state buys in a project that is not empty',
     file: 'plan/purchases.ts',
-    find: "if (isNone(strangers) || world.settings.unmanaged === 'ignore') return undefined;\n  const { key, kind }",
+    find: "if (isNone(found) || world.settings.unmanaged === 'ignore') return undefined;\n  const { key, kind }",
     replace: 'return undefined;\n  const { key, kind }',
   },
   {
     name: 'what comes later without its doing is taken as known',
-    file: 'engine/bookkeeping/vouching.ts',
-    find: '  if (isNone(found)) return { ...found, ...known };',
-    replace: "  if (isNone(found) || since !== 'new') return { servers: [], addresses: [], ...known };",
+    file: 'engine/bookkeeping/claims.ts',
+    find: '  return { ...attribution, claims, isNew,',
+    replace:
+      '  const unmanaged = isNew ? attribution.unmanaged : { servers: [], addresses: [] };\n  return { ...attribution, unmanaged, claims, isNew,',
   },
   {
     name: 'a 429 is a refusal',

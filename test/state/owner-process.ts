@@ -28,7 +28,13 @@ for (let count = 1; !ended; count += 1) {
   if (job !== 'write') continue;
   const key = `networks.n${count}` as ResourceKey;
   await state.beginIntent(sampleIntent(`i${count}`, key));
-  await state.closeIntent(`i${count}`, 'done', '', [{ type: 'bind', binding: sampleBinding(key) }], count);
+  await state.closeIntent(
+    `i${count}`,
+    'done',
+    '',
+    [{ type: 'bind', binding: sampleBinding(key, { id: key }) }],
+    count,
+  );
   writeSync(1, `${count}\n`);
 }
 await state.close();

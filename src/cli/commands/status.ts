@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import type { Claim } from '../../core/claims.ts';
 import type { Desired, DesiredResource } from '../../core/desired.ts';
 import { ApiProblem, ConfigError, FenceError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
@@ -7,9 +8,7 @@ import type { PriceList } from '../../core/profile.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, JournalEntry, StateInfo, StateStore } from '../../core/state.ts';
 import { TransportError } from '../../core/transport.ts';
-import { type LeftBackups, leftBackups } from '../../engine/bookkeeping/left-backups.ts';
 import { type Finding, standingFindings } from '../../engine/bookkeeping/recorded-findings.ts';
-import { vouchedBy } from '../../engine/bookkeeping/vouched-note.ts';
 import { systemClock } from '../../platform/system-clock.ts';
 import { shownLocation } from '../../state/open.ts';
 import { openSession, openStore } from '../compose.ts';
@@ -77,9 +76,8 @@ interface Known {
   readonly bindings: readonly Binding[];
   readonly intents: readonly Intent[];
   readonly past: readonly Intent[];
-  readonly left: readonly LeftBackups[];
   readonly findings: readonly Finding[];
-  readonly vouched: StatusFacts['vouched'];
+  readonly claims: readonly Claim[];
   readonly last: JournalEntry | undefined;
 }
 
@@ -92,9 +90,8 @@ async function readState(flags: CommonFlags, io: Io): Promise<Known> {
       bindings: await store.bindings(),
       intents: await store.openIntents(),
       past: await store.intents({ limit: 1_000 }),
-      left: await leftBackups(store),
       findings: await standingFindings(store),
-      vouched: await vouchedBy(store),
+      claims: await store.claims(),
       last,
     };
   } finally {

@@ -14,7 +14,7 @@ const warning = z.strictObject({
   remedies: remedies.optional(),
 });
 const billed = z.strictObject({ id: text, what: text, key: text.nullable(), since: moment.nullable() });
-const leftAlone = z.strictObject({ kind: z.enum(['server', 'ip']), id: text, addresses: z.array(text) });
+const ignoredObject = z.strictObject({ kind: z.enum(['server', 'ip']), id: text, addresses: z.array(text) });
 const monthly = z.strictObject({
   currency: text.nullable(),
   known_before: text,
@@ -73,7 +73,7 @@ export const statusSchema = z.strictObject({
     .nullable()
     .describe('Billed resources that an unconfirmed write may have bought. They do not count as idle.'),
   left_alone: z
-    .array(leftAlone)
+    .array(ignoredObject)
     .describe('Ignored resources. They are billed as long as they exist. `vdcsync ignore --undo` ends this.'),
   left_backups: z
     .array(z.strictObject({ server_id: text, key: text, backups: z.array(text), since: moment }))

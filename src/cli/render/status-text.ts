@@ -1,8 +1,8 @@
 import { moment } from '../../core/moment.ts';
 import { commandLine, run } from '../../core/remedy.ts';
 import type { Standing } from '../../core/standing.ts';
-import { waysWithBackups, waysWithIdle, waysWithLeftAlone } from '../../core/ways-out.ts';
-import { leftAloneName } from '../../engine/bookkeeping/left-alone.ts';
+import { waysWithBackups, waysWithIdle, waysWithIgnored } from '../../core/ways-out.ts';
+import { ignoredName } from '../../engine/bookkeeping/unattached.ts';
 import type { StatusView } from '../status.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
 import { blockedLines, warningLines } from './plan-text.ts';
@@ -90,7 +90,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
         ...remedyLines(waysWithBackups(id), paint, '    '),
       ]),
     ),
-    ...section(paint('bold', 'Ignored (still billed)'), leftAloneLines(view.left_alone, paint)),
+    ...section(paint('bold', 'Ignored (still billed)'), ignoredLines(view.left_alone, paint)),
     `Billed: ${billedText(billed)}${idle === null ? '; idle addresses are known only with the API' : ''}`,
     ...monthlyLines(view),
     paint('bold', verdict(view, paint.flags)),
@@ -109,12 +109,12 @@ function idleLines({ what, id, key, since }: StatusView['billed'][number], paint
   return [line, ...remedyLines(waysWithIdle(id, address), paint, '    ')];
 }
 
-function leftAloneLines(left: StatusView['left_alone'], paint: Paint): string[] {
+function ignoredLines(left: StatusView['left_alone'], paint: Paint): string[] {
   if (left.length === 0) return [];
-  const names = left.slice(0, mostNames).map(leftAloneName);
+  const names = left.slice(0, mostNames).map(ignoredName);
   const more = left.length - names.length;
   const shown = more > 0 ? [...names, `and ${more} more, all of them with --format json`] : names;
-  return [`  ${shown.map(printable).join(', ')}`, ...remedyLines(waysWithLeftAlone(), paint, '    ')];
+  return [`  ${shown.map(printable).join(', ')}`, ...remedyLines(waysWithIgnored(), paint, '    ')];
 }
 
 function billedText(billed: StatusView['billed']): string {

@@ -1,10 +1,10 @@
 import { html } from 'hono/html';
-import { waysWithLeftAlone } from '../../core/ways-out.ts';
-import { leftAloneName } from '../../engine/bookkeeping/left-alone.ts';
+import { waysWithIgnored } from '../../core/ways-out.ts';
+import { ignoredName } from '../../engine/bookkeeping/unattached.ts';
 import type { ProjectFacts } from '../project/facts.ts';
 import { addressPrice, perMonth } from './dangers.ts';
 import { remediesHtml } from './remedies.ts';
-import { leftAloneIn, unattachedAddresses } from './status.ts';
+import { ignoredIn, unattachedAddresses } from './status.ts';
 import { counted, type Html, keyText, marked } from './text.ts';
 
 /** Everything that is billed, with its cost where prices are known. */
@@ -21,7 +21,7 @@ export function billPanel(facts: ProjectFacts): Html {
 <li>${managed.join(', ')}, ${counted(addresses, 'address', 'addresses')} in the project</li>
 ${idle.filter(({ key }) => key !== null).map(({ ip, key }) => html`<li class="warn"><span class="nowrap">${ip.address}</span> is idle and billed${costOf(world)} <span class="dim">${keyText(key ?? '')}</span></li>`)}
 ${(plan?.cost.left_billed ?? []).map((text) => html`<li class="warn">${marked(text)}</li>`)}
-${leftAloneItem(facts)}</ul>
+${ignoredItem(facts)}</ul>
 ${unknown.length === 0 ? '' : html`<details id="unpriced"><summary class="dim">${counted(unknown.length, 'price')} not known</summary><ul>${unknown.map((text) => html`<li class="dim">${marked(text)}</li>`)}</ul></details>`}</section>`;
 }
 
@@ -45,8 +45,8 @@ function costOf(world: ProjectFacts['world']): string {
 }
 
 /** Billed, and ignored by the operator. */
-function leftAloneItem(facts: ProjectFacts): Html {
-  const left = leftAloneIn(facts);
+function ignoredItem(facts: ProjectFacts): Html {
+  const left = ignoredIn(facts);
   if (left.length === 0) return '';
-  return html`<li class="dim">Ignored, and still billed: ${left.map(leftAloneName).join(', ')}${remediesHtml(waysWithLeftAlone(), facts.flags)}</li>`;
+  return html`<li class="dim">Ignored, and still billed: ${left.map(ignoredName).join(', ')}${remediesHtml(waysWithIgnored(), facts.flags)}</li>`;
 }

@@ -2,8 +2,13 @@ import { publicDigest } from '../../core/environment-mask.ts';
 import { blockedJson } from '../../core/plan.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Intent } from '../../core/state.ts';
-import { type BilledAddress, type Unattached, unattached } from '../../engine/bookkeeping/billed-address.ts';
-import { type LeftAlone, leftAlone } from '../../engine/bookkeeping/left-alone.ts';
+import {
+  type BilledAddress,
+  type IgnoredObject,
+  ignoredObjects,
+  type Unattached,
+  unattached,
+} from '../../engine/bookkeeping/unattached.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { Rollout } from '../fleet/rollout.ts';
@@ -143,7 +148,7 @@ export function projectJson(facts: ProjectFacts): Record<string, unknown> {
     idle: idle.map(addressJson),
     in_doubt: inDoubt.map(addressJson),
     left_billed: plan?.cost.left_billed ?? [],
-    left_alone: leftAloneIn(facts),
+    left_alone: ignoredIn(facts),
     left_backups: (known?.leftBackups ?? []).map(({ server, key, backups, at }) => ({
       ...{ server_id: server, key, backups, since: new Date(at).toISOString() },
     })),
@@ -168,16 +173,16 @@ export function whyOpen({ phase, detail, blocked }: Intent): string | undefined 
 
 /** Addresses that are billed and attached to nothing; none before the first refresh. */
 export function unattachedAddresses({ world, known }: ProjectFacts): Unattached {
-  const { bindings = [], intents = [], vouched } = known ?? {};
-  const { idle, inDoubt } = unattached(world?.ips ?? [], vouched, { bindings, intents });
+  const { bindings = [], intents = [], claims = [] } = known ?? {};
+  const { idle, inDoubt } = unattached(world?.ips ?? [], { bindings, intents, claims });
   // An entry that names an id is about that address before the two are bound.
   const keyOf = ({ id }: Ip) => world?.keyOf('ip', String(id)) ?? null;
   return { idle: idle.map((each) => ({ ...each, key: each.key ?? keyOf(each.ip) })), inDoubt };
 }
 
 /** Resources that the operator has ignored. */
-export function leftAloneIn({ known, world }: ProjectFacts): readonly LeftAlone[] {
-  return leftAlone(known?.vouched, { bindings: known?.bindings ?? [], ips: world?.ips });
+export function ignoredIn({ known, world }: ProjectFacts): readonly IgnoredObject[] {
+  return ignoredObjects(known?.claims ?? [], world?.ips);
 }
 
 function addressJson({ ip, key }: BilledAddress) {

@@ -1,3 +1,4 @@
+import type { Claim } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import type { Diagnostic } from '../../core/errors.ts';
 import type { World } from '../../core/kind.ts';
@@ -5,7 +6,6 @@ import type { Blocked, Plan } from '../../core/plan.ts';
 import type { ApplyReport, RequestCounts } from '../../core/progress.ts';
 import type { Binding, Intent, StateInfo } from '../../core/state.ts';
 import type { LeftBackups } from '../../engine/bookkeeping/left-backups.ts';
-import type { vouchedBy } from '../../engine/bookkeeping/vouched-note.ts';
 import type { BackOff } from '../pace/back-off.ts';
 import type { ShownHold } from '../pace/holds.ts';
 import type { Mode, Trigger } from '../ports.ts';
@@ -75,8 +75,7 @@ export interface Known {
   readonly intents: readonly Intent[];
   /** Of servers that are gone, and billed. */
   readonly leftBackups: readonly LeftBackups[];
-  /** What is known to be somebody else's. */
-  readonly vouched: Awaited<ReturnType<typeof vouchedBy>>;
+  readonly claims: readonly Claim[];
   /** The last writes, newest first. */
   readonly history: readonly Intent[];
   readonly limits: { readonly windowMs: number; readonly reads: number; readonly writes: number };

@@ -1,7 +1,6 @@
 import type { World } from '../../core/kind.ts';
 import type { RequestCounts } from '../../core/progress.ts';
 import { leftBackups } from '../../engine/bookkeeping/left-backups.ts';
-import { vouchedBy } from '../../engine/bookkeeping/vouched-note.ts';
 import type { Repeating } from '../../engine/deps.ts';
 import type { Stopwatch } from '../../engine/intents/stopwatch.ts';
 import { createReadCache } from '../../engine/read-cache.ts';
@@ -81,13 +80,14 @@ export async function knownOf(
   const { session, meter, refresh } = workspace;
   const { store, clock, profile, counts } = session;
   const now = clock.now();
+  const claims = await store.claims();
   return {
     now,
     info: await store.info(),
     bindings: await store.bindings(),
     intents: await store.openIntents(),
-    leftBackups: await leftBackups(store),
-    vouched: await vouchedBy(store),
+    leftBackups: leftBackups(claims),
+    claims,
     history: await store.intents({ limit: 30 }),
     ...{ limits: profile.limits, used: meter.used(), counts: counts() },
     oldestReadMs: refresh.oldestMs(),

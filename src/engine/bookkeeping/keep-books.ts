@@ -1,3 +1,4 @@
+import { objectName } from '../../core/claims.ts';
 import { digestOf } from '../../core/json.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { StateChange } from '../../core/state.ts';
@@ -7,14 +8,13 @@ import { isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected } from '../../plan/selection.ts';
 import { giveUp } from '../intents/doubt.ts';
 import { closeOutdated } from '../intents/endings.ts';
-import { letGo, released } from '../intents/release.ts';
+import { released, releasing } from '../intents/release.ts';
 import { stillAsked } from '../intents/still-asked.ts';
 import { planFor } from '../look.ts';
 import { bindingOf } from '../operate.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs } from '../staleness.ts';
-import { forgetGone } from './forget-gone.ts';
-import { type Judged, rememberStrangers } from './vouching.ts';
+import { claimChanges, type Judged } from './claims.ts';
 
 const notWanted = 'not wanted any more';
 
@@ -23,13 +23,12 @@ export async function keepBooks(run: Run, planned: Judged): Promise<void> {
   const { plan, releases } = planned;
   await run.deps.store.claimProject(run.desired.projectId);
   await run.keepMoves();
-  await rememberStrangers(run, planned);
-  await forgetGone(run);
   await closeOvertaken(run, plan);
   const changes = [
     ...flagChanges(run),
     ...comparedChanges(run, plan),
     ...(await releaseChanges(run, releases)),
+    ...(await claimChanges(run, planned)),
   ];
   if (changes.length > 0) await run.change(changes);
 }
@@ -95,10 +94,18 @@ async function releaseChanges(run: Run, releases: readonly Release[]): Promise<S
   );
   return [
     ...new Map(
-      kept.flatMap(({ key, reason }) => letGo(run, key, reason).map((each) => [each.key, each])),
+      kept
+        .flatMap(({ key, reason }) => releasing(run, key, 'file', reason))
+        .map((each) => [subjectOf(each), each]),
     ).values(),
     ...gone.flatMap(({ key, reason }) => released(run, key, reason)),
   ];
+}
+
+/** The binding or the object that a change is of. */
+function subjectOf(change: StateChange): string {
+  if (change.type === 'claim') return objectName(change.claim);
+  return change.type === 'release' ? change.key : change.type;
 }
 
 /** One look that misses a resource is not its absence: a second one decides. @assumption A9 */

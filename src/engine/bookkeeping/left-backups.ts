@@ -1,14 +1,11 @@
-import type { Json } from '../../core/json.ts';
+import type { Claim } from '../../core/claims.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
-import type { Binding, Intent, StateChange, StateStore } from '../../core/state.ts';
-
-/** `forgotten`: an operator let go of them while their server is there; they are told of once it has gone. */
-const notes = { left: 'left_backups', forgotten: 'forgotten_backups' } as const;
+import type { Binding, Intent, StateChange } from '../../core/state.ts';
 
 /**
  * Backups that were known of a server when it went. They stay billed, and no documented read
- * shows them any more: they are told of until an operator says that they need not be.
+ * shows them any more: they are reported until an operator says that they need not be.
  *
  * @source API §1.5
  * @assumption A42
@@ -22,82 +19,56 @@ export interface LeftBackups {
   readonly at: number;
 }
 
-export function leftBackups(store: Pick<StateStore, 'note'>): Promise<readonly LeftBackups[]> {
-  return read(store, 'left');
+export function leftBackups(claims: Iterable<Claim>): readonly LeftBackups[] {
+  const left = [...claims].flatMap(({ id, parentId = '', at, holder }) =>
+    holder.is === 'leftover' ? [{ id, server: parentId, key: holder.formerKey, at }] : [],
+  );
+  return [...Map.groupBy(left, ({ server }) => server)].flatMap(([server, each]) =>
+    each.slice(0, 1).map(({ key, at }) => ({ server, key, at, backups: each.map(({ id }) => id) })),
+  );
 }
 
-/** What an operator lets go of stays billed, and is nobody's to tell of as long as its server shows it. */
-export async function rememberForgotten(store: StateStore, left: LeftBackups): Promise<void> {
-  await put(store, 'forgotten', [...(await read(store, 'forgotten')), left]);
-}
-
-async function read(
-  store: Pick<StateStore, 'note'>,
-  which: keyof typeof notes,
-): Promise<readonly LeftBackups[]> {
-  return ((await store.note(notes[which])) ?? []) as unknown as readonly LeftBackups[];
-}
-
-function put(store: StateStore, which: keyof typeof notes, all: readonly LeftBackups[]): Promise<void> {
-  return store.putNote(notes[which], all as unknown as Json);
-}
-
-/** What the state holds just before servers are let go of; `now` in wall ms. */
+/** What the state holds just before servers are taken as gone; `now` in wall ms. */
 interface Known {
-  readonly store: StateStore;
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
+  readonly claims: ReadonlyMap<string, Claim>;
   readonly boundIn: (server: ResourceKey) => readonly Binding[];
   readonly now: number;
 }
 
-/** Before the changes that let go of servers as gone are durable: told twice rather than never. */
-export async function rememberBackups(
-  { store, bindings, boundIn, now }: Known,
+/** What the backups of a server become that is taken as gone: those bound, and those released while it was there. */
+export function leftoverChanges(
+  { bindings, claims, boundIn, now }: Known,
   changes: readonly StateChange[],
   deletion?: Intent,
-): Promise<void> {
+): StateChange[] {
   const servers = changes.flatMap((change) => {
     const binding = change.type === 'release' && change.gone ? bindings.get(change.key) : undefined;
     return binding?.kind === 'server' ? [binding] : [];
   });
-  if (servers.length === 0) return;
-  const [before, released] = [await read(store, 'left'), await read(store, 'forgotten')];
-  const left = servers.flatMap(({ key, id: server }): LeftBackups[] => {
-    const ours = boundIn(key).flatMap(({ kind, id }) => (kind === 'backup' ? [id] : []));
+  return servers.flatMap(({ key, id: server }): StateChange[] => {
+    const bound = boundIn(key).flatMap(({ kind, id }) => (kind === 'backup' ? [id] : []));
+    const of = ({ kind, parentId }: Claim) => kind === 'backup' && parentId === server;
+    const released = [...claims.values()].filter((claim) => of(claim) && claim.holder.is === 'released');
     // Its deletion has seen which of them are still there.
-    const isSeen = deletion?.key === key && backupsBefore(deletion).length > 0;
-    const seen = isSeen ? backupsBefore(deletion) : of(server, released);
-    if (seen.length + ours.length === 0) return [];
-    return [{ server, key, backups: [...new Set([...of(server, before), ...seen, ...ours])], at: now }];
+    const seen = deletion?.key === key ? backupsBefore(deletion) : [];
+    const left = new Set([...(seen.length > 0 ? seen : released.map(({ id }) => id)), ...bound]);
+    const holder = { is: 'leftover', formerKey: key } as const;
+    const object = (id: string) => ({ kind: 'backup', id, parentId: server }) as const;
+    return [
+      ...[...left].map(
+        (id) => ({ type: 'claim', claim: { ...object(id), identity: {}, holder, at: now } }) as const,
+      ),
+      ...released
+        .filter(({ id }) => !left.has(id))
+        .map((claim) => ({ type: 'unclaim', object: claim, reason: 'it went before its server' }) as const),
+    ];
   });
-  if (left.length === 0) return;
-  await put(store, 'left', [...without(left, before), ...left]);
-  if (released.length > 0) await put(store, 'forgotten', without(left, released));
-}
-
-function of(server: string, all: readonly LeftBackups[]): readonly string[] {
-  return all.flatMap((each) => (each.server === server ? each.backups : []));
-}
-
-function without(some: readonly LeftBackups[], all: readonly LeftBackups[]): readonly LeftBackups[] {
-  return all.filter(({ server }) => !some.some((each) => each.server === server));
 }
 
 /** As its deletion saw them last. */
 export function backupsBefore({ preimage }: Intent): readonly string[] {
   return (preimage as { readonly backups?: readonly string[] } | null)?.backups ?? [];
-}
-
-/** An operator's word. Gives what was told of until now. */
-export async function forgetBackups(
-  store: StateStore,
-  servers: readonly string[],
-): Promise<readonly LeftBackups[]> {
-  const all = await leftBackups(store);
-  const forgotten = all.filter(({ server }) => servers.includes(server));
-  const left = all.filter((each) => !forgotten.includes(each));
-  if (forgotten.length > 0) await put(store, 'left', left);
-  return forgotten;
 }
 
 /** What a run knows of state and project. */

@@ -1,8 +1,7 @@
 import type { Desired } from '../../core/desired.ts';
 import { childKey, type ResourceKey, takeApart, topLevelKey } from '../../core/keys.ts';
 import { edit, type Remedy, run, settleFirst } from '../../core/remedy.ts';
-import type { Binding, Intent, StateChange, StateStore } from '../../core/state.ts';
-import type { MovedKeys } from '../../plan/objections.ts';
+import type { Binding, Intent, StateChange } from '../../core/state.ts';
 
 /** A binding that goes by another key from now on. */
 export interface Move {
@@ -121,7 +120,10 @@ export function movedBindings(
   for (const { from, to } of moves) {
     const binding = moved.get(from);
     moved.delete(from);
-    if (binding !== undefined) moved.set(to, { ...binding, key: to });
+    if (binding === undefined) continue;
+    const before = takeApart(from).parent === undefined ? [...(binding.formerKeys ?? []), from] : [];
+    const formerKeys = before.filter((key) => key !== to);
+    moved.set(to, { ...binding, key: to, ...(formerKeys.length === 0 ? {} : { formerKeys }) });
   }
   return moved;
 }
@@ -139,20 +141,4 @@ export function moveChanges(
       { type: 'bind', binding },
     ];
   });
-}
-
-const movedNote = 'moved_keys';
-
-/** What each key became, as long as no other rename has given it back. */
-export async function movedKeys(store: Pick<StateStore, 'note'>): Promise<MovedKeys> {
-  return ((await store.note(movedNote)) ?? {}) as MovedKeys;
-}
-
-export async function rememberMoves(store: StateStore, moves: readonly Move[]): Promise<void> {
-  const renamed = moves.filter(({ from }) => takeApart(from).parent === undefined);
-  if (renamed.length === 0) return;
-  const back = new Set(renamed.map(({ to }) => to as string));
-  const before = Object.entries(await movedKeys(store)).filter(([from]) => !back.has(from));
-  const next = Object.fromEntries([...before, ...renamed.map(({ from, to }) => [from, to] as const)]);
-  await store.putNote(movedNote, next);
 }

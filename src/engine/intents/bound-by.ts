@@ -2,7 +2,7 @@ import type { Json } from '../../core/json.ts';
 import type { LeftBehind } from '../../core/kind.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
-import { vouchFor } from '../bookkeeping/vouching.ts';
+import { claimsOn } from '../bookkeeping/claims.ts';
 import type { Run } from '../run.ts';
 import { makerOf, ownerOf, wasNamed } from './owner.ts';
 
@@ -61,14 +61,12 @@ export function companionsOf(run: Run, intent: Made, id: string, facts: Json): S
  * Binds an address that the answer of a failed creation named, and the next plan releases it. One that `{reuse: true}`
  * may have taken from another client stays free, so that the next attempt takes it.
  */
-export async function leftByFailed(
-  run: Run,
-  intent: Intent,
-  left: LeftBehind | undefined,
-): Promise<readonly StateChange[]> {
+export function leftByFailed(run: Run, intent: Intent, left: LeftBehind | undefined): readonly StateChange[] {
   if (left === undefined || intent.resourceId === undefined) return [];
   const bound = companionsOf(run, intent, intent.resourceId, { ...left });
   const isLeft = ({ id }: Ip) => left.addresses.some((each) => each.id === id);
-  if (bound.length === 0) await vouchFor(run, { servers: [], addresses: run.world.ips.filter(isLeft) });
-  return bound;
+  if (bound.length > 0) return bound;
+  const holder = { is: 'released', by: 'file', formerKey: intent.key } as const;
+  const claims = claimsOn(run, holder, { servers: [], addresses: run.world.ips.filter(isLeft) });
+  return claims.map((claim) => ({ type: 'claim', claim }));
 }

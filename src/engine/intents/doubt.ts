@@ -26,7 +26,7 @@ export function giveUp(
 
 /** A resend under the key would find a purchase that a short list hides. @assumption A8 */
 function doubtOf(run: Run, intent: Intent): string | undefined {
-  if (intent.why === 'unreadable') return 'it was accepted once';
+  if (intent.why === 'unreadable' && intent.verb === 'create') return 'it was accepted once';
   const mayBeThere = intent.ambiguous && intent.verb === 'create' && run.kindOf(intent.kind).billed !== false;
   return mayBeThere ? 'its answer was lost, and a list that ends early would not show it' : undefined;
 }

@@ -137,7 +137,7 @@ async function refusedAnswer(
   id: string,
   bound: readonly StateChange[],
 ): Promise<Stopped | undefined> {
-  const why = await notForUs(run, intent, bound);
+  const why = notForUs(run, intent, bound);
   if (why === undefined) return undefined;
   const { key } = intent;
   const reason = `the idempotency key of ${key} was used before, by another file of this project or an earlier state, and ${why}`;

@@ -306,7 +306,7 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
     }
     case 'not_done': {
       const retry = async () => {
-        const changes = await leftByFailed(run, intent, evidence.left);
+        const changes = leftByFailed(run, intent, evidence.left);
         return closeAndRetry(run, intent, { ...failed, detail: failure, changes });
       };
       if (harmless) return retry();

@@ -41,7 +41,7 @@ export async function notThere(
   const earlier = await unbrokenRow(run, intent, (each) => each.outcome === 'absent');
   // The reads of an API that loses two in a row may be wrong.
   if (gone !== true || strays === true || earlier.length > 0) return block(run, intent, 'not_there', reason);
-  const bound = await leftByFailed(run, intent, left);
+  const bound = leftByFailed(run, intent, left);
   return createNext(run, intent, `${intent.resourceId} was created, and is gone`, bound);
 }
 

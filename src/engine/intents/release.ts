@@ -1,5 +1,6 @@
+import type { Claim } from '../../core/claims.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import type { StateChange } from '../../core/state.ts';
+import type { Binding, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 
 /** What ends with a resource that is gone: a server's cards and firewall, but not its address. */
@@ -13,16 +14,42 @@ export function released(run: Run, key: ResourceKey, reason: string): StateChang
   ];
 }
 
-/** What ends with a resource that stays and is this file's no longer: all that is in it, its address too. */
-export function letGo(
+/**
+ * What ends with a resource that stays and is managed no longer: all that is in it, its address too. What is billed by
+ * itself is claimed as released.
+ */
+export function releasing(
   run: Run,
   key: ResourceKey,
+  by: 'operator' | 'file',
   reason: string,
-): Extract<StateChange, { type: 'release' }>[] {
-  return [key, ...run.boundIn(key).map((child) => child.key)].map((each) => ({
-    type: 'release',
-    key: each,
-    gone: false,
-    reason,
-  }));
+): StateChange[] {
+  const own = run.bindings.get(key);
+  const inside = run.boundIn(key);
+  return [
+    ...[key, ...inside.map((child) => child.key)].map(
+      (each) => ({ type: 'release', key: each, gone: false, reason }) as const,
+    ),
+    ...(own === undefined ? [] : releasedClaim(run, own, by)),
+    ...inside.flatMap((child) => releasedClaim(run, child, by, child.parentId)),
+  ];
+}
+
+/** @param server the live id of the server that is released as well, with what is inside it */
+function releasedClaim(
+  { deps, world }: Run,
+  binding: Binding,
+  by: 'operator' | 'file',
+  server?: string,
+): StateChange[] {
+  const { key, kind, id } = binding;
+  if (kind !== 'server' && kind !== 'ip' && kind !== 'server_image') return [];
+  const address = kind === 'ip' ? (world.ip(id)?.address ?? binding.identity.address) : undefined;
+  const claim: Claim = {
+    ...{ kind, id, ...(server === undefined ? {} : { parentId: server }) },
+    identity: address === undefined ? {} : { address },
+    holder: { is: 'released', by, formerKey: key },
+    at: deps.clock.now(),
+  };
+  return [{ type: 'claim', claim }];
 }

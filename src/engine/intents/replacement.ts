@@ -4,6 +4,7 @@ import type { Intent } from '../../core/state.ts';
 import { draftAll, draftOne, operationsOf } from '../../plan/draft.ts';
 import { obstacles } from '../../plan/order.ts';
 import { confusableWith } from '../../plan/purchases.ts';
+import { attributionOf } from '../bookkeeping/claims.ts';
 import type { Run } from '../run.ts';
 import { awaitEnd, type Progress, unresolved } from './endings.ts';
 import { heldBefore } from './standing-holds.ts';
@@ -95,5 +96,7 @@ export function unresolvedBeside(
   { key, verb }: Pick<Operation, 'key' | 'verb'>,
 ): Intent | undefined {
   if (verb !== 'create') return undefined;
-  return confusableWith(key, [...run.intents.values()], { world: run.world, kinds: run.deps.kinds });
+  return confusableWith(key, [...run.intents.values()], {
+    ...{ world: run.world, kinds: run.deps.kinds, register: attributionOf(run) },
+  });
 }

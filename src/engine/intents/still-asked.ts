@@ -4,7 +4,7 @@ import { type Operation, operationId } from '../../core/plan.ts';
 import { draftOne, operationsOf } from '../../plan/draft.ts';
 import { restsOnOpenIdentity } from '../../plan/held.ts';
 import { boughtAlready } from '../../plan/purchases.ts';
-import { strangersOf } from '../bookkeeping/vouching.ts';
+import { registerOf } from '../bookkeeping/claims.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../staleness.ts';
 import { attachedMeanwhile } from './attached-meanwhile.ts';
@@ -46,7 +46,7 @@ export function stillAsked(
 }
 
 /**
- * What nobody knows of, and has come since the plan, may be what is about to be bought. The
+ * What is unmanaged, and has come since the plan, may be what is about to be bought. The
  * creation that ends a replacement is held only where nobody else creates: what it replaces is
  * gone already, and what came is elsewhere likely to be somebody else's.
  */
@@ -60,7 +60,7 @@ export async function boughtMeanwhile(
   if (replacement !== undefined && !world.settings.exclusive) return undefined;
   if (subject.kind !== 'server' && subject.kind !== 'ip') return undefined;
   const draft = draftOne(run.deps.kinds, world, subject);
-  const objection = boughtAlready(draft, { world, strangers: await strangersOf(run) });
+  const objection = boughtAlready(draft, { world, register: await registerOf(run) });
   if (objection !== undefined) return { now: 'overtaken', reason: objection.reason };
   const entry = subject.desired?.value as { readonly public_ipv4?: unknown } | undefined;
   if (subject.kind !== 'server' || entry?.public_ipv4 !== undefined) return undefined;

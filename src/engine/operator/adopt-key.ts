@@ -7,10 +7,9 @@ import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
-import { takeBack } from '../bookkeeping/vouching.ts';
 import type { EngineDeps } from '../deps.ts';
 import { identityChanged, isAnother, makerOf, ownerOf } from '../intents/owner.ts';
-import { letGo, released } from '../intents/release.ts';
+import { released, releasing } from '../intents/release.ts';
 import { openRun } from '../look.ts';
 import { bindingOf } from '../operate.ts';
 import type { Run } from '../run.ts';
@@ -54,10 +53,9 @@ export async function adoptKey(
     return result([await knowAgain(run, subject, bound), ...doubtsOf(run, subject, id)].join(''));
   const binding = bindingOf(run, subject, id, world);
   const before = subject.binding;
-  const left = before === undefined ? [] : letGo(run, key, `bound to ${id} instead`);
+  const left = before === undefined ? [] : releasing(run, key, 'operator', `bound to ${id} instead`);
   const letGoOf = bindingsOf(run, left);
   await run.change([...takenFrom(run, binding), ...left, { type: 'bind', binding }]);
-  await takeBack(run, binding);
   const ignoring =
     before?.kind === 'server' ? [runs('ignore', [before.id], { when: 'if this is intended' })] : [];
   const text = [
@@ -86,7 +84,6 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   const said = subject.desired === undefined ? {} : { protect };
   const taken = applied === undefined ? {} : { applied };
   await run.change([{ type: 'bind', binding: { ...binding, ...said, ...taken, identity } }]);
-  await takeBack(run, before);
   return `${key} is ${id}, as it is now.${believed(run, subject, seen)}`;
 }
 

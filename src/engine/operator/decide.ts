@@ -5,8 +5,6 @@ import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import { cameFree, releasing } from '../../plan/open-writes.ts';
-import { declareAbsent } from '../bookkeeping/declared-absent.ts';
-import { takeBack, vouchFor } from '../bookkeeping/vouching.ts';
 import type { EngineDeps, Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
 import { saidAbsent } from '../intents/closing-words.ts';
@@ -21,6 +19,7 @@ import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { refuseContradiction, refuseMalformed, takenFrom, unverified } from './adopt-key.ts';
 import { askBeforeAbsent } from './ask-absent.ts';
+import { ignoring } from './disown.ts';
 
 /** Ends an intent on an operator's word, checked against the project where that is possible. */
 export async function resolveIntent(
@@ -99,15 +98,16 @@ function leftBehind({ world }: Run, { verb, kind, resourceId, blocked }: Intent)
 
 /** What has the bound id is somebody else's now, and what was bound is gone. @assumption A17 */
 async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<CommandResult> {
-  await run.change(released(run, key, 'an operator said that it is gone, and its id used again'));
   const address = kind === 'ip' ? run.world.ip(id) : undefined;
   const isOurs = (server: number | null) =>
     server !== null && run.world.keyOf('server', String(server)) !== undefined;
-  await vouchFor(run, {
+  const ignored = ignoring(run, {
     servers: kind === 'server' ? [Number(id)] : [],
     // What a server of this file came with is that server's.
     addresses: address === undefined || isOurs(address.server_id) ? [] : [address],
   });
+  const gone = released(run, key, 'an operator said that it is gone, and its id used again');
+  await run.change(ignored.length > 0 ? ignored : gone);
   return result(`${key} is recorded as gone. ${nounOf(kind)} ${id} is ignored.`);
 }
 
@@ -137,7 +137,6 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
   await close(run, intent, 'done', `an operator adopted ${id}`, { changes: [...taken, ...bound] });
-  for (const binding of bindings) await takeBack(run, binding);
   return result(`${intent.key} is bound to ${id}.${unverified(run, intent)}`);
 }
 
@@ -176,8 +175,6 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const outcome = verb === 'delete' ? 'done' : 'absent';
   const ours = run.known('ip', intent);
   const left = cameFree(intent, await read.ips(), ({ id }) => ours.has(String(id)));
-  if (verb === 'create' && intent.ambiguous)
-    await declareAbsent(run.deps.store, intent, run.deps.clock.now());
   await close(run, intent, outcome, saidAbsent, { changes });
   const elsewhere = heldElsewhere(run, intent, await read.ips());
   return result(

@@ -1,16 +1,18 @@
+import type { Unmanaged } from '../../core/attribute.ts';
+import { objectName } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { isInside, type KindName, nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { ServerId } from '../../core/resources.ts';
-import type { Binding } from '../../core/state.ts';
+import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
-import { described } from '../../plan/strangers.ts';
-import { forgetBackups, leftBackups, rememberForgotten } from '../bookkeeping/left-backups.ts';
-import { allowAnother, keepQuietOf, vouchFor } from '../bookkeeping/vouching.ts';
+import { described } from '../../plan/unmanaged.ts';
+import { claimsOn } from '../bookkeeping/claims.ts';
+import { leftBackups } from '../bookkeeping/left-backups.ts';
 import type { EngineDeps } from '../deps.ts';
 import { identityChanged } from '../intents/owner.ts';
-import { letGo } from '../intents/release.ts';
+import { released, releasing } from '../intents/release.ts';
 import { openRun } from '../look.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
@@ -20,7 +22,7 @@ import { namedOf } from './named.ts';
  * Says of servers (by id) and addresses (as text) that they are somebody else's; of a server
  * that is gone, that the backups it left are not to be told of any more.
  */
-export async function ignoreStrangers(
+export async function ignore(
   deps: EngineDeps,
   gate: WriteGate,
   desired: Desired,
@@ -29,7 +31,7 @@ export async function ignoreStrangers(
   const run = await openRun(deps, gate, desired);
   const { world } = run;
   const named = namedOf(names);
-  const left = new Set((await leftBackups(deps.store)).map(({ server }) => server));
+  const left = new Set(leftBackups(run.claims.values()).map(({ server }) => server));
   const servers: ServerId[] = [];
   for (const id of named.servers) {
     const there = await isServer(run, id);
@@ -43,19 +45,40 @@ export async function ignoreStrangers(
     return live ?? [];
   });
   await deps.store.claimProject(desired.projectId);
-  const forgotten = await forgetBackups(deps.store, named.servers.map(String));
+  const forgotten = leftBackups(run.claims.values()).filter(({ server }) =>
+    named.servers.map(String).includes(server),
+  );
   const told = forgotten.map(
     ({ server, backups }) => `The backups of server ${server} are told of no more: ${backups.join(', ')}.`,
   );
+  await run.change([
+    ...forgotten.flatMap(({ server, backups }) =>
+      backups.map((id) => {
+        const object = { kind: 'backup', id, parentId: server } as const;
+        return { type: 'unclaim', object, reason: 'an operator knows of it' } as const;
+      }),
+    ),
+    ...ignoring(run, { servers, addresses }),
+  ]);
   if (servers.length + addresses.length === 0) return result(told.join(' '));
-  await vouchFor(run, { servers, addresses });
-  await allowAnother(deps, { servers, addresses });
   // What a server of theirs holds of this file stays this file's.
   const held = servers.flatMap((id) => world.ipsOf(String(id))).filter(world.isNobodys);
-  await keepQuietOf(deps, [...addresses, ...held]);
   const what = described({ servers, addresses: [...addresses, ...held] });
   const are = servers.length + addresses.length === 1 ? 'is' : 'are';
   return result([`${what} ${are} ignored: not managed, and no longer asked about.`, ...told].join(' '));
+}
+
+/** What becomes ignored. A key that was bound to the id was bound to another object, which is gone. @assumption A17 */
+export function ignoring(run: Run, objects: Unmanaged): StateChange[] {
+  const claims = claimsOn(run, { is: 'ignored', by: 'operator' }, objects);
+  const names = new Set(claims.map(objectName));
+  const bound = [...run.bindings.values()].filter((binding) => names.has(objectName(binding)));
+  return [
+    ...bound.flatMap(({ key }) =>
+      released(run, key, 'an operator said that it is gone, and its id used again'),
+    ),
+    ...claims.map((claim) => ({ type: 'claim', claim }) as const),
+  ];
 }
 
 function refuseOurs(run: Run, kind: KindName, noun: string, there: boolean, id: string): void {
@@ -95,21 +118,16 @@ export async function forgetKey(
   if (parent === undefined && run.world.subjects.get(key)?.desired !== undefined)
     throw new ConfigError(whyDeclared(run, key, id));
   await run.keepMoves();
-  const changes = letGo(run, key, 'an operator let go of it');
+  const changes = releasing(run, key, 'operator', 'an operator released it');
   const letGoOf = bindingsOf(run, changes);
-  if (kind === 'backup' && parent !== undefined) await rememberListed(run, parent, letGoOf);
-  await run.change(changes);
-  const address = kind === 'ip' ? run.world.ip(id) : undefined;
-  await vouchFor(run, {
-    servers: kind === 'server' ? [Number(id)] : [],
-    addresses: address === undefined ? [] : [address],
-  });
+  const listed = kind === 'backup' && parent !== undefined ? await listedBackups(run, letGoOf) : [];
+  await run.change([...changes, ...listed]);
   return result(`${key} is released.${stays(run, binding, letGoOf)}`);
 }
 
 /** What changes let go of, asked before they are made. */
-export function bindingsOf({ bindings }: Run, changes: readonly { readonly key: ResourceKey }[]): Binding[] {
-  return changes.flatMap(({ key }) => bindings.get(key) ?? []);
+export function bindingsOf({ bindings }: Run, changes: readonly StateChange[]): Binding[] {
+  return changes.flatMap((change) => (change.type === 'release' ? (bindings.get(change.key) ?? []) : []));
 }
 
 function whyDeclared({ world }: Run, key: ResourceKey, id: string): string {
@@ -119,18 +137,17 @@ function whyDeclared({ world }: Run, key: ResourceKey, id: string): string {
   return `${key} is in the file, and would be made anew: make its entry \`{managed: false, id: ${id}}\`, with which the next apply lets go of it, or take the entry out first${goes}.`;
 }
 
-/** Those that a list lacks are gone already. */
-async function rememberListed(
-  { deps, cache }: Run,
-  key: ResourceKey,
-  backups: readonly Binding[],
-): Promise<void> {
+/** Backups that are released while their server is there. Those that a list lacks are gone already. */
+async function listedBackups({ deps, cache }: Run, backups: readonly Binding[]): Promise<StateChange[]> {
   const [{ parentId: server } = {}] = backups;
-  if (server === undefined) return;
+  if (server === undefined) return [];
   const listed = await cache.since(deps.clock.monotonic()).findBackups(Number(server) as ServerId);
-  const left = backups.map(({ id }) => id).filter((id) => listed?.some((each) => each.id === id) ?? true);
-  if (left.length > 0)
-    await rememberForgotten(deps.store, { server, key, backups: left, at: deps.clock.now() });
+  const left = backups.filter(({ id }) => listed?.some((each) => each.id === id) ?? true);
+  return left.map(({ key, id }) => {
+    const holder = { is: 'released', by: 'operator', formerKey: key } as const;
+    const object = { kind: 'backup', id, parentId: server } as const;
+    return { type: 'claim', claim: { ...object, identity: {}, holder, at: deps.clock.now() } };
+  });
 }
 
 /** What is let go of, with what goes by it, goes on being billed where it is still there. */

@@ -102,7 +102,7 @@ export function diffFields(
   return { changes, notes: withdrawn(entry, body, world) };
 }
 
-/** Fields of a server that somebody else made which an operator has vouched for, or this state has sent. */
+/** Fields of a server that somebody else made which an operator has confirmed, or this state has sent. */
 export function knownOf(applied: Json): readonly string[] {
   return (member(applied, 'known') ?? []) as readonly string[];
 }

@@ -91,7 +91,7 @@ export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): 
   return [{ code: 'server_unchecked', key: subject.key, message, remedies }];
 }
 
-/** Where the file says something else of it than it did, and nobody has vouched for that by adopting it since. */
+/** Where the file says something else of it than it did, and the operator has not confirmed that by adopting it since. */
 export function corrected({ subject, entry, live }: Existing): Warning[] {
   const applied = subject.binding?.applied ?? null;
   const known = knownOf(applied);

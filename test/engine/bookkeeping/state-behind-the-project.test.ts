@@ -12,12 +12,14 @@ const hour = 3_600_000;
 async function copied(played: Rig) {
   const copy = state(played, 'test');
   await copy.claimProject(4711);
-  const bindings = await played.store.bindings();
+  const [bindings, claims] = [await played.store.bindings(), await played.store.claims()];
   await copy.change(
-    bindings.map((binding) => ({ type: 'bind', binding }) as const),
+    [
+      ...bindings.map((binding) => ({ type: 'bind', binding }) as const),
+      ...claims.map((claim) => ({ type: 'claim', claim }) as const),
+    ],
     played.clock.now(),
   );
-  await copy.putNote('vouched_for', (await played.store.note('vouched_for')) ?? null);
   return copy;
 }
 

@@ -261,7 +261,7 @@ describe('engine/decide: resolve --adopt', () => {
 
     await resolve(played, asking, { type: 'adopt', id: String(id) });
 
-    expect(await played.store.note('vouched_for')).toMatchObject({ servers: [], addresses: [] });
+    expect((await played.store.claims()).map(({ kind }) => kind)).toEqual(['project']);
   });
 });
 

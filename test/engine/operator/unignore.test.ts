@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../../src/core/plan.ts';
 import type { Ip } from '../../../src/core/resources.ts';
-import { leftAlone } from '../../../src/engine/bookkeeping/left-alone.ts';
-import { vouchedBy } from '../../../src/engine/bookkeeping/vouched-note.ts';
+import { ignoredObjects } from '../../../src/engine/bookkeeping/unattached.ts';
 import { saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
@@ -19,8 +18,7 @@ async function told(played: Rig) {
   const ips = played.emulator.world.projects[0]?.ips.map(({ id, address, serverId }) => ({
     ...{ id, address, server_id: serverId },
   }));
-  const [vouched, bindings] = [await vouchedBy(played.store), await played.store.bindings()];
-  return leftAlone(vouched, { bindings, ips: ips as unknown as Ip[] });
+  return ignoredObjects(await played.store.claims(), ips as unknown as Ip[]);
 }
 
 /** A project of which this state knew nothing but itself, and a server and an address that came later. */
@@ -34,7 +32,7 @@ async function withOthers() {
 }
 
 describe("engine: what was said to be somebody else's", () => {
-  test('is told, and is a stranger again once that is taken back', async () => {
+  test('is told, and is unmanaged again once that is taken back', async () => {
     const { played, held, free } = await withOthers();
     await ignore(played, '2001', free);
     expect(await told(played)).toEqual([

@@ -3,8 +3,7 @@ import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Ip } from '../../../src/core/resources.ts';
 import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
-import { unattached } from '../../../src/engine/bookkeeping/billed-address.ts';
-import { vouchedBy } from '../../../src/engine/bookkeeping/vouched-note.ts';
+import { unattached } from '../../../src/engine/bookkeeping/unattached.ts';
 import { resolveOf, resolving, saidBy } from '../../support/resolve.ts';
 import { load, type Rig, type RigOptions, rig } from '../../support/rig.ts';
 import { codes, count, head, project, size, state, web } from './one-server.ts';
@@ -14,8 +13,23 @@ const hour = 3_600_000;
 /** How many addresses are told as billed and of no use. */
 async function idle(played: Rig) {
   const ips = project(played).ips.map(({ id, address, serverId }) => ({ id, address, server_id: serverId }));
-  const books = { bindings: await played.store.bindings(), intents: await played.store.openIntents() };
-  return unattached(ips as unknown as Ip[], await vouchedBy(played.store), books).idle.length;
+  const { store } = played;
+  const books = {
+    bindings: await store.bindings(),
+    claims: await store.claims(),
+    intents: await store.openIntents(),
+  };
+  return unattached(ips as unknown as Ip[], books).idle.length;
+}
+
+/** Servers, and addresses with their ids, that are ignored or released. */
+async function ignored({ store }: Rig) {
+  const claims = (await store.claims()).filter(({ holder }) => ['ignored', 'released'].includes(holder.is));
+  const of = (sort: string) => claims.filter(({ kind }) => kind === sort);
+  return [
+    of('server').map(({ id }) => Number(id)),
+    of('ip').map(({ id, identity }) => `${id} ${identity.address}`),
+  ];
 }
 
 describe('engine: what somebody else makes', () => {
@@ -69,7 +83,7 @@ describe('engine: what somebody else makes', () => {
     expect([project(played).ips.length, await idle(played)]).toEqual([1, 0]);
   });
 
-  test('`unmanaged: ignore` vouches for what is there, and no longer once it is taken out', async () => {
+  test('`unmanaged: ignore` ignores what is there, and no longer once it is taken out', async () => {
     const played = rig();
     played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
     const ignoring = 'settings: {unmanaged: ignore}\n';
@@ -95,7 +109,7 @@ describe('engine: what somebody else makes', () => {
 
     await played.clock.run(played.engine.ignore(load(spec), [String(id)]));
     expect((await played.plan(spec)).warnings.map(({ code }) => code)).not.toContain('unmanaged_resources');
-    expect(await vouchedBy(played.store)).toMatchObject({ servers: [id], addresses: [] });
+    expect(await ignored(played)).toEqual([[id], []]);
     played.emulator.mutate({ do: 'delete_server', id });
 
     expect(await idle(played)).toBe(1);
@@ -174,11 +188,7 @@ describe('engine: a server of which only a network tells', () => {
   });
 });
 
-describe('engine: a stranger that was vouched for and is gone', () => {
-  const vouched = async ({ store }: Rig) => {
-    const { servers, addresses } = (await store.note('vouched_for')) as Record<string, unknown[]>;
-    return [servers, addresses];
-  };
+describe('engine: an ignored object that is gone', () => {
   const theirs = async (more: RigOptions = {}) => {
     const played = rig({ ...more, emulator: { readings: { reuseIds: true }, ...more.emulator } });
     played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
@@ -189,7 +199,7 @@ describe('engine: a stranger that was vouched for and is gone', () => {
   const addressless = { profile: loadProfile('operations: {list_servers: {}}', 'profile') };
   const emulator = { profile: emulatorProfile('operations: {list_servers: {}}') };
 
-  test('is known no more after two looks, and its id is a stranger’s again', async () => {
+  test('is known no more after two looks, and what has its id is unmanaged', async () => {
     const played = await theirs({ ...addressless, emulator });
     const [address] = project(played).ips;
     played.emulator.mutate({ do: 'delete_server', id: 2001 });
@@ -197,10 +207,10 @@ describe('engine: a stranger that was vouched for and is gone', () => {
     await played.apply(head);
     await played.clock.advance(hour / 2);
     await played.apply(head);
-    expect(await vouched(played)).toEqual([[2001], [`5001 ${address?.address}`]]);
+    expect(await ignored(played)).toEqual([[2001], [`5001 ${address?.address}`]]);
     await played.clock.advance(hour);
     await played.apply(head);
-    expect(await vouched(played)).toEqual([[], []]);
+    expect(await ignored(played)).toEqual([[], []]);
 
     const { nextId } = played.emulator.world as { nextId: { server: number } };
     nextId.server = 2001;
@@ -218,7 +228,7 @@ describe('engine: a stranger that was vouched for and is gone', () => {
       await played.clock.advance(2 * hour);
     }
 
-    const [servers] = await vouched(played);
+    const [servers] = await ignored(played);
 
     expect(servers).toEqual([2001]);
   });

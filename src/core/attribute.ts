@@ -1,0 +1,135 @@
+import { type Claim, type Holder, objectName } from './claims.ts';
+import type { KindName, ResourceKey } from './keys.ts';
+import type { Ip } from './resources.ts';
+import type { Intent } from './state.ts';
+
+/** Who holds an observed server or address. */
+export type Attributed =
+  /** Bound to the key, or named by its entry; an address also where its server is. */
+  | { readonly is: 'managed'; readonly key: ResourceKey }
+  /** An open write made it, or, where that is not `certain`, may have made it; or a deletion ended moments ago. */
+  | { readonly is: 'pending'; readonly key: ResourceKey; readonly certain: boolean }
+  | Extract<Holder, { readonly is: 'ignored' | 'released' }>
+  | { readonly is: 'unmanaged' };
+
+/** Objects that are in neither file nor state. */
+export interface Unmanaged {
+  readonly servers: readonly number[];
+  /** Theirs, and those that are free. */
+  readonly addresses: readonly Ip[];
+}
+
+/** What the reads show. A world is one. */
+export interface Shown {
+  readonly ips: readonly Ip[];
+  readonly servers?: readonly { readonly id: number }[];
+  keyOf(kind: 'server' | 'ip', id: string): ResourceKey | undefined;
+}
+
+/** What the state tells of holders, beside the bindings. */
+export interface Books {
+  readonly claims: readonly Claim[];
+  readonly intents: readonly Intent[];
+  /** Deletions that have ended so recently that reads may still show what they deleted. @assumption A9 */
+  readonly removed?: readonly Intent[];
+  /** Whether what has the id that a key is bound to is another object by now. @assumption A17 */
+  readonly changed?: (key: ResourceKey) => boolean;
+}
+
+/** One holder for every observed object. */
+export interface Attribution {
+  server(id: string): Attributed;
+  address(ip: Ip): Attributed;
+  readonly unmanaged: Unmanaged;
+}
+
+type Sort = 'server' | 'ip';
+
+export function attribute(
+  shown: Shown,
+  { claims, intents, removed = [], changed = () => false }: Books,
+): Attribution {
+  const claimed = new Map(claims.map((claim) => [objectName(claim), claim]));
+  const held = Map.groupBy(
+    shown.ips.filter(({ id }) => shown.keyOf('ip', String(id)) === undefined),
+    ({ server_id }) => String(server_id),
+  );
+  const pending = pendingOf(intents, removed);
+
+  const bound = (kind: Sort, id: string): Attributed | undefined => {
+    const key = shown.keyOf(kind, id);
+    return key === undefined || changed(key) ? undefined : { is: 'managed', key };
+  };
+  const addressClaim = ({ id, address }: Ip) => {
+    const { identity, holder } = claimed.get(`ip ${id}`) ?? {};
+    return identity?.address === address ? foreign(holder) : undefined;
+  };
+  /** A server whose addresses are all others has the id anew. @assumption A17 */
+  const serverClaim = (id: string) => {
+    const its = held.get(id) ?? [];
+    const isSame = its.length === 0 || its.some((ip) => addressClaim(ip) !== undefined);
+    return isSame ? foreign(claimed.get(`server ${id}`)?.holder) : undefined;
+  };
+  const server = (id: string): Attributed =>
+    serverClaim(id) ?? bound('server', id) ?? pending('server', id) ?? unmanaged;
+  const address = (ip: Ip): Attributed =>
+    addressClaim(ip) ??
+    bound('ip', String(ip.id)) ??
+    pending('ip', String(ip.id)) ??
+    (ip.server_id === null ? unmanaged : server(String(ip.server_id)));
+  return {
+    server,
+    address,
+    unmanaged: {
+      servers: [...serversShown(shown)].filter((id) => server(String(id)).is === 'unmanaged'),
+      addresses: shown.ips.filter((ip) => address(ip).is === 'unmanaged'),
+    },
+  };
+}
+
+const unmanaged: Attributed = { is: 'unmanaged' };
+
+function foreign(holder: Holder | undefined) {
+  return holder?.is === 'ignored' || holder?.is === 'released' ? holder : undefined;
+}
+
+/** The ids of servers that addresses or the list of servers show. */
+export function serversShown({ ips, servers = [] }: Omit<Shown, 'keyOf'>): ReadonlySet<number> {
+  return new Set<number>([
+    ...ips.flatMap(({ server_id }) => server_id ?? []),
+    ...servers.map(({ id }) => id),
+  ]);
+}
+
+/** What open writes have made, may have made, or have just removed. */
+function pendingOf(intents: readonly Intent[], removed: readonly Intent[]) {
+  const found = new Map<string, Attributed>();
+  const put = (kind: KindName, id: string, key: ResourceKey, certain: boolean) =>
+    found.set(`${kind} ${id}`, { is: 'pending', key, certain });
+  for (const { key, kind, request } of removed) put(kind, String(request.path.id), key, true);
+  for (const { key, kind, blocked } of intents)
+    for (const id of blocked?.candidates ?? []) put(kind, id, key, false);
+  // Where reads do not show what it made, what has the id is another one.
+  for (const { key, kind, resourceId, blocked } of intents)
+    if (resourceId !== undefined && blocked?.code !== 'not_there') put(kind, resourceId, key, true);
+  const open = intents.filter(isUnconfirmed);
+  return (kind: Sort, id: string): Attributed | undefined => {
+    const known = found.get(`${kind} ${id}`);
+    const maker = known ?? open.find(({ preimage }) => cameSince(preimage, kind, id));
+    return maker === undefined || 'is' in maker ? maker : { is: 'pending', key: maker.key, certain: false };
+  };
+}
+
+/** A purchase that may have been carried out: what has come since may be its result, as evidence or an operator tells. */
+function isUnconfirmed({ verb, kind, ambiguous, phase }: Intent): boolean {
+  return verb === 'create' && (kind === 'server' || kind === 'ip') && (ambiguous || phase === 'sending');
+}
+
+/** Whether the lists from before the creation lack it. */
+export function cameSince(preimage: unknown, kind: Sort, id: string): boolean {
+  const { servers, ips } = (preimage ?? {}) as Partial<
+    Record<'servers' | 'ips', readonly (number | string)[]>
+  >;
+  const before = kind === 'server' ? servers : ips;
+  return before !== undefined && !before.map(String).includes(id);
+}

@@ -1,0 +1,58 @@
+import type { KindName, ResourceKey } from './keys.ts';
+
+/** Something that exists in the project: a resource, or the project as a whole. */
+export interface LiveObject {
+  readonly kind: KindName | 'project';
+  /** The API's id, as text. */
+  readonly id: string;
+  /** The live id of the server that the object is inside. */
+  readonly parentId?: string | undefined;
+}
+
+/**
+ * Who holds an object that is not bound to a key. An object has one holder at most: a binding, or one of these. Whatever
+ * ends in one holder and begins in the next does so in one transaction.
+ */
+export type Holder =
+  /** Not of this file: the operator said so, or `unmanaged: ignore` did. */
+  | { readonly is: 'ignored'; readonly by: 'operator' | 'file' }
+  /**
+   * Its binding to the key ended, and it stays as it is. Where the file ended it, another one under the key would be bought
+   * beside it.
+   */
+  | { readonly is: 'released'; readonly by: 'operator' | 'file'; readonly formerKey: ResourceKey }
+  /** The idempotency key of the resource was answered with it; bound once approved. `taskId`: of its creation. */
+  | { readonly is: 'found'; readonly key: ResourceKey; readonly taskId?: string }
+  /** A backup whose server is gone: no read shows the backup, and it stays billed. @source API §1.5 */
+  | { readonly is: 'leftover'; readonly formerKey: ResourceKey }
+  /** Of the project: it has been seen without unmanaged objects, or they were ignored. What is unmanaged came later. */
+  | { readonly is: 'baseline' };
+
+/** A holder beside the bindings: durable, journaled, and never two for one object. */
+export interface Claim extends LiveObject {
+  /** Tells the object from a later one with the same id. @assumption A17 */
+  readonly identity: Readonly<Record<string, string>>;
+  readonly holder: Holder;
+  /** Wall time in ms. */
+  readonly at: number;
+  /** When a list first lacked the object, wall time in ms. */
+  readonly missedAt?: number;
+}
+
+/**
+ * The name of an object, by which all claims and bindings are unique. An address has an id of its own, wherever it is; a
+ * server image that was answered without an id goes by the name that it was asked for with, and others may have that.
+ *
+ * @assumption A51
+ */
+export function objectName(object: Named): string {
+  const { kind, id, parentId, key, identity } = object;
+  if (kind === 'server_image' && identity?.name === id) return `${kind} ${id} of ${key}`;
+  return parentId === undefined || kind === 'ip' ? `${kind} ${id}` : `${kind} ${parentId}/${id}`;
+}
+
+/** Of a binding, the key and the identity count too. */
+type Named = LiveObject & {
+  readonly key?: ResourceKey;
+  readonly identity?: Readonly<Record<string, string>>;
+};

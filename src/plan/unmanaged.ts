@@ -1,0 +1,188 @@
+import { type Attributed, type Attribution, cameSince, type Unmanaged } from '../core/attribute.ts';
+import type { Claim } from '../core/claims.ts';
+import { type ResourceKey, topLevelKey } from '../core/keys.ts';
+import type { SeenServer, Subject, World } from '../core/kind.ts';
+import { type Remedy, type Run, run } from '../core/remedy.ts';
+import type { Ip, NetworkInterface } from '../core/resources.ts';
+import type { Intent } from '../core/state.ts';
+
+/** Who holds what in the project, and what no list shows. */
+export interface Register extends Attribution {
+  readonly claims: readonly Claim[];
+  /** The state has no baseline: whatever is unmanaged may have been there before. */
+  readonly isNew: boolean;
+  readonly unlisted?: Unlisted | undefined;
+  /** Creations that the operator has declared absent. */
+  readonly declaredAbsent: readonly Intent[];
+}
+
+/** Servers of which nothing but a network's count is to be seen. */
+export interface Unlisted {
+  readonly network: string;
+  readonly servers: number;
+}
+
+/** Those that an entry of the kind may describe. */
+export function unmanagedFor(kind: Subject['kind'], register: Register, world: World): Unmanaged {
+  const { servers, addresses } = register.unmanaged;
+  return {
+    servers,
+    addresses: kind === 'ip' ? [...addresses, ...heldAddresses(register, world)] : addresses,
+  };
+}
+
+/**
+ * Addresses of this file's servers that no key is bound to, and that an entry of `ips` may have bought: a server takes such
+ * a one where its entry names it, and with `{reuse: true}`. What a server was given by its creation, the state has seen come.
+ */
+export function heldAddresses(register: Register, world: World): readonly Ip[] {
+  return world.subjectsOf('server').flatMap(({ desired, binding }) => {
+    const { entry, body } = (binding?.applied ?? {}) as { readonly entry?: unknown; readonly body?: unknown };
+    const wanted = addressIn(desired?.value);
+    const mayBe =
+      'ip' in wanted ? body == null || 'ip' in addressIn(entry) : 'reuse' in wanted && body == null;
+    const its = mayBe ? world.ipsOf(binding?.id ?? desired?.id ?? '') : [];
+    return its.filter((ip) => world.isNobodys(ip) && register.address(ip).is === 'managed');
+  });
+}
+
+function addressIn(entry: unknown): object {
+  return (entry as { readonly public_ipv4?: object } | undefined)?.public_ipv4 ?? {};
+}
+
+/** An address that is claimed by itself, and not with the server that holds it. */
+export function isClaimedAlone(world: World, { address, server }: Register, id: string): boolean {
+  const ip = world.ip(id);
+  if (ip === undefined || !isForeign(address(ip))) return false;
+  return ip.server_id === null || !isForeign(server(String(ip.server_id)));
+}
+
+function isForeign({ is }: Attributed): boolean {
+  return is === 'ignored' || is === 'released';
+}
+
+/** The operator knows of it: its cost is reported no more. */
+export function isQuiet(holder: Attributed): boolean {
+  return holder.is === 'ignored' && holder.by === 'operator';
+}
+
+/**
+ * Where more servers are attached than are known to have a card there: the rest has no
+ * public address, so no list shows it. @source API §2
+ *
+ * @param others the cards of servers that are not this file's
+ */
+export function unlisted(
+  world: World,
+  others: readonly (readonly NetworkInterface[])[] = [],
+): Unlisted | undefined {
+  if (world.listsServers()) return undefined;
+  const ours = world.subjectsOf('server').flatMap(({ key }) => {
+    const cards = (world.observed.get(key) as SeenServer | undefined)?.cards;
+    return cards === undefined ? [] : [cards];
+  });
+  const isIn = (network: number, cards: readonly NetworkInterface[]) =>
+    cards.some(({ network_id }) => network_id === network);
+  const attached = [...ours, ...others];
+  const more = world.networks
+    .map(({ id, name, server_count }) => ({
+      network: name,
+      servers: (server_count ?? 0) - attached.filter((cards) => isIn(id, cards)).length,
+    }))
+    .sort((a, b) => b.servers - a.servers);
+  return more.find(({ servers }) => servers > 0);
+}
+
+export function isNone({ servers, addresses }: Unmanaged): boolean {
+  return servers.length + addresses.length === 0;
+}
+
+/** For a message: `servers 2001 (203.0.113.10) and 2002, and address 203.0.113.11`. */
+export function described({ servers, addresses }: Unmanaged): string {
+  const held = (id: number) => addresses.filter(({ server_id }) => server_id === id);
+  const free = addresses.filter(({ server_id }) => server_id === null || !servers.includes(server_id));
+  const named = servers.map((id) => {
+    const its = held(id).map(({ address }) => address);
+    return `${id}${its.length === 0 ? '' : ` (${its.join(', ')})`}`;
+  });
+  const groups = [
+    ...counted('server', named),
+    ...counted(
+      'address',
+      free.map(({ address }) => address),
+    ),
+  ];
+  return groups.join(named.length > 1 || free.length > 1 ? ', and ' : ' and ');
+}
+
+function counted(noun: 'server' | 'address', names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  const [last, ...others] = [...names].reverse();
+  if (others.length === 0) return [`${noun} ${last}`];
+  return [`${noun === 'server' ? 'servers' : 'addresses'} ${others.reverse().join(', ')} and ${last}`];
+}
+
+/** For a message: the creations that were declared absent and may have made one of them. */
+export function perhapsAbsent({ servers, addresses }: Unmanaged, declared: readonly Intent[]): string {
+  const texts = declared.flatMap(({ key, kind, closedAt = 0, preimage }) => {
+    const came =
+      kind === 'server'
+        ? servers.map(String).filter((id) => cameSince(preimage, 'server', id))
+        : addresses.filter(({ id }) => cameSince(preimage, 'ip', String(id))).map(({ address }) => address);
+    const date = new Date(closedAt).toISOString().slice(0, 10);
+    return came.length === 0
+      ? []
+      : [`${came.join(' or ')} may be ${key}, which was declared absent on ${date} (\`resolve --absent\`)`];
+  });
+  return texts.join('; ');
+}
+
+/** The command that says of all of them that they are somebody else's. */
+export function ignoring({ servers, addresses }: Unmanaged): Remedy & Run {
+  const free = addresses.filter(({ server_id }) => server_id === null || !servers.includes(server_id));
+  return run('ignore', [...servers, ...free.map(({ address }) => address)]);
+}
+
+/**
+ * The one unmanaged object that each entry may describe. Nothing where several would do, or where
+ * one would do for several entries: a wrong guess is not to be copied from a message.
+ */
+export function matches(
+  buyers: readonly Subject[],
+  register: Register,
+  world: World,
+): ReadonlyMap<ResourceKey, string> {
+  const options = buyers.map((subject) => ({
+    subject,
+    ids: candidates(subject, unmanagedFor(subject.kind, register, world), world),
+  }));
+  return new Map(
+    options.flatMap(({ subject, ids }) => {
+      const [only, another] = ids;
+      const rivals = options.filter(
+        (each) => each.subject.kind === subject.kind && each.ids.includes(only ?? ''),
+      );
+      return only === undefined || another !== undefined || rivals.length > 1 ? [] : [[subject.key, only]];
+    }),
+  );
+}
+
+function candidates({ kind, desired }: Subject, { servers, addresses }: Unmanaged, world: World): string[] {
+  if (kind === 'ip') return addresses.map(({ id }) => String(id));
+  const entry = (desired?.value ?? {}) as {
+    readonly name?: string;
+    readonly public_ipv4?: { readonly ip?: string };
+  };
+  const listed = new Map((world.servers ?? []).map((each) => [each.id as number, each.name.trim()]));
+  const named = servers.filter((id) => listed.get(id) === entry.name);
+  const wanted = entry.public_ipv4?.ip;
+  const own = wanted === undefined ? undefined : world.ip(world.idOf(topLevelKey('ips', wanted)) ?? '');
+  const holds = (id: number) => world.ipsOf(String(id)).length > 0;
+  const fitting =
+    named.length > 0
+      ? named
+      : servers.filter((id) =>
+          own === undefined ? holds(id) === (entry.public_ipv4 !== undefined) : own.server_id === id,
+        );
+  return fitting.map(String);
+}

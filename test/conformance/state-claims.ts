@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { expectRejected, expectReplayed, none, type StateHarness } from './state-checks.ts';
+import { later, sampleBinding, sampleClaim, sampleIntent, web } from './state-samples.ts';
+
+const db = 'servers.db' as ResourceKey;
+const bind = (key: ResourceKey, id: string) =>
+  ({ type: 'bind', binding: sampleBinding(key, { id }) }) as const;
+const claim = (id: string, more: Parameters<typeof sampleClaim>[1] = {}) =>
+  ({ type: 'claim', claim: sampleClaim(id, more) }) as const;
+const unclaim = (id: string) =>
+  ({ type: 'unclaim', object: { kind: 'server', id }, reason: 'gone' }) as const;
+
+export function claims(harness: StateHarness): void {
+  test('a claim comes back as it was given, and a second one of the object takes its place', async () => {
+    const store = await harness.create();
+    await store.change([claim('18'), claim('17', { missedAt: 5 })], later);
+    expect(await store.claims()).toEqual([sampleClaim('17', { missedAt: 5 }), sampleClaim('18')]);
+    const holder = { is: 'released', by: 'file', formerKey: web } as const;
+    await store.change([claim('17', { holder }), unclaim('18')], later);
+    expect(await store.claims()).toEqual([sampleClaim('17', { holder })]);
+    expect(await store.bindings()).toEqual([]);
+    await expectReplayed(store);
+  });
+
+  test('an object has one holder: another key and a claim beside a binding are rejected', async () => {
+    const store = await harness.create();
+    await store.change([bind(web, '17'), claim('18')], later);
+    await expectRejected(store, () => store.change([bind(db, '17')], later), /server 17 is bound to servers/);
+    await expectRejected(store, () => store.change([claim('17')], later), /server 17 is bound to servers/);
+    await expectRejected(store, () => store.change([bind(db, '18')], later), /server 18 is claimed already/);
+    await store.beginIntent(sampleIntent('a', db));
+    await expectRejected(
+      store,
+      () => store.closeIntent('a', 'done', '', [bind(db, '17')], later),
+      /server 17 is bound to servers/,
+    );
+  });
+
+  test('an object passes on from holder to holder in one call, and with the end of an intent', async () => {
+    const store = await harness.create();
+    const release = (key: ResourceKey) => ({ type: 'release', key, gone: false, reason: 'because' }) as const;
+    await store.change([bind(web, '17')], later);
+    await store.change([release(web), claim('17')], later);
+    expect([await store.bindings(), await store.claims()]).toEqual([[], [sampleClaim('17')]]);
+    await store.beginIntent(sampleIntent('a', db));
+    await store.closeIntent('a', 'done', '', [unclaim('17'), bind(db, '17')], later);
+    expect([await store.bindings(), await store.claims()]).toEqual([[sampleBinding(db)], []]);
+    await store.change([release(db), bind(web, '17'), bind(web, '18'), claim('17')], later);
+    expect(await store.bindings()).toEqual([sampleBinding(web, { id: '18' })]);
+    expect(await store.claims()).toEqual([sampleClaim('17')]);
+    await expectReplayed(store);
+  });
+
+  test('what is inside a server is told by the server, and an address by its id alone', async () => {
+    const store = await harness.create();
+    const inside = (kind: 'backup' | 'ip', parentId: string) => claim('1', { kind, parentId });
+    await store.change([inside('backup', '17'), inside('backup', '18')], later);
+    expect(await store.claims()).toHaveLength(2);
+    await store.change([inside('ip', '17'), inside('ip', '18')], later);
+    expect((await store.claims()).filter(({ kind }) => kind === 'ip')).toHaveLength(1);
+  });
+
+  test('pruning keeps the last claim of an object, and nothing of one that has ended', async () => {
+    const store = await harness.create();
+    await store.change([claim('17'), claim('18')], 1);
+    await store.change([claim('17', { missedAt: 5 }), unclaim('18')], 2);
+    await store.prune(100);
+    expect((await store.journal({ limit: 10 })).map(({ event, key }) => [event, key])).toEqual([
+      ['claimed', 'server 17'],
+    ]);
+    await expectReplayed(store);
+    await store.change(none, later);
+    expect(await store.claims()).toEqual([sampleClaim('17', { missedAt: 5 })]);
+  });
+}
