@@ -141,6 +141,17 @@ describe('daemon: specs from Git', () => {
     await expect(source(url, { path: 'infra' }).read(signal)).rejects.toThrow(/write infra\/ for a folder/);
   });
 
+  test('of a folder, a spec that a commit does not change stays the value that it was', async () => {
+    const { url, push } = await createRepository();
+    await push({ 'specs/a.yaml': 'a', 'specs/b.yaml': 'b' });
+    const specs = source(url, { path: 'specs/' });
+    const first = await specs.read(signal);
+    await push({ 'specs/a.yaml': 'a', 'specs/b.yaml': 'other' });
+    const second = await specs.read(signal);
+    expect(second.specs.map((spec, index) => spec === first.specs[index])).toEqual([true, false]);
+    expect(second.specs[1]).toMatchObject({ sources: [{ text: 'other' }] });
+  });
+
   test('over http with a token, which stands in no file of its repository', async () => {
     const { bare, push } = await createRepository();
     await push({ 'infra/vdcsync.yaml': oneNetwork });

@@ -65,7 +65,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   const shared = isShared(settings, flags, io)
     ? await openFleet(settings, flags, io, log, notifier, deletions)
     : undefined;
-  const own = sourceOf(settings, deps);
+  const own = sourceOf(settings, deps, shared !== undefined);
   const intake = new Intake({
     ...{ environment: io.env, trust: settings.trust, clock: systemClock },
     checkToken: (place) => checkToken(place, settings, flags, io),

@@ -1,7 +1,15 @@
 import { type SpecText, unreadable } from './source.ts';
 
-/** Of a folder or a commit. A thousand specs of 8 KiB fit. */
-export const folderBounds = { files: 1_000, bytes: 8 * 1024 * 1024 } as const;
+/** How much a folder or a commit may hold. */
+export interface FolderBounds {
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/** Of one process. A thousand specs of 8 KiB fit. */
+const usualBounds: FolderBounds = { files: 1_000, bytes: 8 * 1024 * 1024 };
+/** Of projects that several machines share. */
+export const fleetBounds: FolderBounds = { files: 20_000, bytes: 32 * 1024 * 1024 };
 /** Of the files beyond the bounds, so many are named. */
 const mostNamed = 50;
 
@@ -16,17 +24,18 @@ export interface SizedFile {
  */
 export function withinBounds<File extends SizedFile>(
   files: readonly File[],
+  most: FolderBounds = usualBounds,
 ): { readonly read: readonly File[]; readonly left: readonly SpecText[] } {
   const bySize = files.toSorted((a, b) => a.sizeBytes - b.sizeBytes || (a.name < b.name ? -1 : 1));
   const taken = new Set<File>();
   let bytes = 0;
-  for (const file of bySize.slice(0, folderBounds.files)) {
+  for (const file of bySize.slice(0, most.files)) {
     bytes += file.sizeBytes;
-    if (bytes > folderBounds.bytes) break;
+    if (bytes > most.bytes) break;
     taken.add(file);
   }
   const left = bySize.filter((file) => !taken.has(file));
-  const why = `a folder of specs has at most ${folderBounds.files} files and ${folderBounds.bytes / 1024 / 1024} MiB, and ${left.length} of its largest files are left out: remove what is no spec`;
+  const why = `a folder of specs has at most ${most.files} files and ${most.bytes / 1024 / 1024} MiB, and ${left.length} of its largest files are left out: remove what is no spec`;
   return {
     read: files.filter((file) => taken.has(file)),
     left: left.slice(0, mostNamed).map(({ name }) => ({ name, problem: unreadable(name, why) })),

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { watch as watchPaths } from 'chokidar';
 import type { Clock } from '../../core/clock.ts';
 import type { DaemonLogger } from '../ports.ts';
+import type { FolderBounds } from './bounds.ts';
 import { failWith, readSpecBytes, readSpecFile, reasonOf, specBuffer } from './read-file.ts';
 import type { Snapshot, SpecSource } from './source.ts';
 import { SpecFolder } from './spec-folder.ts';
@@ -23,6 +24,8 @@ export interface FileSourceOptions {
   /** Real time. */
   readonly clock: Clock;
   readonly log: DaemonLogger;
+  /** How much the folder may hold. */
+  readonly most?: FolderBounds;
   /** Default 5 s. */
   readonly rereadMs?: number;
 }
@@ -35,7 +38,7 @@ export interface FileSourceOptions {
 export function fileSource(options: FileSourceOptions): SpecSource {
   const { files, folder, clock, log } = options;
   const name = files.map((each) => each.name).join(', ');
-  const specs = new SpecFolder(files[0]?.path ?? '', files[0]?.name ?? '', clock);
+  const specs = new SpecFolder(files[0]?.path ?? '', files[0]?.name ?? '', clock, options.most);
 
   async function read(): Promise<Snapshot> {
     if (folder) return { specs: await specs.read() };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
 import type { Random } from '../../core/random.ts';
 import type { DaemonLogger } from '../ports.ts';
-import { withinBounds } from './bounds.ts';
+import { type FolderBounds, withinBounds } from './bounds.ts';
 import { type GitAccess, GitProgram, TooLargeError } from './git-program.ts';
 import { decodeSpec, mostBytes } from './read-file.ts';
 import {
@@ -39,6 +39,8 @@ export interface GitSourceOptions extends GitSettings {
   readonly log: DaemonLogger;
   /** Default: 512 MiB. */
   readonly mostFolderBytes?: number;
+  /** How much a folder of specs may hold. */
+  readonly most?: FolderBounds;
 }
 
 const fetchedRef = 'refs/vdcsync/fetched';
@@ -66,13 +68,15 @@ export function checkGitNames(ref: string, path: string): void {
  * one is fetched, as shallow as can be, checked, and read straight from its objects.
  */
 export function gitSource(options: GitSourceOptions): SpecSource {
-  const { access, ref, path, clock, random, mostFolderBytes = usualMostFolderBytes } = options;
+  const { access, ref, path, clock, random, mostFolderBytes = usualMostFolderBytes, most } = options;
   checkGitNames(ref, path);
   const git = new GitProgram(join(options.folder, 'repository'), access, mostFolderBytes);
   const memory = new TakenMemory(options.folder);
   const name = `${access.url.shown}#${ref}:${path}`;
   let prepared = false;
   let taken: Snapshot | undefined;
+  /** The specs that were read last, by blob and path: a commit seldom changes more than a few of them. */
+  let blobs: ReadonlyMap<string, SpecText> = new Map();
   /** A tip that does not fit is not fetched again and again. */
   let tooLarge: { readonly commit: string; readonly error: TooLargeError } | undefined;
 
@@ -86,7 +90,8 @@ export function gitSource(options: GitSourceOptions): SpecSource {
     if (tooLarge?.commit === tip.commit) throw tooLarge.error;
     await fetchWithRoom(tip, follows, signal);
     const commit = await describe(git, tip, ref, signal);
-    const specs = await readSpecs(git, commit.id, path, signal);
+    const { specs, ...read } = await readSpecs(git, commit.id, path, { before: blobs, most }, signal);
+    blobs = read.blobs;
     // Only what could be read is what the next one has to follow on.
     await memory.write(tip);
     taken = { specs, commit };
@@ -284,29 +289,46 @@ interface TreeEntry {
   readonly type: string;
   readonly sizeBytes: number;
   readonly path: string;
+  /** The id of what is in it. */
+  readonly blob: string;
 }
 
+/** Reads those blobs alone that the last commit did not have: each takes a process. */
 async function readSpecs(
   git: GitProgram,
   commit: string,
   path: string,
+  {
+    before,
+    most,
+  }: { readonly before: ReadonlyMap<string, SpecText>; readonly most: FolderBounds | undefined },
   signal: AbortSignal,
-): Promise<readonly SpecText[]> {
+): Promise<{ readonly specs: readonly SpecText[]; readonly blobs: ReadonlyMap<string, SpecText> }> {
   const entries = await listTree(git, commit, path, signal);
+  const blobs = new Map<string, SpecText>();
+  const take = async (entry: TreeEntry) => {
+    const id = `${entry.mode} ${entry.blob} ${entry.path}`;
+    const text = before.get(id) ?? (await readBlob(git, commit, entry, signal));
+    blobs.set(id, text);
+    return text;
+  };
   if (!path.endsWith('/')) {
     const [entry] = entries;
     if (entry === undefined) throw new SourceError(`the commit ${commit.slice(0, 12)} has no ${path}`);
     if (entry.type === 'tree')
       throw new SourceError(`${path} is a folder: write ${path}/ for a folder of specs`);
-    return [await readBlob(git, commit, entry, signal)];
+    return { specs: [await take(entry)], blobs };
   }
   const specs = entries.filter(
     ({ path: each, type }) => type === 'blob' && /(^|\/)[^./][^/]*\.ya?ml$/.test(each),
   );
-  const { read, left } = withinBounds(specs.map((entry) => ({ ...entry, name: entry.path })));
+  const { read, left } = withinBounds(
+    specs.map((entry) => ({ ...entry, name: entry.path })),
+    most,
+  );
   const texts: SpecText[] = [];
-  for (const entry of read) texts.push(await readBlob(git, commit, entry, signal));
-  return [...texts, ...left];
+  for (const entry of read) texts.push(await take(entry));
+  return { specs: [...texts, ...left], blobs };
 }
 
 async function listTree(
@@ -317,11 +339,11 @@ async function listTree(
 ): Promise<TreeEntry[]> {
   const text = await git.run(['ls-tree', '-z', '--long', '--full-tree', commit, '--', path], signal);
   return text.split('\0').flatMap((line) => {
-    const [, mode, type, size, name] = /^(\d+) (\w+) \S+ +(\S+)\t(.*)$/s.exec(line) ?? [];
-    if (mode === undefined || type === undefined || name === undefined) return [];
+    const [, mode, type, blob, size, name] = /^(\d+) (\w+) (\S+) +(\S+)\t(.*)$/s.exec(line) ?? [];
+    if (mode === undefined || type === undefined || blob === undefined || name === undefined) return [];
     // A file that the fetch has left out is there without a size.
     const sizeBytes = type === 'blob' && !/^\d+$/.test(size ?? '') ? mostBytes + 1 : Number(size) || 0;
-    return [{ mode, type, sizeBytes, path: name }];
+    return [{ mode, type, blob, sizeBytes, path: name }];
   });
 }
 

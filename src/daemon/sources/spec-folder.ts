@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
 import { specNames } from '../../spec/folder.ts';
-import { withinBounds } from './bounds.ts';
+import { type FolderBounds, withinBounds } from './bounds.ts';
 import { failWith, mostBytes, readSpecFile, reasonOf, specBuffer } from './read-file.ts';
 import { type SpecText, unreadable } from './source.ts';
 
@@ -37,18 +37,20 @@ export class SpecFolder {
   readonly #path: string;
   readonly #name: string;
   readonly #clock: Clock;
+  readonly #most: FolderBounds | undefined;
   #known: ReadonlyMap<string, KnownFile> = new Map();
 
   /** @param name what messages call it */
-  constructor(path: string, name: string, clock: Clock) {
+  constructor(path: string, name: string, clock: Clock, most?: FolderBounds) {
     this.#path = path;
     this.#name = name;
     this.#clock = clock;
+    this.#most = most;
   }
 
   /** @throws SourceError where there is no such folder */
   async read(): Promise<readonly SpecText[]> {
-    const { read, left } = withinBounds(await this.#files());
+    const { read, left } = withinBounds(await this.#files(), this.#most);
     const buffer = specBuffer();
     const known = new Map<string, KnownFile>();
     let again = Math.ceil(read.length * againShare);
