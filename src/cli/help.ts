@@ -69,7 +69,10 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   ],
   render: [['vdcsync render project.ts --out vdcsync.yaml', 'then review, plan and apply the YAML file']],
   schema: [['vdcsync schema > vdcsync.schema.json', 'for editors']],
-  completion: [['vdcsync completion bash > /etc/bash_completion.d/vdcsync', 'or zsh, fish']],
+  completion: [
+    ['vdcsync completion bash > /etc/bash_completion.d/vdcsync', 'for all users'],
+    ['source <(vdcsync completion zsh)', 'for this session'],
+  ],
 };
 
 /** The text below a command's help, or nothing. */

@@ -1,7 +1,6 @@
 import { Command, Option } from 'commander';
 import { ConfigError } from '../core/errors.ts';
 import type { ApplyFlags } from './commands/apply.ts';
-import { completion, type Shell, shells } from './commands/completion.ts';
 import type { DoctorFlags } from './commands/doctor.ts';
 import type { EmulatorFlags } from './commands/emulator.ts';
 import type { ExportFlags } from './commands/export.ts';
@@ -23,6 +22,7 @@ import { outputFormats } from './outputs/names.ts';
 import { planFormats } from './plan/formats.ts';
 import { callFlags } from './render/call-flags.ts';
 import type { CommonFlags } from './settings/config.ts';
+import { type Shell, shells } from './shells.ts';
 import type { Io } from './terminal.ts';
 import { version } from './version.ts';
 
@@ -115,11 +115,8 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
   addFleet(making);
   addReports(making);
   addTools(making);
-  making
-    .command('completion', 'print a completion script for a shell')
-    .addArgument(program.createArgument('<shell>', 'which shell').choices(shells))
-    .action((shell: Shell) => void io.stdout.write(completion(program, shell)));
-  for (const each of program.commands) acceptCommon(each);
+  addCompletion(making, program);
+  for (const each of visibleCommands(program)) acceptCommon(each);
   return program;
 }
 
@@ -348,6 +345,31 @@ function addTools({ command, io, end }: Making): void {
     const { projectSchemaText } = await import('../spec/generate-schema.ts');
     io.stdout.write(projectSchemaText());
   });
+}
+
+function addCompletion({ command, io }: Making, program: Command): void {
+  command('completion', 'print a completion script for a shell')
+    .addArgument(program.createArgument('<shell>', 'which shell').choices(shells))
+    .action(async (shell: Shell) => {
+      const { completion } = await import('./commands/completion.ts');
+      completion(shell, io);
+    });
+  // The script asks for words by this command: `vdcsync complete -- resolve serv`.
+  program
+    .command('complete', { hidden: true })
+    .argument('[words...]')
+    .action(async (words: readonly string[]) => {
+      const { complete } = await import('./commands/complete.ts');
+      await complete(program, words, io);
+    });
+}
+
+/** The commands of the help, without the help itself. */
+export function visibleCommands(program: Command): readonly Command[] {
+  return program
+    .createHelp()
+    .visibleCommands(program)
+    .filter((each) => each.name() !== 'help');
 }
 
 /** A script can pass the same flags to every command: a flag without a meaning is accepted and hidden. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { generatedFiles } from '../../src/cli/reference/json-schemas.ts';
-import { manPage } from '../../src/cli/reference/man.ts';
+import { manPages } from '../../src/cli/reference/man.ts';
 import { cliPage } from '../../src/cli/reference/pages.ts';
 
 describe('generated files', () => {
@@ -9,15 +9,25 @@ describe('generated files', () => {
     expect(readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')).toBe(text);
   });
 
-  test('the manual page names every command and flag, and no text of it is taken for a request', () => {
-    const page = manPage();
-    for (const [, name] of cliPage().matchAll(/^## ([a-z]+)/gm)) expect(page).toContain(`vdcsync ${name}`);
-    for (const [, flag = ''] of cliPage().matchAll(/^\| `(-[^`]+)`/gm)) {
-      expect(page).toContain(`.B ${flag.replaceAll('-', '\\-')}\n`);
+  test('the manual has a page of each command with its flags, and no text of it is taken for a request', () => {
+    const pages = manPages();
+    const main = pages.get('vdcsync.1') ?? '';
+    for (const section of cliPage().split(/^## /m).slice(1)) {
+      const name = /^([a-z-]+)( |$)/m.exec(section)?.[1] ?? '';
+      const page = pages.get(`vdcsync-${name}.1`);
+      if (page === undefined) continue;
+      expect(main).toContain(`vdcsync\\-${name.replaceAll('-', '\\-')}(1)`);
+      for (const [, flag = ''] of section.matchAll(/^\| `(-[^`]+)`/gm)) {
+        expect(page).toContain(`.B ${flag.replaceAll('-', '\\-')}\n`);
+      }
     }
-    const requests = page.match(/^[.'].*$/gm) ?? [];
-    expect(requests.filter((each) => !/^\.(\\"|TH|SH|SS|B|RI|TP|PP|RS|RE|nf|fi)( |$)/.test(each))).toEqual(
-      [],
-    );
+    expect(pages.size).toBeGreaterThan(20);
+    const requests = [...pages.values()].flatMap((page) => page.match(/^[.'].*$/gm) ?? []);
+    expect(requests.filter((each) => !/^\.(\\"|TH|SH|B|I|RI|TP|nf|fi)( |$)/.test(each))).toEqual([]);
+  });
+
+  test('the package installs every page of the manual', () => {
+    const { man } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    expect(man).toEqual([...manPages().keys()].map((name) => `./man/${name}`));
   });
 });

@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { contentsOf, folderWith, inProcess, mainFile, oneNetwork, shop, vdcsync } from './run.ts';
 
@@ -212,35 +213,75 @@ describe('cli: commands without API', () => {
     expect(code).toBe(0);
   });
 
-  test.each(['bash', 'zsh', 'fish'])('completion for %s names every command', async (shell) => {
-    const { code, stdout } = await inProcess(['completion', shell], { cwd: folderWith() });
-    for (const name of ['validate', 'plan', 'apply', 'destroy', 'status']) expect(stdout).toContain(name);
+  test.each([
+    'bash',
+    'zsh',
+    'fish',
+    'powershell',
+  ])('the completion script for %s asks the program', async (shell) => {
+    const { code, stdout } = await vdcsync(['completion', shell], { cwd: folderWith() });
+    expect(stdout).toMatch(/\bcomplete (?:-- |'--')/);
     expect(code).toBe(0);
   });
 
   test.each([
-    [
-      ['plan', '--format', ''],
-      ['text', 'json', 'markdown', 'svg', 'mermaid'],
-    ],
-    [
-      ['export', '--format', ''],
-      ['yaml', 'json'],
-    ],
-    [
-      ['completion', ''],
-      ['bash', 'zsh', 'fish', '--help'],
-    ],
-    [
-      ['validate', '--'],
-      ['--file', '--overlay', '--format', '--help'],
-    ],
-    [['va'], ['validate']],
-  ])('bash completes %j', async (typed, expected) => {
-    const { stdout } = await inProcess(['completion', 'bash'], { cwd: folderWith() });
-    const words = ['vdcsync', ...typed].map((word) => `'${word}'`).join(' ');
-    const script = `${stdout}\nCOMP_WORDS=(${words}); COMP_CWORD=${typed.length}; _vdcsync; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    expect(execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trim().split('\n')).toEqual(expected);
+    [['plan', '--format', ''], ['text', 'json', 'markdown', 'svg', 'mermaid'], 4],
+    [['export', '--format', ''], ['yaml', 'json'], 4],
+    [['completion', ''], ['bash', 'zsh', 'fish', 'powershell'], 4],
+    [['va'], ['validate'], 4],
+    [['adopt', 'net'], ['networks.backend'], 4],
+    [['adopt', '-f', 'other.yaml', ''], ['ips.other'], 4],
+    [['forget', '--state', 'none.db', ''], ['networks.backend'], 4],
+    [['history', '--key', 'n'], ['networks.backend'], 4],
+    // The shell completes names of files.
+    [['plan', '-f', ''], [], 0],
+    [['plan', '--out', 'a'], [], 0],
+    [['adopt', '-f', 'broken.yaml', ''], [], 4],
+  ])('completes %j', async (typed, expected, directive) => {
+    const cwd = folderWith({
+      'vdcsync.yaml': oneNetwork,
+      'other.yaml': oneNetwork.replace(/networks:[\s\S]*/, 'ips: { other: {} }'),
+      'broken.yaml': 'version: [',
+    });
+    const { stdout, stderr } = await vdcsync(['complete', '--', ...typed], { cwd });
+    const lines = stdout.trimEnd().split('\n');
+    expect({
+      stderr,
+      words: lines.slice(0, -1).map((line) => line.split('\t')[0]),
+      end: lines.at(-1),
+    }).toEqual({
+      ...{ stderr: '', words: expected, end: `:${directive}` },
+    });
+  });
+
+  test('completes the ids of the state, with their keys', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    await inProcess(['apply', '--yes', '--emulator'], { cwd });
+    const status = await inProcess(['status', '--emulator', '--offline', '--format', 'json'], { cwd });
+    const [{ id }] = JSON.parse(status.stdout).resources;
+    for (const typed of [
+      ['ignore', '--emulator', ''],
+      ['resolve', '--emulator', 'networks.backend', '--adopt', ''],
+    ]) {
+      const { stdout } = await vdcsync(['complete', '--', ...typed], { cwd });
+      expect(stdout).toBe(`${id}\tnetworks.backend\n:4\n`);
+    }
+    const { stdout } = await vdcsync(['complete', '--', 'forget', '--emulator', ''], { cwd });
+    expect(stdout).toBe(`networks.backend\tid ${id}\n:4\n`);
+  });
+
+  test('bash completes keys of the spec', async () => {
+    const shim = `#!/bin/sh\nexec ${process.execPath} ${mainFile} "$@"\n`;
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork, vdcsync: shim });
+    chmodSync(join(cwd, 'vdcsync'), 0o755);
+    const { stdout } = await vdcsync(['completion', 'bash'], { cwd });
+    const script = `${stdout}\nCOMP_WORDS=(vdcsync adopt net); COMP_CWORD=2; __vdcsync_complete; printf '%s\\n' "\${COMPREPLY[@]}"; complete -p vdcsync`;
+    const env = { ...process.env, PATH: `${cwd}:${process.env.PATH ?? ''}` };
+    const output = execFileSync('bash', ['-c', script], { encoding: 'utf8', cwd, env, stdio: 'pipe' });
+    expect(output.trim().split('\n')).toEqual([
+      'networks.backend',
+      'complete -o default -F __vdcsync_complete vdcsync',
+    ]);
   });
 
   test('validate: one line for a good file, from a file, a default name or standard input', async () => {

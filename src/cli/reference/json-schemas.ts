@@ -3,7 +3,7 @@ import { projectSchemaText, schemaPath } from '../../spec/generate-schema.ts';
 import { planSchema } from '../plan/schema.ts';
 import { pricesSchema, profileSchema } from '../settings/profile.ts';
 import { daemonStatusSchema } from './daemon-status-schema.ts';
-import { manPage } from './man.ts';
+import { manPages } from './man.ts';
 import { cliPage, codesPage, metricsPage, specPage } from './pages.ts';
 import {
   doctorSchema,
@@ -36,7 +36,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ['schemas/profile.schema.json', profileJsonSchema()],
     ['schemas/prices.schema.json', pricesJsonSchema()],
     ['docs/reference/cli.md', cliPage()],
-    ['man/vdcsync.1', manPage()],
+    ...[...manPages()].map(([name, text]) => [`man/${name}`, text] as const),
     ['docs/reference/file.md', specPage()],
     ['docs/reference/codes.md', codesPage()],
     ['docs/reference/metrics.md', metricsPage()],

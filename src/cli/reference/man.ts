@@ -1,56 +1,72 @@
 import type { Command, Option } from 'commander';
 import { endings, environment, examples, files } from '../help.ts';
-import { createProgram } from '../program.ts';
+import { createProgram, visibleCommands } from '../program.ts';
 import type { Io } from '../terminal.ts';
 
-/** The manual page, from what `--help` is made of. */
-export function manPage(): string {
+/** Every manual page by its file name: one of the program, and one of each command. All come from the texts of `--help`. */
+export function manPages(): ReadonlyMap<string, string> {
   const program = createProgram({} as Io, () => undefined);
-  const commands = program.commands.filter((each) => each.name() !== 'help');
-  return `${[
-    '.\\" Made by `npm run generate` from the code: changes here are lost.',
-    '.TH VDCSYNC 1 "" vdcsync "User Commands"',
+  const commands = visibleCommands(program);
+  return new Map([
+    ['vdcsync.1', programPage(commands)],
+    ...commands.map((command) => [`vdcsync-${command.name()}.1`, commandPage(command)] as const),
+  ]);
+}
+
+function programPage(commands: readonly Command[]): string {
+  return page('VDCSYNC', [
     '.SH NAME',
     'vdcsync \\- keeps one Virtual Data Center project equal to a YAML file',
     '.SH SYNOPSIS',
     '.B vdcsync',
-    '.RI [ command ]',
+    '.I command',
     '.RI [ flags ]',
     '.SH DESCRIPTION',
     escaped(
-      'It reads the file and the live project, shows the difference as a plan, and applies the plan. Every write is recorded before it is sent, so that no resource is bought twice, even after a crash or a lost answer.',
+      'vdcsync reads the file and the live project, shows the difference as a plan, and applies the plan. It records every write before it sends the write, so that nothing is bought twice, even after a crash.',
     ),
-    escaped('Without a command it prints its help and changes nothing.'),
+    escaped('Without a command vdcsync prints its help and changes nothing.'),
     '.SH COMMANDS',
-    ...commands.flatMap(commandLines),
+    ...commands.flatMap((each) => item(`vdcsync-${each.name()}(1)`, each.description())),
     '.SH ENVIRONMENT',
     ...environment.flatMap(([name, meaning]) => item(name, meaning)),
     '.SH FILES',
     ...files.flatMap(([path, meaning]) => item(path, meaning)),
-    '.SH "EXIT STATUS"',
-    ...endings.flatMap(([code, meaning]) => item(String(code), meaning)),
-  ].join('\n')}\n`;
+    ...exitStatus(),
+  ]);
 }
 
-function commandLines(command: Command): string[] {
-  const usage = [command.name(), ...command.registeredArguments.map((each) => `<${each.name()}>`)].join(' ');
-  const own = examples[command.name()] ?? [];
-  return [
-    `.SS "vdcsync ${escaped(usage)}"`,
-    `${escaped(sentence(command.description()))}`,
-    ...command.options.filter((each) => !each.hidden).flatMap(optionLines),
+function commandPage(command: Command): string {
+  const name = command.name();
+  const own = examples[name] ?? [];
+  const options = command.options.filter((each) => !each.hidden);
+  return page(`VDCSYNC-${name.toUpperCase()}`, [
+    '.SH NAME',
+    escaped(`vdcsync-${name} - ${command.description()}`),
+    '.SH SYNOPSIS',
+    `.B vdcsync ${escaped(name)}`,
+    ...command.registeredArguments.map((each) => `.I ${escaped(each.name())}${each.variadic ? ' ...' : ''}`),
+    ...(options.length === 0 ? [] : ['.RI [ flags ]']),
+    ...(options.length === 0 ? [] : ['.SH OPTIONS', ...options.flatMap(optionLines)]),
     ...(own.length === 0
       ? []
-      : [
-          '.PP',
-          'Examples:',
-          '.RS',
-          '.nf',
-          ...own.map(([call, does]) => escaped(`${call}    # ${does}`)),
-          '.fi',
-          '.RE',
-        ]),
+      : ['.SH EXAMPLES', '.nf', ...own.map(([call, does]) => escaped(`${call}    # ${does}`)), '.fi']),
+    ...exitStatus(),
+    '.SH "SEE ALSO"',
+    escaped('vdcsync(1)'),
+  ]);
+}
+
+function page(title: string, lines: readonly string[]): string {
+  const head = [
+    '.\\" Made by `npm run generate` from the code: changes here are lost.',
+    `.TH ${escaped(title)} 1 "" vdcsync "User Commands"`,
   ];
+  return `${[...head, ...lines].join('\n')}\n`;
+}
+
+function exitStatus(): string[] {
+  return ['.SH "EXIT STATUS"', ...endings.flatMap(([code, meaning]) => item(String(code), meaning))];
 }
 
 function optionLines({ flags, description, argChoices }: Option): string[] {

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { describeMetrics } from '../../daemon/http/metrics.ts';
 import { projectJsonSchema } from '../../spec/json-schema.ts';
 import { endings, environment, exampleText, files } from '../help.ts';
-import { createProgram } from '../program.ts';
+import { createProgram, visibleCommands } from '../program.ts';
 import type { Io } from '../terminal.ts';
 import { codes } from './codes.ts';
 
@@ -13,7 +13,7 @@ const generated = '<!-- Made by `npm run generate` from the code: changes here a
 /** Every command with its flags, as `--help` has them. */
 export function cliPage(): string {
   const program = createProgram({} as Io, () => undefined);
-  const commands = program.commands.filter((each) => each.name() !== 'help');
+  const commands = visibleCommands(program);
   return page('The command line', [
     'Without a command, `vdcsync` prints its help. Each command has `--help`; `man vdcsync` has everything.',
     ...commands.map(commandSection),

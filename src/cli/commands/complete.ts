@@ -1,0 +1,138 @@
+import { RootCommand, type Command as TabCommand } from '@bomb.sh/tab';
+import type { Argument, Command, Option } from 'commander';
+import type { StateStore } from '../../core/state.ts';
+import type { CommonFlags } from '../settings/config.ts';
+import type { Io } from '../terminal.ts';
+
+/** Flags and arguments whose value is a key, or an id. */
+const keyFlags: ReadonlySet<string> = new Set(['--key', '--target', '--exclude']);
+const idFlags: ReadonlySet<string> = new Set(['--adopt']);
+
+/** Words of the file and the state, each with a short description. */
+interface Words {
+  readonly keys: ReadonlyMap<string, string>;
+  readonly ids: ReadonlyMap<string, string>;
+}
+
+/** Answers the completion script of a shell: a line for each word that can follow, with a description. It reads local files only. */
+export async function complete(program: Command, typed: readonly string[], io: Io): Promise<void> {
+  const command = program.commands.find((each) => each.name() === typed[0]);
+  const flag = command?.options.find((each) => isFlag(each, typed.at(-2)));
+  if (flag !== undefined && takesFile(flag)) {
+    // No words: the shell completes names of files.
+    io.stdout.write(':0\n');
+    return;
+  }
+  const words = command === undefined ? none : await wordsFor(command, typed, io);
+  const root = new RootCommand();
+  for (const each of visible(program)) mirror(each, root.command(each.name(), each.description()), words);
+  root.parse([...typed]);
+}
+
+const none: Words = { keys: new Map(), ids: new Map() };
+
+/** The commands of the help. */
+function visible(program: Command): readonly Command[] {
+  return program.createHelp().visibleCommands(program);
+}
+
+function mirror(command: Command, tab: TabCommand, words: Words): void {
+  for (const option of command.createHelp().visibleOptions(command)) {
+    const { long, short, description } = option;
+    if (!long) continue;
+    const name = long.slice(2);
+    const alias = short?.slice(1);
+    const takesValue = option.required || option.optional;
+    if (!takesValue) tab.option(name, description, alias);
+    else tab.option(name, description, suggest(valuesOf(option, words)), alias);
+  }
+  for (const argument of command.registeredArguments) {
+    tab.argument(argument.name(), suggest(wordsOf(argument, words)), argument.variadic);
+  }
+}
+
+function suggest(values: ReadonlyMap<string, string>) {
+  return (add: (value: string, description: string) => void) => {
+    for (const [value, description] of values) add(value, description);
+  };
+}
+
+function valuesOf({ long = '', argChoices }: Option, words: Words): ReadonlyMap<string, string> {
+  if (keyFlags.has(long)) return words.keys;
+  return idFlags.has(long) ? words.ids : plain(argChoices);
+}
+
+function wordsOf(argument: Argument, words: Words): ReadonlyMap<string, string> {
+  const name = argument.name();
+  return name === 'key' ? words.keys : name === 'id' ? words.ids : plain(argument.argChoices);
+}
+
+function plain(values: readonly string[] = []): ReadonlyMap<string, string> {
+  return new Map(values.map((each) => [each, '']));
+}
+
+function isFlag({ long, short }: Option, word: string | undefined): boolean {
+  return word !== undefined && (word === long || word === short);
+}
+
+function takesFile({ flags }: Option): boolean {
+  return /<(file|path|folder)>/.test(flags);
+}
+
+/** Keys of the spec and the state, and ids of the state, if the command takes one. Files that cannot be read give none. */
+async function wordsFor(command: Command, typed: readonly string[], io: Io): Promise<Words> {
+  const asks =
+    command.registeredArguments.some((each) => each.name() === 'key' || each.name() === 'id') ||
+    command.options.some(({ long = '' }) => keyFlags.has(long));
+  if (!asks) return none;
+  const flags = flagsOf(command, typed);
+  const [{ openStore }, { readSpec }] = await Promise.all([
+    import('../compose.ts'),
+    import('../settings/spec-source.ts'),
+  ]);
+  const [declared, recorded] = await Promise.all([
+    readSpec(flags, io).then(
+      ({ resources }) => resources.map(({ key }) => [key, ''] as const),
+      () => [],
+    ),
+    openStore(flags, io, 'read').then(recordedIn, () => none),
+  ]);
+  return { keys: new Map([...declared, ...recorded.keys]), ids: recorded.ids };
+}
+
+async function recordedIn(store: StateStore): Promise<Words> {
+  try {
+    const [bindings, intents] = await Promise.all([store.bindings(), store.openIntents()]);
+    const keys = [
+      ...bindings.map(({ key, id }) => [key, `id ${id}`] as const),
+      ...intents.map(({ key, phase }) => [key, phase === 'blocked' ? 'blocked' : 'open write'] as const),
+    ];
+    const ids = [
+      ...bindings.map(({ key, id }) => [id, String(key)] as const),
+      ...intents.flatMap(({ key, blocked }) =>
+        (blocked?.candidates ?? []).map((id) => [id, `may be ${key}`] as const),
+      ),
+    ];
+    return { keys: new Map(keys), ids: new Map(ids) };
+  } finally {
+    await store.close();
+  }
+}
+
+/** The flags among the typed words that say which file and which state are meant. */
+function flagsOf(command: Command, typed: readonly string[]): CommonFlags {
+  const given = (long: string) => {
+    const option = command.options.find((each) => each.long === long);
+    return typed.flatMap((word, at) => {
+      if (word.startsWith(`${long}=`)) return [word.slice(long.length + 1)];
+      return at > 0 && option !== undefined && isFlag(option, typed[at - 1]) ? [word] : [];
+    });
+  };
+  const files = given('--file');
+  const [state] = given('--state');
+  return {
+    ...(files.length === 0 ? {} : { file: files }),
+    ...(state === undefined ? {} : { state }),
+    ...(typed.includes('--emulator') ? { emulator: true } : {}),
+  };
+}
