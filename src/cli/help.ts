@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 /** Examples below the help of each command: the most common calls. */
 export const examples: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   validate: [['vdcsync validate -f shop.yaml', 'every error at once, offline']],
@@ -146,4 +147,12 @@ export function programHelp(): string {
 function rows(pairs: readonly (readonly [string, string])[]): string[] {
   const width = Math.max(...pairs.map(([name]) => name.length));
   return pairs.map(([name, meaning]) => `  ${name.padEnd(width)}  ${meaning}`);
+}
+
+/** The commands of the help, without the help itself. */
+export function visibleCommands(program: Command): readonly Command[] {
+  return program
+    .createHelp()
+    .visibleCommands(program)
+    .filter((each) => each.name() !== 'help');
 }

@@ -17,7 +17,7 @@ import type { RunFlags } from './daemon/settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
 import { durationRange, positiveNumber, wholeNumber } from './flag-values.ts';
 import { textOrJson, withApi, withChanges, withFile, withRun, withSelection, withState } from './flags.ts';
-import { exampleText, programHelp } from './help.ts';
+import { exampleText, programHelp, visibleCommands } from './help.ts';
 import { outputFormats } from './outputs/names.ts';
 import { planFormats } from './plan/formats.ts';
 import { callFlags } from './render/call-flags.ts';
@@ -362,14 +362,6 @@ function addCompletion({ command, io }: Making, program: Command): void {
       const { complete } = await import('./commands/complete.ts');
       await complete(program, words, io);
     });
-}
-
-/** The commands of the help, without the help itself. */
-export function visibleCommands(program: Command): readonly Command[] {
-  return program
-    .createHelp()
-    .visibleCommands(program)
-    .filter((each) => each.name() !== 'help');
 }
 
 /** A script can pass the same flags to every command: a flag without a meaning is accepted and hidden. */

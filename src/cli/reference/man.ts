@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander';
-import { endings, environment, examples, files } from '../help.ts';
-import { createProgram, visibleCommands } from '../program.ts';
+import { endings, environment, examples, files, visibleCommands } from '../help.ts';
+import { createProgram } from '../program.ts';
 import type { Io } from '../terminal.ts';
 
 /** Every manual page by its file name: one of the program, and one of each command. All come from the texts of `--help`. */

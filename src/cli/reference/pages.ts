@@ -3,8 +3,8 @@ import type { Command, Option } from 'commander';
 import { parse } from 'yaml';
 import { describeMetrics } from '../../daemon/http/metrics.ts';
 import { projectJsonSchema } from '../../spec/json-schema.ts';
-import { endings, environment, exampleText, files } from '../help.ts';
-import { createProgram, visibleCommands } from '../program.ts';
+import { endings, environment, exampleText, files, visibleCommands } from '../help.ts';
+import { createProgram } from '../program.ts';
 import type { Io } from '../terminal.ts';
 import { codes } from './codes.ts';
 
