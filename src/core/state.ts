@@ -49,6 +49,46 @@ export type IntentPhase = 'sending' | 'waiting' | 'unknown' | 'accepted' | 'bloc
  */
 export type IntentOutcome = 'done' | 'refused' | 'absent' | 'failed' | 'abandoned' | 'void';
 
+/** How an intent ended. `because` decides what later attempts do; nothing reads the text, which is for the history. */
+export interface Ended {
+  readonly outcome: IntentOutcome;
+  readonly because: Because;
+  readonly text: string;
+}
+
+/**
+ * - `replayed`: the API gave a stored refusal again, which belongs to an earlier send of the key.
+ * - `no_capacity`: no host has the graphics cards free.
+ * - `reported_absent`, `adopted`, `given_up`: the operator decided.
+ * - `not_wanted`, `file_changed`, `moved`: the file or the project asks for something else now.
+ * - `found`, `key_unused`, `key_refused`, `key_unknown`, `key_conflict`, `key_too_old`: what its idempotency key shows.
+ * - `server_gone`, `id_reused`: its server was deleted, or its id was given to another key.
+ */
+export type Because =
+  | 'done'
+  | 'refused'
+  | 'replayed'
+  | 'no_capacity'
+  | 'unanswered'
+  | 'server_error'
+  | 'task_failed'
+  | 'not_there'
+  | 'confirmed_absent'
+  | 'reported_absent'
+  | 'adopted'
+  | 'given_up'
+  | 'not_wanted'
+  | 'file_changed'
+  | 'moved'
+  | 'found'
+  | 'key_unused'
+  | 'key_refused'
+  | 'key_unknown'
+  | 'key_conflict'
+  | 'key_too_old'
+  | 'server_gone'
+  | 'id_reused';
+
 /**
  * Why an intent's effect is unknown. It decides what follows *absent*. An absent creation takes a new key if its key is
  * fenced, else the same key; `unreadable` is blocked.
@@ -159,6 +199,8 @@ export interface Intent {
     readonly parameters?: readonly string[];
   };
   readonly outcome?: IntentOutcome;
+  /** Why it ended; of an open one, why it waits. */
+  readonly because?: Because;
   readonly detail?: string;
   readonly closedAt?: number;
 }
@@ -183,6 +225,7 @@ export type IntentPatch = Partial<
     | 'facts'
     | 'requestId'
     | 'blocked'
+    | 'because'
     | 'detail'
   >
 > & {
@@ -275,13 +318,7 @@ export interface StateStore {
   beginIntent(intent: Intent): Promise<void>;
   updateIntent(id: string, patch: IntentPatch, at: number, note?: Json): Promise<void>;
   /** Closes the intent and applies the changes in one transaction. */
-  closeIntent(
-    id: string,
-    outcome: IntentOutcome,
-    detail: string,
-    changes: readonly StateChange[],
-    at: number,
-  ): Promise<void>;
+  closeIntent(id: string, ended: Ended, changes: readonly StateChange[], at: number): Promise<void>;
   openIntents(): Promise<readonly Intent[]>;
   /** The highest attempt recorded, open or closed but for `void`, or -1. */
   lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number>;

@@ -5,7 +5,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import { type Operation, operationId } from '../core/plan.ts';
 import type { Conclusive, WriteRequest, WriteResult } from '../core/ports.ts';
-import type { Intent, StateChange } from '../core/state.ts';
+import type { Because, Intent, IntentOutcome, StateChange } from '../core/state.ts';
 import { isNone } from '../plan/unmanaged.ts';
 import { registerOf } from './bookkeeping/claims.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
@@ -106,13 +106,19 @@ async function lookUpOne(
   if (run.heldBy(request, 'none') !== undefined) return undefined;
   const preimage = await preimageOf(run, operation, world);
   const intent = await beginIntent(run, operation, request, { world, preimage, question: unasked });
+  const end = (
+    outcome: IntentOutcome,
+    because: Because,
+    text: string,
+    changes: readonly StateChange[] = [],
+  ) => close(run, intent, { outcome, because, text }, { changes });
   const held = await inTurn(run, intent, () => heldUnder(run, intent));
   if (held === 'open') return (await isReplaced(run, key)) ? 'next' : undefined;
-  if (held === 'unused') await close(run, intent, 'absent', 'no earlier state used its key');
-  else if (held === 'fenced') await close(run, intent, 'absent', 'an earlier state fenced its key');
+  if (held === 'unused') await end('absent', 'key_unused', 'no earlier state used its key');
+  else if (held === 'fenced') await end('absent', 'key_unused', 'an earlier state fenced its key');
   else if (held === 'refused')
-    await close(run, intent, 'refused', 'an earlier state was refused under its key');
-  else if (held === 'unknown') await close(run, intent, 'void', 'its key does not tell');
+    await end('refused', 'key_refused', 'an earlier state was refused under its key');
+  else if (held === 'unknown') await end('void', 'key_unknown', 'its key gives no answer');
   else {
     const { id: told, facts } = kind.accept(held.answer, request, preimage);
     const id = told ?? (await idOfUntold(run, intent));
@@ -123,17 +129,20 @@ async function lookUpOne(
     }
     switch (await lifeOf(run, { ...intent, facts: asReplay(facts) }, id, held.answer)) {
       case 'live':
-        await close(run, intent, 'absent', `found under its key: ${id}`, {
-          changes: foundClaim(run, { kind: name, id }, { is: 'found', key: own, ...taskIn(held.answer) }),
-        });
+        await end(
+          'absent',
+          'found',
+          `found under its key: ${id}`,
+          foundClaim(run, { kind: name, id }, { is: 'found', key: own, ...taskIn(held.answer) }),
+        );
         return 'found';
       case 'gone': {
         const changes = [{ type: 'next_incarnation', key } as const];
-        await close(run, intent, 'absent', `${id} was created under its key, and is gone`, { changes });
+        await end('absent', 'found', `${id} was created under its key, and is gone`, changes);
         return 'next';
       }
       case 'unknown':
-        await close(run, intent, 'void', `the task that creates ${id} has not ended`);
+        await end('void', 'found', `the task that creates ${id} has not ended`);
         return undefined;
     }
   }

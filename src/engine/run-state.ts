@@ -2,7 +2,7 @@ import { type Claim, objectName } from '../core/claims.ts';
 import type { Desired } from '../core/desired.ts';
 import { patched } from '../core/intent.ts';
 import { isInside, type KindName, type ResourceKey } from '../core/keys.ts';
-import type { Binding, Intent, IntentOutcome, IntentPatch, StateChange } from '../core/state.ts';
+import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
 import { leftoverChanges } from './bookkeeping/left-backups.ts';
 import { type HeldMove, type Move, moveChanges, movedBindings, movesOf } from './bookkeeping/moves.ts';
 import type { EngineDeps } from './deps.ts';
@@ -21,12 +21,7 @@ export interface RunState {
   readonly heldMoves: readonly HeldMove[];
   begin(intent: Intent): Promise<void>;
   update(intent: Intent, patch: IntentPatch): Promise<Intent>;
-  close(
-    intent: Intent,
-    outcome: IntentOutcome,
-    detail: string,
-    changes: readonly StateChange[],
-  ): Promise<void>;
+  close(intent: Intent, ended: Ended, changes: readonly StateChange[]): Promise<void>;
   change(changes: readonly StateChange[]): Promise<void>;
   /** Asks anew what can move, now that writes have been settled; the next look shows it. */
   renewMoves(): void;
@@ -98,9 +93,9 @@ export function createRunState(options: StateOptions): RunState {
       intents.set(intent.key, next);
       return next;
     },
-    async close(intent, outcome, detail, asked) {
+    async close(intent, ended, asked) {
       const changes = whole(asked, intent);
-      await store.closeIntent(intent.id, outcome, detail, changes, clock.now());
+      await store.closeIntent(intent.id, ended, changes, clock.now());
       // What held on to it is looked at anew: it was read while the task was under way.
       if (intent.verb === 'delete') cache.forget(intent.request);
       intents.delete(intent.key);

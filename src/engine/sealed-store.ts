@@ -51,8 +51,8 @@ export async function sealedStore(
       }),
     updateIntent: (id, patch, at, note) =>
       store.updateIntent(id, closedPatch(patch), at, note === undefined ? note : seal.close(note)),
-    closeIntent: (id, outcome, detail, changes, at) =>
-      store.closeIntent(id, outcome, seal.text(detail), closed(changes), at),
+    closeIntent: (id, ended, changes, at) =>
+      store.closeIntent(id, { ...ended, text: seal.text(ended.text) }, closed(changes), at),
     openIntents: async () => (await store.openIntents()).map(opened),
     intents: async (filter) => (await store.intents(filter)).map(opened),
     note: async (name) => seal.open(await store.note(name)),

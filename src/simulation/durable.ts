@@ -143,14 +143,14 @@ export function watchedStore(
           watch.updated(before, after);
         },
       ),
-    closeIntent: (id, outcome, detail, changes, at) =>
+    closeIntent: (id, how, changes, at) =>
       call(
         'closeIntent',
-        () => store.closeIntent(id, outcome, detail, changes, at),
+        () => store.closeIntent(id, how, changes, at),
         () => {
           const intent = find(id);
           mirror.open.delete(intent.key);
-          watch.closed(ended(intent, outcome, detail, at));
+          watch.closed(ended(intent, how, at));
           apply(changes, intent);
         },
         `closeIntent ${find(id).request.name}`,

@@ -2,7 +2,9 @@ import { type Claim, objectName } from '../core/claims.ts';
 import { StateError } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import type {
+  Because,
   Binding,
+  Ended,
   Intent,
   IntentOutcome,
   IntentPatch,
@@ -19,7 +21,7 @@ import { checkBegin } from './refusals.ts';
 export type JournalData =
   | { readonly intent: Intent }
   | { readonly patch: IntentPatch; readonly note?: Json }
-  | { readonly outcome: IntentOutcome; readonly detail: string }
+  | { readonly outcome: IntentOutcome; readonly because: Because; readonly detail: string }
   | { readonly binding: Binding }
   | { readonly gone: boolean; readonly reason: string }
   | { readonly incarnation: 'next' }
@@ -35,13 +37,8 @@ export function updatedEntry(intent: Intent, patch: IntentPatch, at: number, not
   return entry(at, intent, eventOf(patch), note === undefined ? { patch } : { patch, note });
 }
 
-export function closedEntry(
-  intent: Intent,
-  outcome: IntentOutcome,
-  detail: string,
-  at: number,
-): JournalEntry {
-  return entry(at, intent, 'closed', { outcome, detail });
+export function closedEntry(intent: Intent, { outcome, because, text }: Ended, at: number): JournalEntry {
+  return entry(at, intent, 'closed', { outcome, because, detail: text });
 }
 
 /** `intent`: the one that ends together with the change. */
@@ -75,8 +72,8 @@ export function begun(intent: Intent): Intent {
 }
 
 /** The intent after its end. */
-export function ended(intent: Intent, outcome: IntentOutcome, detail: string, at: number): Intent {
-  return { ...intent, phase: 'closed', outcome, detail, closedAt: at };
+export function ended(intent: Intent, { outcome, because, text }: Ended, at: number): Intent {
+  return { ...intent, phase: 'closed', outcome, because, detail: text, closedAt: at };
 }
 
 /**

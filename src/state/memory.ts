@@ -5,9 +5,9 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Verb } from '../core/plan.ts';
 import type {
   Binding,
+  Ended,
   Intent,
   IntentFilter,
-  IntentOutcome,
   IntentPatch,
   JournalEntry,
   StateChange,
@@ -131,20 +131,14 @@ class MemoryState implements StateStore {
     this.append([line]);
   }
 
-  async closeIntent(
-    id: string,
-    outcome: IntentOutcome,
-    detail: string,
-    changes: readonly StateChange[],
-    at: number,
-  ): Promise<void> {
+  async closeIntent(id: string, how: Ended, changes: readonly StateChange[], at: number): Promise<void> {
     this.checkWritable();
     const intent = stillOpen(id, this.byId.get(id));
     validTime(at, `The end of intent ${id}`);
     const entries = recorded(changes, at, intent);
     this.checkHolders(entries);
-    const line = frozen(closedEntry(intent, outcome, detail, at), `The end of intent ${id}`);
-    this.byId.set(id, frozen(ended(intent, outcome, detail, at), `The intent ${id}`));
+    const line = frozen(closedEntry(intent, how, at), `The end of intent ${id}`);
+    this.byId.set(id, frozen(ended(intent, how, at), `The intent ${id}`));
     this.openByKey.delete(intent.key);
     this.apply(entries);
     this.append([line, ...entries.map((each) => each.line)]);

@@ -5,9 +5,9 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Verb } from '../core/plan.ts';
 import type {
   Binding,
+  Ended,
   Intent,
   IntentFilter,
-  IntentOutcome,
   IntentPatch,
   JournalEntry,
   StateChange,
@@ -159,20 +159,14 @@ export class PostgresStore implements StateStore {
     });
   }
 
-  async closeIntent(
-    id: string,
-    outcome: IntentOutcome,
-    detail: string,
-    changes: readonly StateChange[],
-    at: number,
-  ): Promise<void> {
+  async closeIntent(id: string, how: Ended, changes: readonly StateChange[], at: number): Promise<void> {
     this.writer();
     const copies = throughJson(changes, `The end of intent ${id}`);
     await this.writing(async () => {
       const intent = stillOpen(id, await this.find(id));
       validTime(at, `The end of intent ${id}`);
-      await this.put(ended(intent, outcome, detail, at));
-      await this.append(closedEntry(intent, outcome, detail, at));
+      await this.put(ended(intent, how, at));
+      await this.append(closedEntry(intent, how, at));
       await this.apply(copies, at, intent);
     });
   }

@@ -1,7 +1,7 @@
 import type { Claim } from '../core/claims.ts';
 import { patched } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import type { Binding, Intent, IntentOutcome, IntentPatch, JournalEntry } from '../core/state.ts';
+import type { Because, Binding, Intent, IntentOutcome, IntentPatch, JournalEntry } from '../core/state.ts';
 import { ended } from './journal.ts';
 
 /** What a journal says the state is. */
@@ -41,7 +41,14 @@ export function replay(journal: Iterable<JournalEntry>): Replayed {
     else if (line.patch !== undefined && intent !== undefined)
       intents.set(intent.id, patched(intent, line.patch));
     else if (line.outcome !== undefined && intent !== undefined) {
-      intents.set(intent.id, ended(intent, line.outcome, line.detail ?? '', at));
+      intents.set(
+        intent.id,
+        ended(
+          intent,
+          { outcome: line.outcome, because: line.because ?? 'done', text: line.detail ?? '' },
+          at,
+        ),
+      );
     } else if (event === 'released') {
       bindings.delete(key);
       if (line.gone === true) next(key);
@@ -59,6 +66,7 @@ interface Line {
   readonly incarnation?: 'next';
   readonly patch?: IntentPatch;
   readonly outcome?: IntentOutcome;
+  readonly because?: Because;
   readonly detail?: string;
   readonly gone?: boolean;
 }

@@ -5,9 +5,9 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Verb } from '../core/plan.ts';
 import type {
   Binding,
+  Ended,
   Intent,
   IntentFilter,
-  IntentOutcome,
   IntentPatch,
   JournalEntry,
   StateChange,
@@ -119,20 +119,14 @@ export class SqliteStore implements StateStore {
     });
   }
 
-  async closeIntent(
-    id: string,
-    outcome: IntentOutcome,
-    detail: string,
-    changes: readonly StateChange[],
-    at: number,
-  ): Promise<void> {
+  async closeIntent(id: string, how: Ended, changes: readonly StateChange[], at: number): Promise<void> {
     const writer = this.writer();
     const intent = stillOpen(id, this.find(id));
     validTime(at, `The end of intent ${id}`);
     const copies = throughJson(changes, `The end of intent ${id}`);
     writer.transaction(() => {
-      this.put(writer, ended(intent, outcome, detail, at));
-      this.append(writer, closedEntry(intent, outcome, detail, at));
+      this.put(writer, ended(intent, how, at));
+      this.append(writer, closedEntry(intent, how, at));
       this.apply(writer, copies, at, intent);
     });
   }

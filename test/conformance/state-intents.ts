@@ -24,7 +24,7 @@ export function intents(harness: StateHarness): void {
     const second = sampleIntent('b', web, { verb: 'delete' });
     await expectRejected(store, () => store.beginIntent(second), /servers\.web-1 has the open intent a/);
     await store.beginIntent(sampleIntent('c', webFirewall));
-    await store.closeIntent('a', 'refused', '422', none, later);
+    await store.closeIntent('a', { outcome: 'refused', because: 'done', text: '422' }, none, later);
     await store.beginIntent(second);
     expect((await store.openIntents()).map(({ id }) => id)).toEqual(['c', 'b']);
   });
@@ -39,7 +39,7 @@ export function intents(harness: StateHarness): void {
   test('an id is used once', async () => {
     const store = await harness.create();
     await store.beginIntent(sampleIntent('a', web));
-    await store.closeIntent('a', 'done', '', none, later);
+    await store.closeIntent('a', { outcome: 'done', because: 'done', text: '' }, none, later);
     await expectRejected(store, () => store.beginIntent(sampleIntent('a', backend)), /intent a already/);
   });
 
@@ -74,15 +74,23 @@ export function intents(harness: StateHarness): void {
   test('an unknown intent is neither updated nor closed', async () => {
     const store = await harness.create();
     await expectRejected(store, () => store.updateIntent('x', {}, later), /no intent x/);
-    await expectRejected(store, () => store.closeIntent('x', 'done', '', none, later), /no intent x/);
+    await expectRejected(
+      store,
+      () => store.closeIntent('x', { outcome: 'done', because: 'done', text: '' }, none, later),
+      /no intent x/,
+    );
   });
 
   test('a closed intent does not change any more', async () => {
     const store = await harness.create();
     await store.beginIntent(sampleIntent('a', web));
-    await store.closeIntent('a', 'absent', 'seen twice', none, later);
+    await store.closeIntent('a', { outcome: 'absent', because: 'done', text: 'seen twice' }, none, later);
     await expectRejected(store, () => store.updateIntent('a', { sends: 2 }, later), /closed \(absent\)/);
-    await expectRejected(store, () => store.closeIntent('a', 'done', '', none, later), /closed \(absent\)/);
+    await expectRejected(
+      store,
+      () => store.closeIntent('a', { outcome: 'done', because: 'done', text: '' }, none, later),
+      /closed \(absent\)/,
+    );
   });
 }
 
@@ -90,9 +98,15 @@ export function closing(harness: StateHarness): void {
   test('closing keeps the outcome and applies its changes', async () => {
     const store = await harness.create();
     await store.beginIntent(sampleIntent('a', web));
-    await store.closeIntent('a', 'done', 'task 5', [{ type: 'bind', binding: sampleBinding(web) }], later);
+    await store.closeIntent(
+      'a',
+      { outcome: 'done', because: 'done', text: 'task 5' },
+      [{ type: 'bind', binding: sampleBinding(web) }],
+      later,
+    );
     expect(await store.openIntents()).toEqual([]);
-    const closed = { phase: 'closed', outcome: 'done', detail: 'task 5', closedAt: later } as const;
+    const how = { phase: 'closed', outcome: 'done', because: 'done' } as const;
+    const closed = { ...how, detail: 'task 5', closedAt: later };
     expect(await store.intents({ limit: 5 })).toEqual([sampleIntent('a', web, closed)]);
     expect(await store.bindings()).toEqual([sampleBinding(web)]);
   });
@@ -104,10 +118,15 @@ export function closing(harness: StateHarness): void {
       { type: 'release', key: web, gone: true, reason: 'replaced' },
       { type: 'bind', binding: sampleBinding(web, { applied: 1n as unknown as number }) },
     ];
-    const close = () => store.closeIntent('a', 'done', '', changes, later);
+    const close = () =>
+      store.closeIntent('a', { outcome: 'done', because: 'done', text: '' }, changes, later);
     await expectRejected(store, close, /cannot be recorded/);
     expect(await store.incarnation(web)).toBe(0);
-    await expectRejected(store, () => store.closeIntent('a', 'done', '', none, Number.NaN), /no time/);
+    await expectRejected(
+      store,
+      () => store.closeIntent('a', { outcome: 'done', because: 'done', text: '' }, none, Number.NaN),
+      /no time/,
+    );
   });
 
   test('the journal tells every step, oldest first, and gives the state when replayed', async () => {
@@ -116,7 +135,12 @@ export function closing(harness: StateHarness): void {
     await store.updateIntent('a', { sends: 2, lastSentAt: later }, later);
     await store.updateIntent('a', { phase: 'accepted', requestId: 'r' }, later + 1, 'late');
     await store.updateIntent('a', { notSeenAt: later + 2 }, later + 2);
-    await store.closeIntent('a', 'done', '', [{ type: 'bind', binding: sampleBinding(web) }], later + 3);
+    await store.closeIntent(
+      'a',
+      { outcome: 'done', because: 'done', text: '' },
+      [{ type: 'bind', binding: sampleBinding(web) }],
+      later + 3,
+    );
     await store.change([{ type: 'release', key: web, gone: true, reason: 'deleted' }], later + 4);
     await store.change([{ type: 'next_incarnation', key: web }], later + 5);
     const journal = await store.journal({ limit: 99 });
@@ -142,7 +166,7 @@ export function looking(harness: StateHarness): void {
     expect(await last()).toBe(-1);
     await store.beginIntent(sampleIntent('a', web, { attempt: 2 }));
     expect(await last()).toBe(2);
-    await store.closeIntent('a', 'failed', '', none, later);
+    await store.closeIntent('a', { outcome: 'failed', because: 'done', text: '' }, none, later);
     await store.beginIntent(sampleIntent('b', web, { attempt: 1 }));
     expect(await last()).toBe(2);
     expect(await store.lastAttempt(web, 'create', '1')).toBe(-1);
@@ -154,11 +178,11 @@ export function looking(harness: StateHarness): void {
     const store = await harness.create();
     const last = () => store.lastAttempt(web, 'create', '0');
     await store.beginIntent(sampleIntent('a', web, { attempt: 0 }));
-    await store.closeIntent('a', 'void', '', none, later);
+    await store.closeIntent('a', { outcome: 'void', because: 'done', text: '' }, none, later);
     expect(await last()).toBe(-1);
     await store.beginIntent(sampleIntent('b', web, { attempt: 0 }));
     expect(await last()).toBe(0);
-    await store.closeIntent('b', 'absent', '', none, later);
+    await store.closeIntent('b', { outcome: 'absent', because: 'done', text: '' }, none, later);
     expect(await last()).toBe(0);
   });
 
@@ -166,7 +190,7 @@ export function looking(harness: StateHarness): void {
     const store = await harness.create();
     const keys = ['a', 'b', 'c'].map((name) => `networks.${name}` as ResourceKey);
     for (const key of keys) await store.beginIntent(sampleIntent(`of ${key}`, key));
-    await store.closeIntent('of networks.a', 'done', '', none, later);
+    await store.closeIntent('of networks.a', { outcome: 'done', because: 'done', text: '' }, none, later);
     const ids = async (filter: Parameters<StateStore['intents']>[0]) =>
       (await store.intents(filter)).map(({ id }) => id);
     expect(await ids({ limit: 2 })).toEqual(['of networks.c', 'of networks.b']);

@@ -12,7 +12,12 @@ async function ended(store: StateStore, id: string, at: number, more: Partial<In
   await store.beginIntent(intent);
   const { key } = intent;
   const binding = sampleBinding(key, { id, boundAt: at });
-  await store.closeIntent(id, 'done', '', intent.verb === 'delete' ? [] : [{ type: 'bind', binding }], at);
+  await store.closeIntent(
+    id,
+    { outcome: 'done', because: 'done', text: '' },
+    intent.verb === 'delete' ? [] : [{ type: 'bind', binding }],
+    at,
+  );
 }
 
 export function pruned(harness: StateHarness): void {
@@ -50,7 +55,7 @@ export function pruned(harness: StateHarness): void {
       'note',
     ]);
     await expectReplayed(store);
-    await store.closeIntent('open', 'done', '', [], 5);
+    await store.closeIntent('open', { outcome: 'done', because: 'done', text: '' }, [], 5);
     await expectReplayed(store);
   });
 }

@@ -17,7 +17,13 @@ const script: readonly ((store: StateStore) => Promise<unknown>)[] = [
   (store) => store.claimProject(7),
   (store) => store.beginIntent(sampleIntent('a', web)),
   (store) => store.updateIntent('a', { sends: 2 }, at),
-  (store) => store.closeIntent('a', 'done', 'done', [{ type: 'bind', binding: sampleBinding(web) }], at),
+  (store) =>
+    store.closeIntent(
+      'a',
+      { outcome: 'done', because: 'done', text: 'done' },
+      [{ type: 'bind', binding: sampleBinding(web) }],
+      at,
+    ),
   (store) => store.change([{ type: 'release', key: web, gone: true, reason: 'gone' }] as never, at),
   (store) => store.recordUse('reads', at),
   (store) => store.putNote('n', 1),

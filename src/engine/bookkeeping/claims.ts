@@ -10,7 +10,6 @@ import type { Ip, IpId, ServerId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
 import { heldAddresses, isNone, type Register, type Unlisted, unlisted } from '../../plan/unmanaged.ts';
-import { saidAbsent } from '../intents/closing-words.ts';
 import { identityChanged } from '../intents/owner.ts';
 import type { Run } from '../run.ts';
 
@@ -47,8 +46,10 @@ export function attributionOf(run: Run, removed: readonly Intent[] = []): Attrib
   return attribute(run.world, { claims, intents, removed, changed: (key) => identityChanged(run, key) });
 }
 
-function isDeclaredAbsent({ kind, verb, ambiguous, detail }: Intent): boolean {
-  return ambiguous && verb === 'create' && (kind === 'server' || kind === 'ip') && detail === saidAbsent;
+function isDeclaredAbsent({ kind, verb, ambiguous, because }: Intent): boolean {
+  return (
+    ambiguous && verb === 'create' && (kind === 'server' || kind === 'ip') && because === 'reported_absent'
+  );
 }
 
 /** A network counts a server whose creation is under way as well. */

@@ -1,6 +1,5 @@
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { wantedCapacity } from './closing-words.ts';
 import { unbrokenRow } from './earlier-attempts.ts';
 import { block, close, goOn, type Progress, packageOf } from './endings.ts';
 import { backoff, noCapacity } from './outcome.ts';
@@ -17,14 +16,16 @@ export async function nextPreference(run: Run, intent: Intent, reason: string): 
   const entry = run.world.subjects.get(intent.key)?.desired?.value as { gpu_package?: unknown } | undefined;
   const wanted = [entry?.gpu_package].flat();
   const sent = packageOf(intent);
+  const because = 'no_capacity';
+  const ended = { outcome: 'refused', because, text: reason } as const;
   const exhausted = [...(run.exhausted.get(intent.key) ?? []), sent];
   if (wanted.some((each) => typeof each === 'string' && !exhausted.includes(each))) {
     run.exhausted.set(intent.key, exhausted);
-    return close(run, intent, 'refused', reason, { retryAfterMs: 0 });
+    return close(run, intent, ended, { retryAfterMs: 0 });
   }
   run.exhausted.delete(intent.key);
   const now = run.deps.clock.now();
-  const row = [intent, ...(await unbrokenRow(run, intent, wantedCapacity))];
+  const row = [intent, ...(await unbrokenRow(run, intent, (past) => past.because === because))];
   const deadline = Math.min(...row.map(({ createdAt }) => createdAt)) + deadlineMs;
   if (now > deadline) return block(run, intent, noCapacity, reason);
   const refusals = row.reduce((sum, { sends }) => sum + sends, 0);
@@ -34,6 +35,6 @@ export async function nextPreference(run: Run, intent: Intent, reason: string): 
   const asked = `gpu_package ${wanted.length > 1 ? wanted.join(', ') : sent}`;
   const wait = { untilMs: now + afterMs, deadlineMs: deadline, code: noCapacity };
   run.tell(intent, 'waiting', `${asked}: ${reason}`, wait);
-  if (wanted.length > 1) return close(run, intent, 'refused', reason, { retryAfterMs: afterMs });
-  return goOn(run, intent, { phase: 'waiting', dueAt: now + afterMs, detail: reason }, afterMs);
+  if (wanted.length > 1) return close(run, intent, ended, { retryAfterMs: afterMs });
+  return goOn(run, intent, { phase: 'waiting', dueAt: now + afterMs, because, detail: reason }, afterMs);
 }

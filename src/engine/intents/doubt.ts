@@ -1,7 +1,6 @@
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { after } from './closing-words.ts';
-import { block, close, goOn, type Progress } from './endings.ts';
+import { after, block, close, goOn, type Progress } from './endings.ts';
 import { asksKey, questionOf } from './question.ts';
 
 /**
@@ -16,12 +15,28 @@ export function giveUp(
 ): Promise<Progress> {
   if (intent.doubted === true && asksKey(run, intent)) {
     const question = questionOf(intent);
-    const patch = { phase: 'unknown', ambiguous: true, why: 'conflict', question, detail } as const;
+    const patch = {
+      phase: 'unknown',
+      ambiguous: true,
+      why: 'conflict',
+      question,
+      because: 'not_wanted',
+      detail,
+    } as const;
     return goOn(run, intent, { ...patch, clear: ['doubted'] });
   }
   const doubt = doubtOf(run, intent);
   if (doubt !== undefined) return block(run, intent, 'outcome_unknown', `${detail}, but ${doubt}`);
-  return close(run, intent, intent.ambiguous ? 'absent' : 'refused', after(detail, intent), options);
+  return close(
+    run,
+    intent,
+    {
+      outcome: intent.ambiguous ? 'absent' : 'refused',
+      because: 'not_wanted',
+      text: after(detail, intent),
+    },
+    options,
+  );
 }
 
 /** A resend under the key would find a purchase that a short list hides. @assumption A8 */

@@ -1,10 +1,9 @@
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Evidence } from '../../core/kind.ts';
 import { edit, type Remedy, run as runs } from '../../core/remedy.ts';
-import type { Intent, IntentOutcome, IntentPatch, StateChange } from '../../core/state.ts';
+import type { Ended, Intent, IntentOutcome, IntentPatch, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { boundBy } from './bound-by.ts';
-import { after } from './closing-words.ts';
 import { notForUs } from './ignored-answer.ts';
 import { released } from './release.ts';
 import { takeOver } from './reused-id.ts';
@@ -56,12 +55,12 @@ export function unresolved(key: ResourceKey): Stopped {
 export async function close(
   run: Run,
   intent: Intent,
-  outcome: IntentOutcome,
-  detail: string,
+  ended: Ended,
   { changes = [], retryAfterMs }: { changes?: readonly StateChange[]; retryAfterMs?: number } = {},
 ): Promise<Progress> {
-  await run.close(intent, outcome, detail, [...doubted(run, intent, outcome), ...changes]);
-  return { now: 'closed', outcome, detail, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  const { outcome, text } = ended;
+  await run.close(intent, ended, [...doubted(run, intent, outcome), ...changes]);
+  return { now: 'closed', outcome, detail: text, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
 /** A change that was sent, and not refused, may have been carried out; what no read shows is to be asked for again. */
@@ -72,13 +71,26 @@ function doubted(run: Run, { key, kind, verb, request }: Intent, outcome: Intent
   return applied === undefined ? [] : [{ type: 'bind', binding: { ...binding, applied } }];
 }
 
+const done = { outcome: 'done', because: 'done' } as const;
+
+/** Why a write is not wanted any more, with the last answer of the API for the history. */
+export function after(why: string, { blocked, detail }: Intent): string {
+  const said = blocked?.reason ?? detail ?? '';
+  return said === '' ? why : `${why}; before that: ${said}`;
+}
+
 /** Ends a refusal that the file has answered. */
 export function closeOutdated(
   run: Run,
   intent: Intent,
   more: { readonly retryAfterMs?: number } = {},
 ): Promise<Progress> {
-  return close(run, intent, 'refused', after('the file has changed', intent), more);
+  return close(
+    run,
+    intent,
+    { outcome: 'refused', because: 'file_changed', text: after('the file has changed', intent) },
+    more,
+  );
 }
 
 /** Leaves it to an operator, or to the file. */
@@ -117,14 +129,19 @@ export async function settled(
   if (hasPassedOn(run, intent, id)) return again(0);
   if (isBoundToAnother(run, intent, id)) return blockSecond(run, intent, id);
   if (intent.verb === 'delete')
-    return close(run, intent, 'done', '', { changes: released(run, intent.key, 'deleted') });
+    return close(run, intent, { ...done, text: '' }, { changes: released(run, intent.key, 'deleted') });
   const bound = boundBy(run, intent, id, facts);
   const taken = (await refusedAnswer(run, intent, id, bound)) ?? (await takenBy(run, intent, bound));
   if ('now' in taken) return taken;
   const chosen = packageOf(intent);
-  return close(run, intent, 'done', chosen === '' ? '' : `gpu_package ${chosen}`, {
-    changes: [...taken, ...bound],
-  });
+  return close(
+    run,
+    intent,
+    { ...done, text: chosen === '' ? '' : `gpu_package ${chosen}` },
+    {
+      changes: [...taken, ...bound],
+    },
+  );
 }
 
 /**
@@ -141,7 +158,7 @@ async function refusedAnswer(
   if (why === undefined) return undefined;
   const { key } = intent;
   const reason = `the idempotency key of ${key} was used before, by another file of this project or an earlier state, and ${why}`;
-  await close(run, intent, 'void', reason);
+  await close(run, intent, { outcome: 'void', because: 'key_conflict', text: reason });
   const remedies = [
     edit('project', {
       choose: { scope: [] },
@@ -208,16 +225,19 @@ export async function tainted(
       ? { ...change, binding: { ...change.binding, tainted: detail } }
       : change,
   );
-  await close(run, intent, 'failed', detail, { changes: [...taken, ...changes] });
+  await close(
+    run,
+    intent,
+    { outcome: 'failed', because: 'task_failed', text: detail },
+    { changes: [...taken, ...changes] },
+  );
   return { now: 'blocked', code: 'tainted', reason: detail };
 }
 
 /** How an attempt has ended, and how often it may end so before an operator hears of it. */
-interface Ending {
-  readonly outcome: IntentOutcome;
+interface Ending extends Ended {
   /** Of what an operator then hears. */
   readonly code: string;
-  readonly detail: string;
   readonly most: number;
   /** Of the state, with its end. */
   readonly changes?: readonly StateChange[];
@@ -227,16 +247,16 @@ interface Ending {
 export async function closeAndRetry(
   run: Run,
   intent: Intent,
-  { outcome, code, detail, most, changes = [] }: Ending,
+  { code, most, changes = [], ...ended }: Ending,
 ): Promise<Progress> {
   const past = await run.deps.store.intents({ key: intent.key, limit: 50 });
   const before = past.filter(
     (each) =>
-      each.verb === intent.verb && each.incarnation === intent.incarnation && each.outcome === outcome,
+      each.verb === intent.verb && each.incarnation === intent.incarnation && each.outcome === ended.outcome,
   );
-  if (before.length < most) return close(run, intent, outcome, detail, { changes, retryAfterMs: 0 });
-  await close(run, intent, outcome, detail, { changes });
-  return { now: 'blocked', code, reason: detail };
+  if (before.length < most) return close(run, intent, ended, { changes, retryAfterMs: 0 });
+  await close(run, intent, ended, { changes });
+  return { now: 'blocked', code, reason: ended.text };
 }
 
 export function warn(run: Run, key: ResourceKey, code: string, message: string): void {

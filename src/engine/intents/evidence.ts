@@ -180,13 +180,18 @@ async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
         return block(run, intent, 'outcome_unknown', reason);
       }
       if (run.kindOf(kind).freshKeys)
-        return closeAndRetry(run, intent, { ...unseen, code: 'outcome_unknown', detail });
+        return closeAndRetry(run, intent, {
+          ...unseen,
+          because: 'unanswered',
+          code: 'outcome_unknown',
+          text: detail,
+        });
       return goOn(run, intent, { phase: 'waiting', dueAt: run.deps.clock.now() });
     }
     case 'refused':
-      return close(run, intent, 'absent', detail, { retryAfterMs: 0 });
+      return close(run, intent, { outcome: 'absent', because: 'refused', text: detail }, { retryAfterMs: 0 });
     case 'not_found':
-      await close(run, intent, 'refused', detail);
+      await close(run, intent, { outcome: 'refused', because: 'refused', text: detail });
       return { now: 'blocked', code: 'not_found', reason: `${detail}, and yet its reads show it` };
     case 'gateway_error':
     case 'server_error': {
@@ -195,7 +200,12 @@ async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
         const rest = gatewayMs - sent;
         return goOn(run, intent, { dueAt: run.deps.clock.now() + rest, clear: ['notSeenAt'] }, rest);
       }
-      return closeAndRetry(run, intent, { ...unseen, code: 'server_error', detail });
+      return closeAndRetry(run, intent, {
+        ...unseen,
+        because: 'server_error',
+        code: 'server_error',
+        text: detail,
+      });
     }
     case 'no_task':
     case 'task_failed':
@@ -215,11 +225,18 @@ async function createAgain(run: Run, intent: Intent): Promise<Progress> {
     return block(run, intent, 'outcome_unknown', `no read shows it, and it was sent again: ${detail}`);
   if (questionOf(intent).stage !== 'fenced')
     return goOn(run, intent, { phase: 'waiting', dueAt: run.deps.clock.now(), clear: ['question'] });
-  if (isServerError(why)) return closeAndRetry(run, intent, { ...unseen, code: 'server_error', detail });
+  if (isServerError(why))
+    return closeAndRetry(run, intent, {
+      ...unseen,
+      because: 'server_error',
+      code: 'server_error',
+      text: detail,
+    });
   const { lasting } = questionOf(intent);
-  if (lasting === undefined) return close(run, intent, 'absent', detail, { retryAfterMs: 0 });
+  const ended = { outcome: 'absent', because: 'confirmed_absent', text: detail } as const;
+  if (lasting === undefined) return close(run, intent, ended, { retryAfterMs: 0 });
   // A later run begins the next attempt.
-  await close(run, intent, 'absent', detail);
+  await close(run, intent, ended);
   return { now: 'blocked', code: lasting, reason: detail };
 }
 
@@ -239,7 +256,12 @@ export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promi
     if (task.end === 'stuck') return stuck(`its task has not ended after ${minutes(elapsed())}`);
     if (task.end === 'failed') {
       const detail = task.detail ?? 'the API gives no reason';
-      return goOn(run, intent, { why: 'task_failed', detail, dueAt: clock.now() + staleMs }, staleMs);
+      return goOn(
+        run,
+        intent,
+        { why: 'task_failed', because: 'task_failed', detail, dueAt: clock.now() + staleMs },
+        staleMs,
+      );
     }
     if (task.end === 'lost') await run.update(intent, { why: 'no_task' });
     ended = task.end === 'succeeded';
@@ -307,7 +329,7 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
     case 'not_done': {
       const retry = async () => {
         const changes = leftByFailed(run, intent, evidence.left);
-        return closeAndRetry(run, intent, { ...failed, detail: failure, changes });
+        return closeAndRetry(run, intent, { ...failed, because: 'task_failed', text: failure, changes });
       };
       if (harmless) return retry();
       const ask = () => block(run, intent, 'task_failed', `its task failed (${failure})`);

@@ -27,21 +27,30 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
   };
   const begun = { world: run.world, preimage };
   // The key was used before the first send of this creation, so that no send of it was carried out.
-  await close(
-    run,
-    await run.update(intent, { ambiguous: false }),
-    'void',
-    'its key holds the answer to another request',
-  );
+  await close(run, await run.update(intent, { ambiguous: false }), {
+    outcome: 'void',
+    because: 'key_conflict',
+    text: 'its key holds the answer to another request',
+  });
   const next = await beginIntent(run, operation, request, { ...begun, question: unasked, ahead: 1 });
   const { holds, asking } = await probeKey(run, next);
   if (holds.is === 'taken' || (holds.is === 'accepted' && holds.answer.replayed))
-    return close(run, asking, 'void', 'an earlier state used the key of this incarnation', {
-      changes: [{ type: 'next_incarnation', key }],
-      retryAfterMs: 0,
+    return close(
+      run,
+      asking,
+      { outcome: 'void', because: 'key_conflict', text: 'an earlier state used the key of this incarnation' },
+      {
+        changes: [{ type: 'next_incarnation', key }],
+        retryAfterMs: 0,
+      },
+    );
+  if (holds.is === 'fenced')
+    await close(run, asking, {
+      outcome: 'absent',
+      because: 'key_unused',
+      text: 'no earlier state used its key',
     });
-  if (holds.is === 'fenced') await close(run, asking, 'absent', 'no earlier state used its key');
-  else await close(run, asking, 'void', 'its key does not tell');
+  else await close(run, asking, { outcome: 'void', because: 'key_unknown', text: 'its key gives no answer' });
   const same = await beginIntent(run, operation, request, {
     ...begun,
     question: { ...unasked, stage: 'taken', conflict: true },

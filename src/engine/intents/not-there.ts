@@ -37,7 +37,10 @@ export async function notThere(
   const reason = 'the API accepted it and told of no failure, but its reads do not show the effect';
   // A deletion or an update may be repeated.
   if (intent.verb !== 'create' || run.kindOf(intent.kind).freshKeys)
-    return closeAndRetry(run, intent, { outcome: 'absent', most: 3, code: 'not_there', detail: reason });
+    return closeAndRetry(run, intent, {
+      ...{ outcome: 'absent', because: 'not_there', text: reason },
+      ...{ most: 3, code: 'not_there' },
+    });
   const earlier = await unbrokenRow(run, intent, (each) => each.outcome === 'absent');
   // The reads of an API that loses two in a row may be wrong.
   if (gone !== true || strays === true || earlier.length > 0) return block(run, intent, 'not_there', reason);
@@ -53,7 +56,12 @@ function createNext(
   left: readonly StateChange[] = [],
 ): Promise<Progress> {
   const changes = [...left, { type: 'next_incarnation', key: intent.key } as const];
-  return close(run, intent, 'absent', detail, { changes, retryAfterMs: 0 });
+  return close(
+    run,
+    intent,
+    { outcome: 'absent', because: 'not_there', text: detail },
+    { changes, retryAfterMs: 0 },
+  );
 }
 
 const replayedUntold =

@@ -5,7 +5,6 @@ import type { Intent, IntentPatch, KeyQuestion } from '../../core/state.ts';
 import { draftOne, operationsOf } from '../../plan/draft.ts';
 import type { Run } from '../run.ts';
 import { nextPreference } from './capacity.ts';
-import { replayed, wasReplayed } from './closing-words.ts';
 import { unbrokenRow } from './earlier-attempts.ts';
 import { block, close, goOn, minutes, type Progress, warn } from './endings.ts';
 import { type Disposition, disposition } from './outcome.ts';
@@ -78,6 +77,7 @@ async function waitAndResend(
   const patch: IntentPatch = {
     phase: intent.ambiguous ? 'unknown' : 'waiting',
     dueAt: now + afterMs,
+    because: 'refused',
     detail: reason,
     ...(next.doubted === true ? { doubted: true } : {}),
     ...requestId,
@@ -110,6 +110,7 @@ function waitAndLook(
     ...whyOf(intent, next),
     lost,
     dueAt,
+    because: 'unanswered',
     detail: reason,
     ...(asksKey(run, intent) ? { question: questionAfter(intent, next, lost) } : {}),
     ...(answer === undefined ? {} : { requestId: answer.requestId }),
@@ -144,7 +145,7 @@ async function stillRefused(
   if (doubted !== true) return { now: 'blocked', code, reason };
   if (!asksKey(run, intent)) {
     // The next run reads again, and deletes under another key.
-    await close(run, intent, 'refused', reason);
+    await close(run, intent, { outcome: 'refused', because: 'refused', text: reason });
     return { now: 'blocked', code, reason };
   }
   const question = { ...questionOf(intent), lasting: code };
@@ -193,16 +194,22 @@ async function refused(
     case 'file':
       return block(run, intent, code, reason, { until, ...(parameters === undefined ? {} : { parameters }) });
     case 'now': {
-      const detail = replayed(reason);
-      const before = await unbrokenRow(run, intent, wasReplayed);
+      const because = 'replayed';
+      const text = `a replayed answer: ${reason}`;
+      const before = await unbrokenRow(run, intent, (past) => past.because === because);
       return before.length + 1 < mostReplayed
-        ? close(run, intent, 'refused', detail, { retryAfterMs: 0 })
+        ? close(run, intent, { outcome: 'refused', because, text }, { retryAfterMs: 0 })
         : block(run, intent, code, `${reason}; ${mostReplayed} keys in a row were answered so`);
     }
     case 'token':
-      return close(run, intent, 'refused', reason, { retryAfterMs: 0 });
+      return close(
+        run,
+        intent,
+        { outcome: 'refused', because: 'refused', text: reason },
+        { retryAfterMs: 0 },
+      );
     case 'replan':
-      await close(run, intent, 'refused', reason);
+      await close(run, intent, { outcome: 'refused', because: 'refused', text: reason });
       return { now: 'blocked', code, reason };
   }
 }

@@ -80,7 +80,12 @@ export async function send(
   run.cache.forget(intent.request);
   if (result.type === 'unsent' && !mayGo()) {
     const phase = intent.ambiguous ? 'unknown' : 'waiting';
-    return goOn(run, intent, { phase, dueAt: deps.clock.now(), detail: result.reason });
+    return goOn(run, intent, {
+      phase,
+      dueAt: deps.clock.now(),
+      because: 'unanswered',
+      detail: result.reason,
+    });
   }
   return record(run, intent, result);
 }
@@ -151,7 +156,10 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
 /** The key cannot be used again. A new key is used only if no send under this one is unconfirmed. */
 function newKey(run: Run, intent: Intent, code: string, reason: string): Promise<Progress> {
   if (intent.ambiguous) return block(run, intent, code, reason);
-  return close(run, intent, 'refused', `${reason}; ${intent.detail ?? ''}`, { retryAfterMs: 0 });
+  // The wait for capacity continues under the new key.
+  const because = intent.because === 'no_capacity' ? 'no_capacity' : 'key_too_old';
+  const ended = { outcome: 'refused', because, text: `${reason}; ${intent.detail ?? ''}` } as const;
+  return close(run, intent, ended, { retryAfterMs: 0 });
 }
 
 /** The server of the intent is gone, or its key is bound to another server now. */
@@ -165,7 +173,7 @@ function endWithServer(run: Run, intent: Intent): Promise<Progress> {
   const reason = 'its server is gone';
   if (run.kindOf(intent.kind).billed && intent.phase !== 'waiting')
     return block(run, intent, 'outcome_unknown', `${reason}, and with it every way to see what was made`);
-  return close(run, intent, 'absent', reason);
+  return close(run, intent, { outcome: 'absent', because: 'server_gone', text: reason });
 }
 
 /** The created resource is gone for certain, and is created again under a new key. */
@@ -175,5 +183,6 @@ async function endGivenOn(run: Run, intent: Intent, heir: string): Promise<Progr
   const left = await leftBy(run, intent);
   if (left === undefined) return again(0);
   const changes = [{ type: 'next_incarnation', key: intent.key } as const, ...left];
-  return close(run, intent, 'absent', `the id of what it made was given to ${heir}`, { changes });
+  const text = `the id of its resource was given to ${heir}`;
+  return close(run, intent, { outcome: 'absent', because: 'id_reused', text }, { changes });
 }

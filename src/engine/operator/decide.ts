@@ -7,7 +7,6 @@ import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import { cameFree, releasing } from '../../plan/open-writes.ts';
 import type { EngineDeps, Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
-import { saidAbsent } from '../intents/closing-words.ts';
 import { close } from '../intents/endings.ts';
 import { identityChanged, ownerOf } from '../intents/owner.ts';
 import { released } from '../intents/release.ts';
@@ -64,7 +63,11 @@ export async function resolveIntent(
 async function abandonedOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const { key, verb, phase } = intent;
   const lifted = verb === 'delete' && phase !== 'blocked' ? await liftHold(run, key) : undefined;
-  await close(run, intent, 'abandoned', 'an operator gave it up');
+  await close(run, intent, {
+    outcome: 'abandoned',
+    because: 'given_up',
+    text: 'the operator gave it up',
+  });
   const told = `${key}: the ${verb} is given up. ${leftBehind(run, intent)}`;
   return result(lifted === undefined ? told : `${told} ${lifted}`);
 }
@@ -136,7 +139,8 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   const bindings = bound.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
-  await close(run, intent, 'done', `an operator adopted ${id}`, { changes: [...taken, ...bound] });
+  const text = `the operator adopted ${id}`;
+  await close(run, intent, { outcome: 'done', because: 'adopted', text }, { changes: [...taken, ...bound] });
   return result(`${intent.key} is bound to ${id}.${unverified(run, intent)}`);
 }
 
@@ -175,7 +179,8 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const outcome = verb === 'delete' ? 'done' : 'absent';
   const ours = run.known('ip', intent);
   const left = cameFree(intent, await read.ips(), ({ id }) => ours.has(String(id)));
-  await close(run, intent, outcome, saidAbsent, { changes });
+  const text = 'the operator reported it absent';
+  await close(run, intent, { outcome, because: 'reported_absent', text }, { changes });
   const elsewhere = heldElsewhere(run, intent, await read.ips());
   return result(
     `${key} is recorded as absent. The next apply continues from there.${remark}${elsewhere.text}`,
