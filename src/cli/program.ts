@@ -112,6 +112,7 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .addHelpText('after', programHelp());
   addPlanAndApply(making);
   addBinding(making);
+  addApproval(making);
   addFleet(making);
   addReports(making);
   addTools(making);
@@ -224,6 +225,16 @@ function addBinding({ command, io, end }: Making): void {
     .action(async (key: string, flags: ResolveFlags) => {
       const { resolve } = await import('./commands/settle.ts');
       end(await resolve(key, flags, io));
+    });
+}
+
+function addApproval({ command, io, end }: Making): void {
+  withApi(command('approve', 'release the plan of a daemon that waits for you (settings.approval)'))
+    .argument('<digest>', 'the digest in the log, the notification or the status page')
+    .addOption(textOrJson())
+    .action(async (digest: string, flags: AdoptFlags) => {
+      const { approve } = await import('./commands/settle.ts');
+      end(await approve(digest, flags, io));
     });
 }
 

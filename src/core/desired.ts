@@ -53,6 +53,16 @@ export function isEntry({ kind, parent }: DesiredResource): boolean {
   return kind !== 'ip' || parent === undefined;
 }
 
+/** Which plans of the daemon wait for the operator. */
+export type ApprovalSetting =
+  | 'none'
+  | 'plan'
+  | {
+      readonly deletions: boolean;
+      readonly replacements: boolean;
+      readonly monthly_increase: number | null;
+    };
+
 export interface Settings {
   readonly prune: boolean;
   readonly max_deletions: number;
@@ -61,6 +71,7 @@ export interface Settings {
   readonly unconfirmed_servers: 'retry' | 'ask';
   readonly unmanaged: 'ask' | 'ignore';
   readonly drift: 'correct' | 'report';
+  readonly approval: ApprovalSetting;
   readonly suspend: { readonly reason: string; readonly until?: string | undefined } | null;
 }
 

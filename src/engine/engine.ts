@@ -6,7 +6,8 @@ import type { ApplyReport, OperationResult, ProgressEvent } from '../core/progre
 import type { CommandResult } from '../core/remedy.ts';
 import { traced } from '../core/tracing.ts';
 import { apply } from './apply.ts';
-import type { ApplyOptions, EngineDeps, PlanOptions, Resolution } from './deps.ts';
+import { approvePlan } from './approval.ts';
+import type { ApplyOptions, EngineDeps, PlanOptions, Repeating, Resolution } from './deps.ts';
 import { planOnce } from './look.ts';
 import { adoptKey } from './operator/adopt-key.ts';
 import { resolveIntent } from './operator/decide.ts';
@@ -29,6 +30,8 @@ export interface Engine {
   unignore(desired: Desired, names: readonly string[]): Promise<CommandResult>;
   /** Lets go of what a key stands for, and leaves it as it is. */
   forget(desired: Desired, key: ResourceKey): Promise<CommandResult>;
+  /** Releases the plan that waits for the operator. Gives a sentence about it. */
+  approve(desired: Desired, digest: string): Promise<CommandResult>;
   /** Settles a blocked intent. Gives what was done, in a sentence. */
   resolve(desired: Desired, key: ResourceKey, resolution: Resolution): Promise<CommandResult>;
 }
@@ -60,6 +63,7 @@ export function createEngine(deps: EngineDeps): Engine {
     ignore: (desired, names) => settle(desired, (own) => ignore(own, gate, desired, names)),
     unignore: (desired, names) => settle(desired, (own) => unignore(own, gate, desired, names)),
     forget: (desired, key) => settle(desired, (own) => forgetKey(own, gate, desired, key)),
+    approve: (desired, digest) => settle(desired, (own) => approvePlan(own.store, digest, own.clock.now())),
     resolve: (desired, key, resolution) =>
       settle(desired, (own) => resolveIntent(own, gate, desired, key, resolution)),
   };
@@ -84,11 +88,21 @@ async function applyMasked(
   const report = await apply(await maskedDeps(deps, desired), gate, desired, {
     ...options,
     approve: (plan) => options.approve(mask.plan(plan)),
+    ...(options.repeating === undefined || mask.isEmpty
+      ? {}
+      : { repeating: maskedRepeating(options.repeating, mask) }),
   });
   if (mask.isEmpty) return report;
   const plan = mask.plan(report.plan);
   const results = report.results.map((result) => maskedResult(result, mask));
   return { ...report, results, plan, blocked: plan.blocked };
+}
+
+/** The caller compares operations with those of the plans that it has seen. */
+function maskedRepeating(repeating: Repeating, mask: Mask): Repeating {
+  const { withholds } = repeating;
+  if (withholds === undefined) return repeating;
+  return { ...repeating, withholds: (operation) => withholds(mask.operation(operation)) };
 }
 
 function maskedEvent(event: ProgressEvent, mask: Mask): ProgressEvent {

@@ -48,6 +48,24 @@ export const settingsSchema = z.strictObject({
     .enum(['correct', 'report'])
     .default('correct')
     .describe('Changes made outside vdcsync are corrected (correct) or only reported (report).'),
+  approval: z
+    .union([
+      z.enum(['none', 'plan']),
+      z.strictObject({
+        deletions: z.boolean().default(false).describe('A plan that deletes a resource waits.'),
+        replacements: z.boolean().default(false).describe('A plan that replaces a resource waits.'),
+        monthly_increase: z
+          .number()
+          .min(0)
+          .nullable()
+          .default(null)
+          .describe('A plan that adds a higher monthly cost waits. For known prices only.'),
+      }),
+    ])
+    .default('none')
+    .describe(
+      'Plans of the daemon that wait for `vdcsync approve DIGEST`. none: no plan. plan: every plan. A map: the plans that it names. `vdcsync apply` asks by itself.',
+    ),
   suspend: z
     .strictObject({
       reason: z.string().trim().min(1).describe('Shown with each suspended operation.'),

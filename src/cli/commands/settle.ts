@@ -48,6 +48,13 @@ export async function ignore(names: readonly string[], flags: IgnoreFlags, io: I
   return settle({ order, names: names.map(checkedStranger) }, flags, io);
 }
 
+/** Releases the plan that waits for the operator. */
+export async function approve(digest: string, flags: AdoptFlags, io: Io): Promise<ExitCode> {
+  if (!/^(sha256:)?[0-9a-f]{12,64}$/.test(digest))
+    throw new ConfigError(`${JSON.stringify(printable(digest))} is not the digest of a plan`, true);
+  return settle({ order: 'approve', digest }, flags, io);
+}
+
 /** A daemon that owns the state does it itself, between two passes; else this process does. */
 async function settle(order: Order, flags: AdoptFlags, io: Io): Promise<ExitCode> {
   const socket = controlPath(stateLocation(flags, io));

@@ -16,6 +16,7 @@ const levels: Readonly<Record<Condition, Level>> = {
   unreachable: 'bad',
   failing: 'bad',
   blocked: 'bad',
+  awaiting_approval: 'warn',
   held: 'warn',
   drifting: 'warn',
   converging: 'busy',

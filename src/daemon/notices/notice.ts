@@ -1,5 +1,6 @@
 import { isLeft, type Plan } from '../../core/plan.ts';
-import { outside, type Remedy, remedyText } from '../../core/remedy.ts';
+import { outside, type Remedy, remedyText, run } from '../../core/remedy.ts';
+import { shortDigest } from '../../engine/approval.ts';
 import type { Condition } from '../project/condition.ts';
 import { driftLines } from './drift.ts';
 
@@ -46,6 +47,8 @@ function contentOf(
         detail: blocked.map(({ key, reason }) => `${key}: ${reason}`).join('\n'),
         remedies: distinct(blocked.flatMap(({ remedies }) => remedies)),
       };
+    case 'awaiting_approval':
+      return { detail: plannedIn(plan).join('\n'), remedies: approvalOf(plan) };
     case 'drifting':
       return { detail: [...leftIn(plan), ...driftLines(plan?.operations ?? [])].join('\n') };
     case 'converging':
@@ -77,6 +80,10 @@ function leftIn(plan: Plan | undefined): readonly string[] {
 
 function plannedIn(plan: Plan | undefined): readonly string[] {
   return (plan?.operations ?? []).map(({ verb, key }) => `${verb} ${key}`);
+}
+
+function approvalOf(plan: Plan | undefined): readonly Remedy[] {
+  return plan === undefined ? [] : [run('approve', [shortDigest(plan.digest)])];
 }
 
 const newToken =

@@ -163,7 +163,13 @@ function readIncident(text: string | undefined): Incident | undefined {
 }
 
 /** Conditions that are read from a plan; the others come from an error, and leave what the last plan asked for. */
-const planned: ReadonlySet<string> = new Set(['blocked', 'held', 'suspended', 'drifting']);
+const planned: ReadonlySet<string> = new Set([
+  'blocked',
+  'awaiting_approval',
+  'held',
+  'suspended',
+  'drifting',
+]);
 
 /** Reasons hold times and counts, so that a reason alone is no reason for a message. */
 function continued(

@@ -13,7 +13,8 @@ export type Order =
   | { readonly order: 'adopt'; readonly key: ResourceKey; readonly id: string }
   | { readonly order: 'resolve'; readonly key: ResourceKey; readonly resolution: Resolution }
   | { readonly order: 'forget'; readonly key: ResourceKey }
-  | { readonly order: 'ignore' | 'unignore'; readonly names: readonly string[] };
+  | { readonly order: 'ignore' | 'unignore'; readonly names: readonly string[] }
+  | { readonly order: 'approve'; readonly digest: string };
 
 /** How an order came out, in a sentence. */
 export type Answer =
@@ -95,6 +96,7 @@ const orderSchema = z.discriminatedUnion('order', [
   }),
   z.strictObject({ order: z.literal('forget'), key }),
   z.strictObject({ order: z.enum(['ignore', 'unignore']), names }),
+  z.strictObject({ order: z.literal('approve'), digest: z.string().min(1).max(100) }),
 ]);
 
 const notUnderstood: Answer = {

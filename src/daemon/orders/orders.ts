@@ -57,6 +57,8 @@ export function carryOut(order: Order, engine: Engine, desired: Desired): Promis
       return engine.forget(desired, order.key);
     case 'ignore':
       return engine.ignore(desired, order.names);
+    case 'approve':
+      return engine.approve(desired, order.digest);
     case 'unignore':
       return engine.unignore(desired, order.names);
   }

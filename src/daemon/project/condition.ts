@@ -12,6 +12,7 @@ import type { ShownHold } from '../pace/holds.ts';
  * - `unreachable`: the API does not answer, or fails
  * - `failing`: passes end in an error of another sort
  * - `blocked`: something needs an operator
+ * - `awaiting_approval`: the plan waits for the operator (`settings.approval`)
  * - `held`: the API refuses what adds spending
  * - `drifting`: the project differs from the file, and is left so, as the file or the mode says, or as nothing can change it
  * - `converging`: differences are being removed
@@ -25,6 +26,7 @@ export const conditions = [
   'unreachable',
   'failing',
   'blocked',
+  'awaiting_approval',
   'held',
   'drifting',
   'converging',
@@ -50,10 +52,12 @@ export interface Standing {
   /** What the last pass died of. */
   readonly error: unknown;
   readonly observing: boolean;
+  /** Digest of the plan that waits for the operator. */
+  readonly awaiting?: string | undefined;
   readonly holds: readonly ShownHold[];
 }
 
-export function conditionOf({ plan, error, observing, holds }: Standing): Condition {
+export function conditionOf({ plan, error, observing, awaiting, holds }: Standing): Condition {
   if (error !== undefined) return conditionOfError(error);
   if (plan === undefined) return 'starting';
   const suspended = plan.blocked.length > 0 && plan.blocked.every(({ code }) => code === 'suspended');
@@ -61,6 +65,7 @@ export function conditionOf({ plan, error, observing, holds }: Standing): Condit
   const held = new Set(holds.map(({ code }) => code));
   const waits = new Set([...held, 'dependency_blocked', 'moved_in_flight', 'not_shown']);
   if (plan.blocked.some(({ code }) => !waits.has(code))) return 'blocked';
+  if (awaiting !== undefined && plan.operations.length > 0) return 'awaiting_approval';
   if (holds.length > 0 && plan.operations.length + plan.blocked.length > 0) return 'held';
   // The next pass shows it, and does it.
   if (plan.blocked.some(({ code }) => code === 'not_shown')) return 'converging';

@@ -18,6 +18,7 @@ const needsAttention: ReadonlySet<Condition> = new Set([
   'unreachable',
   'failing',
   'blocked',
+  'awaiting_approval',
   'held',
 ]);
 
@@ -38,6 +39,8 @@ export class Ledger {
   lookedAt: number | undefined;
   /** What the last pass died of. */
   error: unknown;
+  /** Digest of the plan that waits for the operator. */
+  awaiting: string | undefined;
   /** Passes that died, in a row. */
   failures = 0;
   passes = 0;
@@ -196,14 +199,15 @@ export class Ledger {
   judge(holds: readonly ShownHold[], at: number): void {
     const { project, observing, log, onNotice } = this.#options;
     const { plan, error } = this;
-    const condition = conditionOf({ plan, error, observing, holds });
+    const condition = conditionOf({ plan, error, observing, awaiting: this.awaiting, holds });
     const what = told(condition, plan, error, this.#options.flags());
     const changed = condition !== this.condition || this.conditionSince === undefined;
     if (changed) this.conditionSince = at;
-    const differs = condition === 'drifting' ? what.detail : '';
+    const waits = condition === 'awaiting_approval' ? (this.awaiting ?? '') : '';
+    const differs = condition === 'drifting' ? what.detail : waits;
     if (changed || differs !== this.#differs) {
       const level = needsAttention.has(condition) ? 'warn' : 'info';
-      const [way] = error === undefined ? [] : what.resolve;
+      const [way] = error === undefined && waits === '' ? [] : what.resolve;
       const fields = {
         ...{ condition, before: this.condition },
         ...(differs === '' ? {} : { differs: differences(plan) }),

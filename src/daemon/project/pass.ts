@@ -59,6 +59,7 @@ async function attempt(
   const { session, holds } = workspace;
   try {
     const { outcome, results, plan } = await carryOut(offer, workspace, mode, signals);
+    ledger.awaiting = workspace.approval.waiting;
     ledger.succeed(outcome === 'stopped' ? undefined : plan);
     backOff.learn(results, offer.desired, (code) => holds.holds(code), session.clock.now());
     return { outcome, results };
@@ -73,12 +74,18 @@ async function attempt(
 
 async function carryOut(
   { desired }: Offer,
-  { session: { engine }, repeating }: Workspace,
+  { session: { engine, clock }, repeating, approval }: Workspace,
   mode: Mode,
   signals: PassSignals,
 ): Promise<Ended & Pick<ApplyReport, 'plan'>> {
+  approval.begin();
   if (mode !== 'observe')
-    return engine.apply(desired, { approve: async () => true, unattended: true, ...signals, repeating });
+    return engine.apply(desired, {
+      approve: (plan) => approval.permits(plan, desired, clock.now()),
+      unattended: true,
+      ...signals,
+      repeating,
+    });
   const plan = await engine.plan(desired, { repeating });
   if (plan.project.id === desired.projectId) return { outcome: 'observed', results: [], plan };
   throw new FenceError(

@@ -362,6 +362,8 @@ export class Project {
   #follow(event: ProgressEvent): void {
     const isNews = this.#activity.take(event);
     this.#onActivity();
+    if (event.type === 'ended' && event.result.outcome === 'done')
+      this.#workspace?.approval.consume(event.result);
     this.#ledger.follow(event, this.#offer?.desired.digest);
     if (isNews) this.#options.onEvent(event);
     this.#options.onChange();

@@ -1,5 +1,6 @@
 import type { World } from '../../core/kind.ts';
 import type { RequestCounts } from '../../core/progress.ts';
+import { Approval } from '../../engine/approval.ts';
 import { leftBackups } from '../../engine/bookkeeping/left-backups.ts';
 import type { Repeating } from '../../engine/deps.ts';
 import type { Stopwatch } from '../../engine/intents/stopwatch.ts';
@@ -24,6 +25,7 @@ export interface Workspace {
   readonly holds: Holds;
   readonly refresh: Refresh;
   readonly meter: UseMeter;
+  readonly approval: Approval;
 }
 
 /** What of a project outlives its sessions. */
@@ -65,10 +67,12 @@ export function openWorkspace(
     holds.review(world.project.status);
     refresh.compare(world.ips);
   };
-  const withholds: Repeating['withholds'] = (operation) => backOff.withholds(operation, clock.now());
+  const approval = new Approval(session.store);
+  const withholds: Repeating['withholds'] = (operation) =>
+    backOff.withholds(operation, clock.now()) || approval.withholds(operation);
   const meter = new UseMeter(session.counts, clock, profile.limits.windowMs);
   const repeating = { cache, holds, stopwatch, settleMs, withholds, onLook };
-  return { session, holds, refresh, meter, repeating };
+  return { session, holds, refresh, meter, repeating, approval };
 }
 
 /** What state and client say now; nothing before the state is open. */

@@ -1,0 +1,144 @@
+import { sumDecimals } from '../core/decimal.ts';
+import type { Desired } from '../core/desired.ts';
+import { ConfigError } from '../core/errors.ts';
+import { digestOf, type Json } from '../core/json.ts';
+import type { Operation, Plan } from '../core/plan.ts';
+import { type CommandResult, result } from '../core/remedy.ts';
+import type { StateStore } from '../core/state.ts';
+
+const waitNote = 'approval:wait';
+const grantNote = 'approval:grant';
+/** A digest may be shortened to so many characters. */
+const shortest = 12;
+
+type Store = Pick<StateStore, 'note' | 'putNote' | 'intents'>;
+
+/** The operator's release of one plan. */
+interface Grant {
+  readonly digest: string;
+  /** Wall ms. */
+  readonly at: number;
+  /** Its operations, by content, and the digest of its file; absent until a reconciliation has made the plan again. */
+  readonly operations?: readonly string[];
+  readonly desired?: string;
+}
+
+/**
+ * Holds back a plan until the operator has approved exactly this plan.
+ *
+ * ```
+ * plan that asks ──▶ waiting {digest} ──approve DIGEST──▶ granted {operations}
+ *                      ▲                                     │ each operation is done once, over all reconciliations
+ *                      └──── any other operation: void ──────┘
+ * ```
+ * A reconciliation that ends early goes on later under the same grant, because the rest of a plan is a part of
+ * the plan. An operation that has been done is not covered again: if drift asks for it anew, the plan waits.
+ */
+export class Approval {
+  readonly #store: Store;
+  /** Operations that may be carried out, by content; absent where nothing has to wait. */
+  #granted: Map<string, Operation> | undefined;
+  /** The digest that waits. */
+  waiting: string | undefined;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** A reconciliation begins. */
+  begin(): void {
+    this.#granted = undefined;
+    this.waiting = undefined;
+  }
+
+  /** Whether the plan may be carried out now. Records that it waits, if it may not. */
+  async permits(plan: Plan, desired: Pick<Desired, 'settings' | 'digest'>, now: number): Promise<boolean> {
+    this.begin();
+    if (plan.operations.length === 0 || !asksForApproval(plan, desired.settings)) return true;
+    const granted = await this.#covered(plan, desired.digest);
+    this.#granted = granted;
+    if (plan.operations.every((each) => granted.has(contentOf(each)))) return true;
+    this.waiting = plan.digest;
+    const before = (await this.#store.note(waitNote)) as { readonly digest: string } | null | undefined;
+    if (before?.digest !== plan.digest)
+      await this.#store.putNote(waitNote, { digest: plan.digest, since: now });
+    await this.#store.putNote(grantNote, null);
+    return false;
+  }
+
+  /** Whether an operation of a later plan of the same run has to wait. */
+  withholds(operation: Operation): boolean {
+    return this.#granted !== undefined && !this.#granted.has(contentOf(operation));
+  }
+
+  /** An operation that is done is not covered a second time. */
+  consume({ key, verb }: Pick<Operation, 'key' | 'verb'>): void {
+    for (const [content, operation] of this.#granted ?? [])
+      if (operation.key === key && operation.verb === verb) this.#granted?.delete(content);
+  }
+
+  async #covered(plan: Plan, desired: string): Promise<Map<string, Operation>> {
+    const all = new Map(plan.operations.map((each) => [contentOf(each), each]));
+    const grant = (await this.#store.note(grantNote)) as Grant | null | undefined;
+    if (grant === null || grant === undefined) return new Map();
+    if (grant.operations === undefined) {
+      if (grant.digest !== plan.digest) return new Map();
+      await this.#store.putNote(grantNote, { ...grant, desired, operations: [...all.keys()] });
+      return all;
+    }
+    if (grant.desired !== desired) return new Map();
+    const approved = new Set(grant.operations);
+    for (const [content, operation] of all)
+      if (!approved.has(content) || (await this.#isDone(operation, grant.at))) all.delete(content);
+    return all;
+  }
+
+  async #isDone({ key, verb }: Operation, since: number): Promise<boolean> {
+    const past = await this.#store.intents({ key, limit: 50 });
+    return past.some((each) => each.verb === verb && each.outcome === 'done' && each.createdAt >= since);
+  }
+}
+
+/** Releases the plan that waits. Gives a sentence about it. */
+export async function approvePlan(store: Store, digest: string, now: number): Promise<CommandResult> {
+  const wait = (await store.note(waitNote)) as { readonly digest: string } | null | undefined;
+  if (wait === undefined || wait === null)
+    throw new ConfigError('No plan of this state waits for an approval.');
+  const full = digest.startsWith('sha256:') ? digest : `sha256:${digest}`;
+  if (full.length < 'sha256:'.length + shortest || !wait.digest.startsWith(full))
+    throw new ConfigError(
+      `The plan ${digest} does not wait for an approval: the file or the project has changed since. The plan that waits is ${shortDigest(wait.digest)}. Review it, then run vdcsync approve ${shortDigest(wait.digest)}`,
+    );
+  await store.putNote(grantNote, { digest: wait.digest, at: now });
+  await store.putNote(waitNote, null);
+  return result(
+    `The plan ${shortDigest(wait.digest)} is approved. The daemon carries it out now, or with its next start.`,
+  );
+}
+
+export function shortDigest(digest: string): string {
+  return digest.slice('sha256:'.length, 'sha256:'.length + shortest);
+}
+
+/** Whether `settings.approval` asks about the plan. */
+export function asksForApproval(
+  { operations, summary, cost }: Plan,
+  { approval }: Desired['settings'],
+): boolean {
+  if (approval === 'none') return false;
+  if (approval === 'plan') return true;
+  const deletes = operations.some(({ verb, replacement }) => verb === 'delete' && replacement === undefined);
+  if (approval.deletions && deletes) return true;
+  if (
+    approval.replacements &&
+    (summary.replace > 0 || operations.some((each) => each.replacement !== undefined))
+  )
+    return true;
+  const added = sumDecimals([cost.known_monthly_most ?? cost.known_monthly_delta]);
+  return approval.monthly_increase !== null && Number(added) > approval.monthly_increase;
+}
+
+function contentOf({ id, verb, changes, target, replacement, loses }: Operation): string {
+  const rest = { target: target ?? null, replacement: replacement ?? null, loses: loses ?? null };
+  return digestOf({ id, verb, changes: changes as unknown as Json, ...rest });
+}

@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest';
+import { Approval, approvePlan, asksForApproval, shortDigest } from '../../src/engine/approval.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
+
+const approving = 'settings: { approval: plan, max_deletions: 9, prune: true }';
+const one = `${approving}\nnetworks: { one: { cidr: 10.1.0.0/24 } }\nips: { web: {} }\n`;
+const two = `${one.replace('networks: {', 'networks: { two: { cidr: 10.2.0.0/24 },')}`;
+
+/** A reconciliation as the daemon makes it; each is another process with the same state. */
+async function reconcile({ store, restart, repeating, clock }: Rig, spec: string, stop?: AbortSignal) {
+  const approval = new Approval(store);
+  const desired = load(spec);
+  const engine = restart();
+  const report = await clock.run(
+    engine.apply(desired, {
+      approve: (plan) => approval.permits(plan, desired, clock.now()),
+      unattended: true,
+      ...(stop === undefined ? {} : { stop }),
+      repeating: { ...repeating(), withholds: (operation) => approval.withholds(operation) },
+    }),
+  );
+  return { report, waiting: approval.waiting };
+}
+
+const approve = ({ store, clock }: Rig, digest: string | undefined) =>
+  approvePlan(store, digest ?? '', clock.now());
+
+describe('src/engine/approval', () => {
+  test('nothing is written before the plan is approved, and then exactly this plan', async () => {
+    const made = rig();
+    const first = await reconcile(made, one);
+    expect([first.report.outcome, made.writes()]).toEqual(['declined', []]);
+    const second = await reconcile(made, one);
+    expect(second.waiting).toBe(first.waiting);
+    await approve(made, shortDigest(first.waiting ?? ''));
+    const third = await reconcile(made, one);
+    expect([third.report.outcome, third.waiting]).toEqual(['converged', undefined]);
+    expect(
+      made
+        .writes()
+        .map(({ path }) => path)
+        .sort(),
+    ).toEqual(['/ips', '/networks']);
+  });
+
+  test('an edit after the approval is another plan, which waits; the approval of the old one is void for good', async () => {
+    const made = rig();
+    const first = await reconcile(made, one);
+    await approve(made, first.waiting);
+    const edited = await reconcile(made, two);
+    expect([edited.report.outcome, made.writes()]).toEqual(['declined', []]);
+    expect(edited.waiting).not.toBe(first.waiting);
+    await expect(approve(made, first.waiting)).rejects.toThrow(/does not wait.*The plan that waits is/);
+    expect((await reconcile(made, one)).report.outcome).toBe('declined');
+    expect(made.writes()).toEqual([]);
+  });
+
+  test('drift after the approval is another plan, which waits', async () => {
+    const made = rig();
+    const first = await reconcile(made, one);
+    await approve(made, first.waiting);
+    expect((await reconcile(made, one)).report.outcome).toBe('converged');
+    const before = made.writes().length;
+    const [ip] = made.emulator.world.projects[0]?.ips ?? [];
+    made.emulator.mutate({ do: 'delete_ip', id: ip?.id ?? 0 });
+    await made.clock.advance(600_000);
+    const drifted = await reconcile(made, one);
+    expect([drifted.report.outcome, made.writes().length]).toEqual(['declined', before]);
+    expect(drifted.waiting).toMatch(/^sha256:/);
+  });
+
+  test('the rest of an approved plan is carried out after a reconciliation that ended early, and nothing besides', async () => {
+    const stop = new AbortController();
+    const made = rig({
+      onEvent: (event) => {
+        if (event.type === 'progress' && event.step === 'sent') stop.abort(new Error('stop'));
+      },
+    });
+    const first = await reconcile(made, one);
+    await approve(made, first.waiting);
+    const cut = await reconcile(made, one, stop.signal);
+    const written = made.writes().length;
+    expect([cut.report.outcome, written]).toEqual(['stopped', expect.any(Number)]);
+    expect(written).toBeLessThan(2);
+    const rest = await reconcile(made, one);
+    expect([rest.report.outcome, rest.waiting, made.writes().length]).toEqual(['converged', undefined, 2]);
+  });
+
+  test('without a plan that waits, or by too short a digest, nothing is approved', async () => {
+    const made = rig();
+    await expect(approve(made, 'a'.repeat(12))).rejects.toThrow('No plan of this state waits');
+    const { waiting = '' } = await reconcile(made, one);
+    await expect(approve(made, waiting.slice(0, 'sha256:'.length + 4))).rejects.toThrow('does not wait');
+    expect((await reconcile(made, one)).report.outcome).toBe('declined');
+  });
+
+  test.each([
+    ['approval: none', false, false],
+    ['approval: plan', true, true],
+    ['approval: { deletions: true }', false, true],
+    ['approval: { replacements: true }', false, false],
+    ['approval: { monthly_increase: 0 }', false, false],
+  ])('%s: creation waits %s, deletion waits %s', async (approval, creation, deletion) => {
+    const made = rig();
+    const settings = `settings: { ${approval}, max_deletions: 9, prune: true }\n`;
+    const created = `${settings}networks: { one: { cidr: 10.1.0.0/24 } }\n`;
+    const asks = async (spec: string) => asksForApproval(await made.plan(spec), load(spec).settings);
+    expect(await asks(created)).toBe(creation);
+    await made.apply(created);
+    expect(await asks(settings)).toBe(deletion);
+  });
+
+  test('a plan waits for its cost where the known prices pass the threshold', async () => {
+    const made = rig();
+    const gpu = 'servers: { gpu: { server_type: gpu-fixed, gpu_package: l40s-1, image: ubuntu-24.04 } }\n';
+    for (const [limit, waits] of [
+      [0, true],
+      [1_000_000, false],
+    ] as const) {
+      const spec = `settings: { approval: { monthly_increase: ${limit} } }\n${gpu}`;
+      expect(asksForApproval(await made.plan(spec), load(spec).settings)).toBe(waits);
+    }
+  });
+});
