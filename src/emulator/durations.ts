@@ -40,7 +40,7 @@ export function parseDurations(input: unknown): Partial<Durations> {
     Object.entries(input).map(([name, value]) => {
       if (!Object.hasOwn(DEFAULT_DURATIONS, name)) {
         const known = Object.keys(DEFAULT_DURATIONS).join(', ');
-        throw new EmulatorInputError(`durations.${name}: no such work; known are ${known}`, [
+        throw new EmulatorInputError(`durations.${name}: unknown type of task; known types: ${known}`, [
           'durations',
           name,
         ]);

@@ -26,7 +26,7 @@ export function readWorldFile(path: string): World | null {
     const folder = error instanceof Error && 'code' in error && error.code === 'EISDIR';
     const why = folder ? 'it is a folder' : error instanceof Error ? error.message : String(error);
     throw new DataFileError(
-      `${path} does not hold an emulator's world (${why}). It is left as it is: move it away, or name another file.`,
+      `${path} is not a data file of an emulator (${why}). The file was not changed: move it, or name another file.`,
     );
   }
 }

@@ -213,7 +213,7 @@ export function parseReadings(input: unknown): Partial<Readings> {
     const allowed = readingValues[name];
     if (!Object.hasOwn(VALUES, name) || allowed === undefined) {
       throw new EmulatorInputError(
-        `readings.${name}: no such reading; known are ${Object.keys(VALUES).join(', ')}`,
+        `readings.${name}: unknown reading; known readings: ${Object.keys(VALUES).join(', ')}`,
         ['readings', name],
       );
     }

@@ -33,7 +33,7 @@ export function findRoute(routes: readonly Route[], method: string, path: string
   });
   const found = here.find(({ route }) => route.method === method);
   if (found !== undefined) return found;
-  if (here.length === 0) throw new Refusal(404, 'not_found', { detail: 'There is no such path.' });
+  if (here.length === 0) throw new Refusal(404, 'not_found', { detail: 'The path does not exist.' });
   const allow = [...new Set(here.map(({ route }) => route.method))].sort().join(', ');
   throw new Refusal(405, 'method_not_allowed', { detail: `Allowed: ${allow}.`, headers: { allow } });
 }

@@ -14,7 +14,7 @@ export function withDefaults(roots: readonly Located[], report: Report): readonl
     const first = formatPosition(defaults.keyPosition ?? defaults.position);
     report(
       second.keyPosition ?? second.position,
-      `\`defaults\` stand in the spec twice: first at ${first}. Keep them in one file; they count for all.`,
+      `\`defaults\` appear twice in the spec: first at ${first}. Keep them in one file; they apply to all files.`,
     );
   }
   const servers = defaults?.fields?.get('servers');

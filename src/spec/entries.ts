@@ -213,9 +213,7 @@ function told({ path, message, named }: EntryIssue, located: Located): Diagnosti
   return {
     position: unnamed ? (located.keyPosition ?? located.position) : here.position,
     // A rule's message may show the value or something made of it.
-    message: here.secret
-      ? `${here.shown} stands for a value that is not valid here`
-      : redact(message, located),
+    message: here.secret ? `the value of ${here.shown} is not valid here` : redact(message, located),
   };
 }
 

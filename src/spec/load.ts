@@ -224,7 +224,7 @@ function readEntries(roots: readonly Located[], report: Report) {
         const position = located.keyPosition ?? located.position;
         const earlier = places.get(key);
         if (earlier !== undefined) {
-          report(position, `${key} stands in the spec twice: first at ${formatPosition(earlier)}`);
+          report(position, `${key} appears twice in the spec: first at ${formatPosition(earlier)}`);
           continue;
         }
         places.set(key, position);

@@ -28,7 +28,7 @@ export function overlaid(
   report: Report,
 ): readonly Located[] {
   if (patch.fields === undefined) {
-    if (!patch.broken) report(patch.position, 'an overlay is a map of what it changes');
+    if (!patch.broken) report(patch.position, 'an overlay is a map of changes');
     return roots;
   }
   const result = [...roots];

@@ -36,7 +36,7 @@ export function checkReferences(
         const word = collection.replace(/s$/, '');
         report(
           here.position,
-          `unknown ${word} ${here.shown}${hint || `: there is no such entry under \`${collection}\``}`,
+          `unknown ${word} ${here.shown}${hint || `: \`${collection}\` has no entry of this name`}`,
         );
         continue;
       }

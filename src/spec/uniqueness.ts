@@ -32,7 +32,7 @@ export function checkUniqueness(entries: readonly Entry[], report: Report): void
       identify: ({ resource }) => (resource.value as { readonly name: string }).name.trim(),
       place: (entry) => fieldPosition(entry, 'name'),
       tell: ({ resource }, first, at) =>
-        `${resource.key} and ${first.resource.key} (${at}) have the same name, which may be all that tells one image from the other`,
+        `${resource.key} and ${first.resource.key} (${at}) have the same name, so vdcsync may not be able to distinguish their images`,
     },
   );
   reportTwice(

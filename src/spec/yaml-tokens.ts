@@ -74,7 +74,7 @@ export function tokenize(file: string, text: string, report: Report): Tokens | u
 function refusal(lexeme: string): string | undefined {
   switch (Syntax.tokenType(lexeme)) {
     case 'alias':
-      return `aliases are not accepted: write what \`${lexeme}\` stands for`;
+      return `aliases are not accepted: replace \`${lexeme}\` by its value`;
     case 'tag':
       return coreTags.has(lexeme) ? undefined : `the tag \`${lexeme}\` is not accepted: remove it`;
     case 'directive-line':

@@ -188,7 +188,7 @@ describe('cli: doctor', () => {
     const planned = await inProcess(['plan'], { cwd, env: { ...env, ...more } });
     expect(planned.code).toBe(1);
     expect(planned.stderr).toContain(
-      'GET /vms answered 404 not_found: Not Found: There is no such path; the API profile enables list_servers there: correct its path, or take it out',
+      'GET /vms answered 404 not_found: Not Found: The path does not exist; the API profile enables list_servers there: correct its path, or take it out',
     );
     expect(planned.stderr).not.toContain('trying again');
   });

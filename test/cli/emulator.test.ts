@@ -96,7 +96,7 @@ describe('cli: emulator', () => {
       /fault\.yaml:2:14: faults\[0\]\.then\.do: must be answer, .* or standing\n/,
     ],
     ['a profile that is wrong', ['--profile', 'bad.yaml'], /bad\.yaml: /],
-    ['a data file that is foreign', ['--data', 'bad.yaml'], /bad\.yaml .*left as it is/],
+    ['a data file that is foreign', ['--data', 'bad.yaml'], /bad\.yaml .*was not changed/],
   ])('%s ends it with 1', async (_name, args, message) => {
     const cwd = folderWith({
       'bad.yaml': 'limits: [1]\nfaults: 3\n',

@@ -59,7 +59,7 @@ describe('daemon: specs from files', () => {
     const { seen } = watched(path);
     await seen('first');
     rmSync(path);
-    await seen('SourceError: spec: there is no such file');
+    await seen('SourceError: spec: the file does not exist');
     writeFileSync(path, 'again');
     await seen('again');
   });

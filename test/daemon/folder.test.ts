@@ -139,7 +139,7 @@ describe('daemon: two files of one project', () => {
         (message) => message.includes('both'),
         'told',
       ),
-    ).toContain('none is taken');
+    ).toContain('vdcsync uses neither');
     expect(networks(api, 4711)).toEqual(['default']);
 
     writeFileSync(join(folder, 'projects/api.yaml'), copy.replaceAll('4711', '4713'));
@@ -318,7 +318,7 @@ describe('daemon: commands beside a folder of projects', () => {
       expect([args[0], code, stderr]).toEqual([
         args[0],
         64,
-        expect.stringContaining('Give the first one: --state .vdcsync/4712/state.db'),
+        expect.stringContaining('Use the first one: --state .vdcsync/4712/state.db'),
       ]);
     }
     expect(Object.keys(contentsOf(folder))).not.toContain(join('.vdcsync', 'state.db'));
@@ -343,7 +343,7 @@ describe('daemon: commands beside a folder of projects', () => {
     const writes = api.emulator.requests.filter(({ method }) => method !== 'GET').length;
     const daemon = await keep(api, { folder });
     const told = await daemon.until(({ error }) => error !== null, 'the state of the file alone is told');
-    const way = /move it there: (.*)\. If/.exec(told.error ?? '')?.[1] ?? '';
+    const way = /move it: (.*)\. If/.exec(told.error ?? '')?.[1] ?? '';
     await program('sh', ['-c', way], folder);
     daemon.child.kill('SIGHUP');
     await converged(daemon, [4712]);

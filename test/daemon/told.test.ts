@@ -77,7 +77,7 @@ describe('daemon: what its operator is told', () => {
 
     rmSync(join(daemon.folder, 'vdcsync.yaml'));
     const project = await daemon.until((_, { source }) => source.error !== null, 'it is told');
-    expect((await daemon.status()).source.error).toBe('vdcsync.yaml: there is no such file');
+    expect((await daemon.status()).source.error).toBe('vdcsync.yaml: the file does not exist');
     expect(project).toMatchObject({ converged: true, spec: { broken: [] } });
     expect(await readiness(daemon)).toBe(503);
     expect(await metrics(daemon)).toContain('vdcsync_source_up 0\n');
@@ -203,7 +203,7 @@ describe('daemon: what its operator is told', () => {
   test('a short token of the status is taken, and warned of', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: oneNetwork, env: { VDCSYNC_HTTP_TOKEN: 'short' } });
-    expect(lines(daemon, 'a secret of less than 16 characters is quickly guessed')).toMatchObject([
+    expect(lines(daemon, 'a secret of less than 16 characters is easy to guess')).toMatchObject([
       { level: 'warn', source: 'VDCSYNC_HTTP_TOKEN' },
     ]);
   });

@@ -180,7 +180,7 @@ describe('emulator/faults-file', () => {
     ['- {when: {}, then: {do: explode}}', /faults\[0\]\.then\.do/],
     ['- {when: {pathh: /ips}, then: {do: reset}}', /faults\[0\]\.when.*pathh/],
     ['- {when: {nth: 0}, then: {do: reset}}', /faults\[0\]\.when\.nth/],
-    ['readings: {stored430: true}', /readings\.stored430: no such reading/],
+    ['readings: {stored430: true}', /readings\.stored430: unknown reading/],
     ['readings: {stored429: maybe}', /readings\.stored429: must be false or true/],
     ['fautls: []', /fautls/],
     ['- [', /line/],

@@ -33,7 +33,7 @@ describe('emulator/readings', () => {
       }
       expect(() => parseReadings({ [name]: 'nonsense' })).toThrow(name);
     }
-    expect(() => parseReadings({ toString: 1 })).toThrow('no such reading');
+    expect(() => parseReadings({ toString: 1 })).toThrow('unknown reading');
   });
 
   test('networks: done inside the request', async () => {

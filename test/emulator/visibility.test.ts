@@ -211,7 +211,7 @@ describe('emulator/durations', () => {
   });
 
   test.each([
-    ['durations: {create_servers: 5m}', /durations\.create_servers: no such work/],
+    ['durations: {create_servers: 5m}', /durations\.create_servers: unknown type of task/],
     ['durations: {create_server: soon}', /durations\.create_server: must be a duration/],
     ['durations: {create_server: 5m..1m}', /durations\.create_server: must be a duration/],
     ['durations: {create_server: 1m..2m..3m}', /durations\.create_server: must be a duration/],

@@ -284,7 +284,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
     expect(only.log().some(({ msg }) => msg === 'the project cannot be worked on')).toBe(true);
     const admin = new pg.Client(state);
     await admin.connect();
-    await admin.query(/move it there: (.*)\. If/.exec(error ?? '')?.[1] ?? '');
+    await admin.query(/move it: (.*)\. If/.exec(error ?? '')?.[1] ?? '');
     await admin.end();
     only.child.kill('SIGHUP');
     await allConverged(api, only);

@@ -61,7 +61,7 @@ describe('spec/environment', () => {
     const text = spec(`networks: {n: {cidr: "${env('CIDR')}"}}`);
     expect(errorsIn(text, { CIDR: '10.77.88.99/24' })).toEqual([
       'a.yaml:3:22: "${env:CIDR}" takes a name from the environment: write the name itself, because names are shown everywhere',
-      'a.yaml:3:22: "${env:CIDR}" stands for a value that is not valid here',
+      'a.yaml:3:22: the value of "${env:CIDR}" is not valid here',
     ]);
   });
 

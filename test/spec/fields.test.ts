@@ -259,8 +259,8 @@ describe('spec/fields', () => {
     );
     expect(errorsIn(text)).toEqual([
       'a.yaml:4:40: `cores` must be a whole number, not "four"',
-      'a.yaml:4:64: unknown ip "web": there is no such entry under `ips`',
-      'a.yaml:4:91: unknown network "b": there is no such entry under `networks`',
+      'a.yaml:4:64: unknown ip "web": `ips` has no entry of this name',
+      'a.yaml:4:91: unknown network "b": `networks` has no entry of this name',
     ]);
   });
 });

@@ -87,7 +87,7 @@ describe('spec/overlay', () => {
   });
 
   test('what is no map is no overlay; one with broken YAML is told where', () => {
-    expect(errorsOf(() => load('[1]'))).toEqual(['o0.yaml:1:1: an overlay is a map of what it changes']);
+    expect(errorsOf(() => load('[1]'))).toEqual(['o0.yaml:1:1: an overlay is a map of changes']);
     expect(errorsOf(() => load('servers: {web: '))[0]).toMatch(/^o0\.yaml:/);
   });
 

@@ -17,7 +17,7 @@ describe('spec/references', () => {
       [
         'a.yaml:6:32: unknown ip "wbe"; did you mean `web`?',
         'a.yaml:6:59: unknown network "bakend"; did you mean `backend`?',
-        'a.yaml:6:67: unknown network "other": there is no such entry under `networks`',
+        'a.yaml:6:67: unknown network "other": `networks` has no entry of this name',
       ],
     ],
     [
@@ -63,8 +63,8 @@ describe('spec/references', () => {
         '  n: {server: y}',
       ),
       [
-        'a.yaml:6:24: server_images.b and server_images.a (a.yaml:5:24) have the same name, which may be all that tells one image from the other',
-        'a.yaml:7:3: server_images.n and server_images.a (a.yaml:5:24) have the same name, which may be all that tells one image from the other',
+        'a.yaml:6:24: server_images.b and server_images.a (a.yaml:5:24) have the same name, so vdcsync may not be able to distinguish their images',
+        'a.yaml:7:3: server_images.n and server_images.a (a.yaml:5:24) have the same name, so vdcsync may not be able to distinguish their images',
       ],
     ],
     [
@@ -147,7 +147,7 @@ describe('spec/files', () => {
     ).toEqual([
       '1.yaml:2:15: `project.id` is 4712 here and 4711 at 0.yaml:2:15: the files have to agree',
       '1.yaml:3:27: `settings.max_deletions` is 4 here and 3 at 0.yaml:3:27: the files have to agree',
-      '1.yaml:4:7: ips.a stands in the spec twice: first at 0.yaml:4:7',
+      '1.yaml:4:7: ips.a appears twice in the spec: first at 0.yaml:4:7',
     ]);
   });
 

@@ -23,7 +23,7 @@ describe('spec/yaml', () => {
     [
       'an alias',
       spec('networks:', '  a: &a {cidr: 10.0.0.0/24}', '  b: *a'),
-      ['a.yaml:5:6: aliases are not accepted: write what `*a` stands for'],
+      ['a.yaml:5:6: aliases are not accepted: replace `*a` by its value'],
     ],
     [
       'a merge key',
@@ -40,11 +40,11 @@ describe('spec/yaml', () => {
       ),
       [
         'a.yaml:5:7: merge keys are not accepted: write the fields out',
-        'a.yaml:5:11: aliases are not accepted: write what `*a` stands for',
+        'a.yaml:5:11: aliases are not accepted: replace `*a` by its value',
         'a.yaml:6:74: merge keys are not accepted: write the fields out',
-        'a.yaml:6:78: aliases are not accepted: write what `*a` stands for',
+        'a.yaml:6:78: aliases are not accepted: replace `*a` by its value',
         'a.yaml:6:94: merge keys are not accepted: write the fields out',
-        'a.yaml:6:98: aliases are not accepted: write what `*a` stands for',
+        'a.yaml:6:98: aliases are not accepted: replace `*a` by its value',
       ],
     ],
     [
@@ -57,7 +57,7 @@ describe('spec/yaml', () => {
       ),
       [
         'a.yaml:3:12: merge keys are not accepted: write the fields out',
-        'a.yaml:4:6: aliases are not accepted: write what `*ips` stands for',
+        'a.yaml:4:6: aliases are not accepted: replace `*ips` by its value',
       ],
     ],
     [
@@ -135,7 +135,7 @@ describe('spec/yaml', () => {
 
   test('tells all errors of the YAML and of its content at once', () => {
     expect(errorsIn(spec('ips:', '  a: *b', '  c: {id: x}', 'networks: !x', '  n: {}'))).toEqual([
-      'a.yaml:4:6: aliases are not accepted: write what `*b` stands for',
+      'a.yaml:4:6: aliases are not accepted: replace `*b` by its value',
       'a.yaml:5:11: `id` must be a whole number, not "x"',
       'a.yaml:6:11: the tag `!x` is not accepted: remove it',
       'a.yaml:7:6: `cidr` is missing: a new network needs it (one that exists is bound with `id:`)',

@@ -35,7 +35,7 @@ export function withinBounds<File extends SizedFile>(
     taken.add(file);
   }
   const left = bySize.filter((file) => !taken.has(file));
-  const why = `a folder of specs has at most ${most.files} files and ${most.bytes / 1024 / 1024} MiB, and ${left.length} of its largest files are left out: remove what is no spec`;
+  const why = `a folder of specs has at most ${most.files} files and ${most.bytes / 1024 / 1024} MiB, and ${left.length} of its largest files are left out: remove files that are not specs`;
   return {
     read: files.filter((file) => taken.has(file)),
     left: left.slice(0, mostNamed).map(({ name }) => ({ name, problem: unreadable(name, why) })),

@@ -57,10 +57,10 @@ function whyNotTaken(
   all: readonly Taken[],
 ): string {
   if (holder !== undefined) {
-    return `project ${projectId} is described in both ${holder} and ${name}: ${holder} was there first and stays in force, nothing of ${name} is done. Give ${name} the id of its own project, or take it away`;
+    return `project ${projectId} is described in both ${holder} and ${name}: ${holder} was first and stays in force, and vdcsync ignores ${name}. Give ${name} the id of its own project, or delete it`;
   }
   const names = all.map((each) => each.name);
-  return `project ${projectId} is described in both ${names.join(' and ')}: which one counts cannot be told, so none is taken. Give each the id of its own project, or leave one of them`;
+  return `project ${projectId} is described in both ${names.join(' and ')}, so vdcsync uses neither. Give each file the id of its own project, or delete one of them`;
 }
 
 function whyNotMoved(held: number, projectId: number): string {

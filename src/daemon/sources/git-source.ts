@@ -201,9 +201,9 @@ class TakenMemory {
 
   #unusable(why: string): SourceError {
     return new SourceError(
-      `${this.#path} holds the commit that was taken last, and cannot be read: ${why}. ` +
+      `${this.#path} records the last commit, and cannot be read: ${why}. ` +
         'So vdcsync cannot see whether the history was rewritten. ' +
-        'If the branch is right as it is now, delete that file',
+        'If the current branch is right, delete that file',
     );
   }
 }
@@ -242,7 +242,7 @@ async function fetchTip(
   }
   throw new SourceError(
     `${options.ref} is at ${tip.commit.slice(0, 12)}, which does not follow on ${last.slice(0, 12)}: its history was rewritten. ` +
-      'Look at what was pushed; --git-allow-rewind takes it as it is',
+      'Check the pushed commits. --git-allow-rewind accepts them',
   );
 }
 

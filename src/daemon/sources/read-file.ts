@@ -63,7 +63,7 @@ export function decodeSpec(bytes: Uint8Array, name: string): Source | readonly D
 /** Why the system gives no file or folder, in words. */
 export function reasonOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'ENOENT') return 'there is no such file';
+  if (code === 'ENOENT') return 'the file does not exist';
   if (code === 'EACCES') return 'permission denied';
   if (code === 'EISDIR') return 'it is a folder';
   return error instanceof Error ? error.message : String(error);

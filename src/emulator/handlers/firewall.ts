@@ -69,7 +69,9 @@ function replaceFirewall(context: Context): Reply {
   }
   const enabled = body.enabled as boolean;
   if (enabled && !server.cards.some((card) => card.public && !card.hidden)) {
-    throw new Refusal(409, 'firewall_no_public_iface', { detail: 'The server has no public card.' });
+    throw new Refusal(409, 'firewall_no_public_iface', {
+      detail: 'The server has no public network interface.',
+    });
   }
   server.firewall = {
     enabled,

@@ -75,7 +75,9 @@ function addNetworkInterface(context: Context): Reply {
     throw new Refusal(409, 'network_deleting', { detail: 'The network is being deleted.' });
   const present = server.cards.some((card) => !card.public && card.networkId === network.id);
   if (present && context.readings.duplicateCards === 409) {
-    throw new Refusal(409, 'network_already_attached', { detail: 'The server has a card in this network.' });
+    throw new Refusal(409, 'network_already_attached', {
+      detail: 'The server has a network interface in this network.',
+    });
   }
   const card = plugCard(server, network);
   recordExecution(context, 'card', `${server.id}/${card.id}`);

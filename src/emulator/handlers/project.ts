@@ -18,7 +18,7 @@ export const projectRoutes: readonly Route[] = [
       const task = project.tasks.find((candidate) => candidate.id === params.id);
       const kept = task !== undefined && !(task.done && nowMs - task.endsMs >= readings.taskRetentionMs);
       if (!kept || task.forgotten)
-        throw new Refusal(404, 'task_not_found', { detail: 'There is no such task.' });
+        throw new Refusal(404, 'task_not_found', { detail: 'The task does not exist.' });
       return { status: 200, data: taskView(task, nowMs) };
     },
   },

@@ -16,7 +16,7 @@ export function createServer(context: Context): Reply {
   if (wanted.sold !== null && !hasCapacity(context, wanted.sold)) {
     // A refused request costs nothing: what it allocated goes back, what the caller named stays the caller's.
     if (ip !== null && fresh) releaseIp(context, ip.id);
-    throw new Refusal(409, 'no_gpu_capacity', { detail: 'No host has the requested cards free.' });
+    throw new Refusal(409, 'no_gpu_capacity', { detail: 'No host has the requested graphics cards free.' });
   }
   if (wanted.sold !== null) wanted.sold.capacity = Math.max(0, wanted.sold.capacity - 1);
   const ids = world.projects.flatMap((owner) => [...owner.servers.map((server) => server.id)]);

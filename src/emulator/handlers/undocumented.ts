@@ -125,7 +125,9 @@ function removeNetworkInterface(context: Context, values: Values): Reply {
   const server = serverOf(context, values);
   const id = lastParam(context);
   if (!server.cards.some((card) => card.id === id)) {
-    throw new Refusal(404, 'network_interface_not_found', { detail: `The server has no card ${id}.` });
+    throw new Refusal(404, 'network_interface_not_found', {
+      detail: `The server has no network interface ${id}.`,
+    });
   }
   refuseDeleting(server);
   const task = startTask(context, { kind: 'remove_card', serverId: server.id, cardId: id });
