@@ -12,7 +12,12 @@ describe('cli: init', () => {
     expect((await inProcess(['init', '--yes', '--emulator'], { cwd })).code).toBe(0);
     const { stdout } = await inProcess(['plan', '--emulator'], { cwd });
     expect(stdout).toContain('Plan: 5 to create.');
-    expect(readFileSync(join(cwd, 'vdcsync.yaml'), 'utf8')).toContain('# ssh_keys: [101]');
+    const text = readFileSync(join(cwd, 'vdcsync.yaml'), 'utf8');
+    expect(text).toContain('# ssh_keys: [101]');
+    const [, schema = ''] = /^# yaml-language-server: \$schema=(\S+)$/m.exec(text) ?? [];
+    expect(JSON.parse(readFileSync(join(cwd, schema), 'utf8'))).toMatchObject({
+      properties: { servers: {} },
+    });
     const again = await inProcess(['init', '--yes', '--emulator'], { cwd });
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('not overwritten') });
   });
@@ -21,6 +26,8 @@ describe('cli: init', () => {
     const answers = [
       'zero',
       '12',
+      'perhaps',
+      'no',
       '-',
       'db',
       'no',
@@ -47,15 +54,15 @@ describe('cli: init', () => {
       offer,
     );
     expect(asked.filter((each) => each.startsWith('Package'))).toHaveLength(2);
-    const { projectId, resources } = loadSpec([{ file: 'x', text }], {});
-    expect(projectId).toBe(12);
+    const { projectId, resources, settings } = loadSpec([{ file: 'x', text }], {});
+    expect([projectId, settings.exclusive]).toEqual([12, true]);
     expect(resources.map(({ key }) => key)).toEqual(['servers.db']);
     expect(text).toContain('gpu_package: l40s-2\n    ssh_keys: [101, 102]\n');
   });
 
   test.each(['99', 'true', 'null', '1e3', '0x1f'])('%s is a name like any other', async (name) => {
     const cwd = folderWith();
-    const input = `7\n${name}\n\n${name}\n${'\n'.repeat(9)}`;
+    const input = `7\n\n${name}\n\n${name}\n${'\n'.repeat(9)}`;
     const { code, stderr } = await inProcess(['init'], { cwd, terminal: true, input });
     expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
     const text = readFileSync(join(cwd, 'vdcsync.yaml'), 'utf8');
@@ -69,7 +76,7 @@ describe('cli: init', () => {
   test('a wrong answer is told at once, and no answer is lost', async () => {
     const cwd = folderWith();
     const wrong = { cidr: '999.0.0.0/24', host: '10.20.0.7/24', ports: '22,70000' };
-    const input = `7\n\n${wrong.cidr}\n${wrong.host}\n10.30.0.0/24\nweb.1\nweb-1\n${'\n'.repeat(7)}${wrong.ports}\n22\n`;
+    const input = `7\n\n\n${wrong.cidr}\n${wrong.host}\n10.30.0.0/24\nweb.1\nweb-1\n${'\n'.repeat(7)}${wrong.ports}\n22\n`;
     const { code, stderr } = await inProcess(['init'], { cwd, terminal: true, input });
     expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
     expect(stderr).toMatch(/Its subnet[^\n]*\n? {2}\S.*999/);
@@ -81,9 +88,15 @@ describe('cli: init', () => {
 
   test('at a terminal it asks; elsewhere it wants --yes, and a project', async () => {
     const cwd = folderWith();
-    const typed = await inProcess(['init', '--project', '7'], { cwd, terminal: true, input: '\n-\n-\n' });
+    const typed = await inProcess(['init', '--project', '7'], {
+      cwd,
+      terminal: true,
+      input: '\nyes\n-\n-\n',
+    });
     expect({ code: typed.code, stderr: typed.stderr }).toMatchObject({ code: 0 });
-    expect(readFileSync(join(cwd, 'vdcsync.yaml'), 'utf8')).toContain('project: { id: 7 }');
+    const text = readFileSync(join(cwd, 'vdcsync.yaml'), 'utf8');
+    expect(text).toContain('project: { id: 7 }');
+    expect(loadSpec([{ file: 'x', text }], {}).settings.exclusive).toBe(false);
     expect((await inProcess(['init'], { cwd: folderWith() })).code).toBe(64);
     expect((await inProcess(['init', '--yes'], { cwd: folderWith() })).stderr).toContain('which project?');
   });

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import type { Project } from '../../core/resources.ts';
 import { loadSpec } from '../../spec/load.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { type Ask, interview, type Offer } from '../init/questions.ts';
+import { type Ask, interview, type Offer, schemaFile } from '../init/questions.ts';
 import type { CommonFlags } from '../settings/config.ts';
 import { type Io, openDialogue } from '../terminal.ts';
 import { writeOut } from './output.ts';
@@ -40,6 +40,11 @@ export async function init(flags: InitFlags, io: Io): Promise<ExitCode> {
   // What it writes has to be what it reads, whatever was answered.
   loadSpec([{ file, text }], {});
   writeOut(file, text, io);
+  const schema = join(dirname(file), schemaFile);
+  if (!existsSync(resolve(io.cwd, schema))) {
+    const { projectSchemaText } = await import('../../spec/generate-schema.ts');
+    writeOut(schema, projectSchemaText(), io);
+  }
   const more = file === 'vdcsync.yaml' ? '' : ` -f ${file}`;
   io.stderr.write(
     `vdcsync: ${file} is written; next: vdcsync plan${flags.emulator ? ' --emulator' : ''}${more}\n`,

@@ -22,6 +22,8 @@ export interface Offer {
 /** The answers, as text. A dash is none. */
 interface Answers {
   readonly project: string;
+  /** Whether something other than vdcsync creates resources in the project. */
+  readonly others: string;
   readonly network: string;
   readonly cidr: string;
   readonly server: string;
@@ -54,6 +56,11 @@ export async function interview(
     answers = { ...answers, [name]: await ask(question, fallback, check) };
   };
   await put('project', 'Id of the project', wholeNumber);
+  await put(
+    'others',
+    'Does anything else create resources in this project (a team, a script, another file)',
+    yesOrNo,
+  );
   await put('network', 'Name of a private network (- for none)', anything);
   if (answers.network !== '-') await put('cidr', 'Its subnet', anything);
   await put('server', 'Name of a first server (- for none)', anything);
@@ -80,7 +87,7 @@ export async function interview(
 function defaultsFor(projectId: number | undefined, offer: Offer | undefined): Answers {
   const [first] = offer?.types ?? [];
   return {
-    project: String(projectId ?? 1),
+    ...{ project: String(projectId ?? 1), others: 'yes' },
     ...{ network: 'backend', cidr: '10.20.0.0/24', server: 'web-1', address: 'yes' },
     ...{ type: first?.name ?? 'sliders-1', image: first?.images[0] ?? 'ubuntu-24.04' },
     ...{ plan: '51', package: first?.packages[0] ?? 'none', cores: '2', memory: '4096', disk: '40' },
@@ -99,14 +106,18 @@ function problemOf(text: string): string | undefined {
   }
 }
 
+/** The JSON Schema of the spec, next to it. */
+export const schemaFile = 'vdcsync.schema.json';
+
 const head = [
+  // Editors with yaml-language-server check and complete the file by this line.
+  `# yaml-language-server: $schema=./${schemaFile}`,
   '# The resources of this project. `vdcsync plan` shows the changes, and `vdcsync apply` makes them.',
-  '# `vdcsync schema > vdcsync.schema.json` gives editors completion: point yaml-language-server at it.',
 ];
 
 function fileText(answers: Answers, modeOf: (type: string) => string | undefined): string {
   const { project, network, cidr, server, type, image } = answers;
-  const lines = [...head, 'version: 1', '', `project: { id: ${project} }`, ''];
+  const lines = [...head, 'version: 1', '', `project: { id: ${project} }`, ...settingsLines(answers), ''];
   if (network !== '-') lines.push('networks:', `  ${scalar(network)}: { cidr: ${scalar(cidr)} }`, '');
   if (server === '-') return lines.join('\n');
   const address = hasAddress(answers);
@@ -117,6 +128,13 @@ function fileText(answers: Answers, modeOf: (type: string) => string | undefined
   if (network !== '-') lines.push(`    network_interfaces: [${scalar(network)}]`);
   if (address) lines.push(...firewallLines(answers.ports));
   return `${lines.join('\n')}\n`;
+}
+
+/** An unconfirmed purchase is adopted without a question only where no one else can have made it. */
+function settingsLines({ others }: Answers): string[] {
+  return isYes(others)
+    ? ['# settings: { exclusive: true }  # if only vdcsync creates resources in this project']
+    : ['settings: { exclusive: true }  # only vdcsync creates resources in this project'];
 }
 
 /** The text as a YAML scalar in one line, with quotes where YAML would read something else. */
@@ -151,7 +169,11 @@ function sizeLines(answers: Answers, mode: string | undefined): string[] {
 }
 
 function hasAddress({ address }: Answers): boolean {
-  return /^y/i.test(address);
+  return isYes(address);
+}
+
+function isYes(answer: string): boolean {
+  return /^y/i.test(answer);
 }
 
 function listed(choices: readonly string[]): string {
