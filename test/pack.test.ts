@@ -71,6 +71,14 @@ describe('the package', () => {
     expect(packed.filter((path) => inner.test(path))).toEqual([]);
   });
 
+  test('is the same, byte for byte, when it is built again', () => {
+    const again = join(folder, 'again');
+    mkdirSync(again);
+    execFileSync('npm', ['pack', '--silent', '--pack-destination', again], { cwd: root, stdio: 'ignore' });
+    const [tarball = ''] = readdirSync(again);
+    expect(readFileSync(join(again, tarball)).equals(readFileSync(join(folder, tarball)))).toBe(true);
+  }, 120_000);
+
   test('holds each page that its help names', () => {
     const help = [[], ['run'], ['doctor'], ['apply'], ['emulator']].map((args) =>
       run(cli, ...args, '--help'),
