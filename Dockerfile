@@ -16,7 +16,7 @@ RUN npm run build
 
 FROM $NODE_IMAGE
 # git and ssh fetch specs from a branch. tini is process 1: it passes signals on and reaps orphans, also where nobody gives --init (Kubernetes).
-RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates git openssh-client tini && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates git openssh-client tini && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 WORKDIR /app
 COPY --from=build /build/package.json ./
 # It holds all that it imports.
