@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { ConfigError } from '../core/errors.ts';
+import { asksForJson, known, withCommand } from './arguments.ts';
 import type { ApplyFlags } from './commands/apply.ts';
 import type { DoctorFlags } from './commands/doctor.ts';
 import type { EmulatorFlags } from './commands/emulator.ts';
@@ -50,46 +50,6 @@ export async function main(args: readonly string[], own: Io): Promise<ExitCode> 
   } catch (error) {
     return report(error, io, asksForJson(args));
   }
-}
-
-/** Removes `--help` after an unknown command, so that the unknown command is reported instead of the general help. */
-function known(args: readonly string[], program: Command): readonly string[] {
-  const [first = '', ...rest] = args;
-  const names = ['help', ...program.commands.map((each) => each.name())];
-  if (first === 'help' && rest[0] !== undefined && !names.includes(rest[0])) return rest;
-  if (first.startsWith('-') || names.includes(first)) return args;
-  return args.filter((each) => each !== '--help' && each !== '-h');
-}
-
-function asksForJson(args: readonly string[]): boolean {
-  return args.some(
-    (each, at) => each === '--format=json' || (each === '--format' && args[at + 1] === 'json'),
-  );
-}
-
-/** No arguments at all ask for the help. `vdcsync --dry-run …` and `vdcsync apply --dry-run …` are `vdcsync plan …`, with all of its flags. */
-function withCommand(args: readonly string[], program: Command): string[] {
-  const [first, ...rest] = args;
-  if (first === undefined) return ['--help'];
-  const isDryRun = args.includes('--dry-run');
-  if (isDryRun && first === 'apply') return ['plan', ...rest];
-  if (!first.startsWith('-')) return [...args];
-  if (isDryRun) return ['plan', ...args];
-  refuseFlagsAlone(first, args, program);
-  return [...args];
-}
-
-/** A flag of a command, without one: no command is guessed, since some of them change the project. */
-function refuseFlagsAlone(first: string, args: readonly string[], program: Command): void {
-  const [flag = ''] = first.split('=');
-  const isOfCommand = program.commands.some(({ options }) =>
-    options.some(({ long, short }) => long === flag || short === flag),
-  );
-  if (!isOfCommand || args.includes('--help') || args.includes('-h')) return;
-  throw new ConfigError(
-    `no command is given. Put a command before ${flag}, for example: vdcsync plan ${flag} …\nvdcsync --help lists the commands.`,
-    true,
-  );
 }
 
 /** The parts that each command needs. `end` receives the exit code of the command that ran. */

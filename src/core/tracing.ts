@@ -1,4 +1,4 @@
-/** Values that a trace shows beside a span's name; never a body, a header or a value of the spec. */
+/** Values that a trace shows in addition to a span's name; never a body, a header or a value of the spec. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 /** One timed piece of work of a trace. */
