@@ -19,24 +19,24 @@ export interface Unmanaged {
   readonly addresses: readonly Ip[];
 }
 
-/** What the reads show. A world is one. */
+/** The lists of the project. A world has them. */
 export interface Shown {
   readonly ips: readonly Ip[];
   readonly servers?: readonly { readonly id: number }[];
   keyOf(kind: 'server' | 'ip', id: string): ResourceKey | undefined;
 }
 
-/** What the state tells of holders, beside the bindings. */
+/** The holders that the state knows, in addition to the bindings. */
 export interface Books {
   readonly claims: readonly Claim[];
   readonly intents: readonly Intent[];
-  /** Deletions that have ended so recently that reads may still show what they deleted. @assumption A9 */
+  /** Deletions that have ended so recently that reads may still show the deleted objects. @assumption A9 */
   readonly removed?: readonly Intent[];
-  /** Whether what has the id that a key is bound to is another object by now. @assumption A17 */
+  /** Whether the id that a key is bound to belongs to another object by now. @assumption A17 */
   readonly changed?: (key: ResourceKey) => boolean;
 }
 
-/** One holder for every observed object. */
+/** One holder for every observed object, computed on request, because a project may be large. */
 export interface Attribution {
   server(id: string): Attributed;
   address(ip: Ip): Attributed;
@@ -64,7 +64,7 @@ export function attribute(
     const { identity, holder } = claimed.get(`ip ${id}`) ?? {};
     return identity?.address === address ? foreign(holder) : undefined;
   };
-  /** A server whose addresses are all others has the id anew. @assumption A17 */
+  /** A server that has only other addresses reuses the id. @assumption A17 */
   const serverClaim = (id: string) => {
     const its = held.get(id) ?? [];
     const isSame = its.length === 0 || its.some((ip) => addressClaim(ip) !== undefined);
@@ -77,12 +77,16 @@ export function attribute(
     bound('ip', String(ip.id)) ??
     pending('ip', String(ip.id)) ??
     (ip.server_id === null ? unmanaged : server(String(ip.server_id)));
+  let found: Unmanaged | undefined;
   return {
     server,
     address,
-    unmanaged: {
-      servers: [...serversShown(shown)].filter((id) => server(String(id)).is === 'unmanaged'),
-      addresses: shown.ips.filter((ip) => address(ip).is === 'unmanaged'),
+    get unmanaged() {
+      found ??= {
+        servers: [...serversShown(shown)].filter((id) => server(String(id)).is === 'unmanaged'),
+        addresses: shown.ips.filter((ip) => address(ip).is === 'unmanaged'),
+      };
+      return found;
     },
   };
 }
@@ -101,7 +105,7 @@ export function serversShown({ ips, servers = [] }: Omit<Shown, 'keyOf'>): Reado
   ]);
 }
 
-/** What open writes have made, may have made, or have just removed. */
+/** The objects that open writes have made, may have made, or have just removed. */
 function pendingOf(intents: readonly Intent[], removed: readonly Intent[]) {
   const found = new Map<string, Attributed>();
   const put = (kind: KindName, id: string, key: ResourceKey, certain: boolean) =>
@@ -120,7 +124,7 @@ function pendingOf(intents: readonly Intent[], removed: readonly Intent[]) {
   };
 }
 
-/** A purchase that may have been carried out: what has come since may be its result, as evidence or an operator tells. */
+/** A purchase that may have been carried out: an object that has come since may be its result. */
 function isUnconfirmed({ verb, kind, ambiguous, phase }: Intent): boolean {
   return verb === 'create' && (kind === 'server' || kind === 'ip') && (ambiguous || phase === 'sending');
 }

@@ -10,27 +10,27 @@ export interface LiveObject {
 }
 
 /**
- * Who holds an object that is not bound to a key. An object has one holder at most: a binding, or one of these. Whatever
- * ends in one holder and begins in the next does so in one transaction.
+ * Who holds an object that is not bound to a key. An object has one holder at most: a binding, or one of these. An
+ * object passes from one holder to the next in one transaction.
  */
 export type Holder =
   /** Not of this file: the operator said so, or `unmanaged: ignore` did. */
   | { readonly is: 'ignored'; readonly by: 'operator' | 'file' }
   /**
-   * Its binding to the key ended, and it stays as it is. Where the file ended it, another one under the key would be bought
-   * beside it.
+   * Its binding to the key ended, and the object stays unchanged. If the file ended the binding, a new resource under the key
+   * would be a second one.
    */
   | { readonly is: 'released'; readonly by: 'operator' | 'file'; readonly formerKey: ResourceKey }
   /** The idempotency key of the resource was answered with it; bound once approved. `taskId`: of its creation. */
   | { readonly is: 'found'; readonly key: ResourceKey; readonly taskId?: string }
   /** A backup whose server is gone: no read shows the backup, and it stays billed. @source API §1.5 */
   | { readonly is: 'leftover'; readonly formerKey: ResourceKey }
-  /** Of the project: it has been seen without unmanaged objects, or they were ignored. What is unmanaged came later. */
+  /** Of the project: it has been seen without unmanaged objects, or they were ignored. Unmanaged objects came later. */
   | { readonly is: 'baseline' };
 
-/** A holder beside the bindings: durable, journaled, and never two for one object. */
+/** A holder other than a binding: durable, journaled, and never two for one object. */
 export interface Claim extends LiveObject {
-  /** Tells the object from a later one with the same id. @assumption A17 */
+  /** Distinguishes the object from a later one with the same id. @assumption A17 */
   readonly identity: Readonly<Record<string, string>>;
   readonly holder: Holder;
   /** Wall time in ms. */

@@ -145,7 +145,7 @@ export class Daemon {
         if (this.#offer(spec.offer, trigger)) news.push(spec.offer.desired.projectId);
       } else if (holder === undefined) orphans.push(spec);
       else if (spec.projectId === undefined || spec.projectId === holder.id) holder.reject(spec.problem);
-      else this.#letGo(holder, spec.problem);
+      else this.#drop(holder, spec.problem);
     }
     this.#letVanishedGo(new Set(held.values()));
     this.#tellOrphans(orphans);
@@ -167,14 +167,14 @@ export class Daemon {
     const message = 'the file is gone; its last content stays in force, and nothing is deleted for it';
     for (const project of this.#projects.values()) {
       const [file = ''] = project.files();
-      if (!held.has(project.id)) this.#letGo(project, [{ position: { file, line: 1, column: 1 }, message }]);
+      if (!held.has(project.id)) this.#drop(project, [{ position: { file, line: 1, column: 1 }, message }]);
     }
   }
 
   /** A fleet's project is known to others too, and the only one of a state keeps it. */
-  #letGo(project: Project, why: readonly Diagnostic[]): void {
+  #drop(project: Project, why: readonly Diagnostic[]): void {
     const isOwn = this.fleet === undefined && this.#options.projects === 'many';
-    if (isOwn) project.letGo(why);
+    if (isOwn) project.drop(why);
     else project.reject(why);
   }
 

@@ -1,7 +1,7 @@
 import { advance } from './schedule.ts';
 import type { World } from './world.ts';
 
-/** A read is never staler than this: older copies are let go. */
+/** A read is never staler than this: older copies are dropped. */
 const MOST_AGE_MS = 600_000;
 const MOST_COPIES = 500;
 

@@ -4,7 +4,7 @@ import type { Binding } from '../core/state.ts';
 
 /**
  * What is left of the file where all that is managed goes (`vdcsync destroy`): the entries that are not managed,
- * as far as the state binds what they name. It is let go of, and not deleted.
+ * as far as the state binds what they name. It is released, and not deleted.
  */
 export function withoutManaged(desired: Desired, bindings: readonly Binding[]): Desired {
   const resources = desired.resources.filter(

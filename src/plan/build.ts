@@ -236,7 +236,7 @@ function possibleOf(
     (draft) => heldMoves.length === 0 && !objections.has(draft) && !stuck.has(draft.subject.key),
   );
   const candidates = order(allowed.flatMap(operationsOf), kinds, world, creationsInDoubt(inFlight));
-  // What is let go of with its server is so once that goes.
+  // What is released with its server is so once that goes.
   const staying = new Set([...objections.keys()].map(({ subject }) => subject.key));
   const isEarly = ({ parent }: Subject) =>
     parent !== undefined && staying.has(parent) && world.isThere(parent);
@@ -250,11 +250,11 @@ function possibleOf(
   return { allowed, candidates, operations, releases, held };
 }
 
-/** The part that is asked for. `timely`: what may be let go of, also where it is not asked for. */
+/** The part that is asked for. `timely`: what may be released, also where it is not asked for. */
 function choose({ candidates, operations, releases }: Possible, selection: Selection | undefined) {
   const chosen = select(operations, selection);
   const going = new Set(chosen.map(({ id }) => id));
-  // What is let go of when its server goes is not, where that is held back or left out.
+  // What is released when its server goes is not, where that is held back or left out.
   const stays = new Set(
     candidates.flatMap(({ id, key, verb }) => (verb === 'delete' && !going.has(id) ? [key] : [])),
   );

@@ -75,7 +75,7 @@ function leftTo({ key: owner, managed }: DesiredResource, draft: Draft): Draft {
   const { key, kind, binding } = draft.subject;
   const noun = nounOf(kind);
   const says = managed ? '' : ', and says that it is not managed';
-  const reason = `${key} is let go of: ${owner} names it${says}`;
+  const reason = `${key} is released: ${owner} names it${says}`;
   const address = kind === 'ip' ? binding?.identity.address : undefined;
   return {
     ...draft,
@@ -210,7 +210,7 @@ function difference({ path, from, to }: Change): string {
   return long ? path : `${path} is ${JSON.stringify(from)}, not ${JSON.stringify(to)}`;
 }
 
-/** A server that goes, that is gone and is not made again, or that is let go of with all that is in it. */
+/** A server that goes, that is gone and is not made again, or that is released with all that is in it. */
 function isLeaving({ subject, diff: { verdict } }: Draft, world: World): boolean {
   if (subject.kind !== 'server') return false;
   if (subject.desired?.managed === false) return true;

@@ -51,7 +51,7 @@ export function noLongerDeclared({ subject, kind, diff }: Draft, world: World): 
   return [{ code: 'no_longer_declared', key, message, remedies }];
 }
 
-/** The backups that are let go of with the newest one. */
+/** The backups that are released with the newest one. */
 function olderThan({ key, parent }: Subject, world: World): string {
   const others =
     parent === undefined ? [] : world.childrenOf(parent).filter((each) => isInside(each.key, key));

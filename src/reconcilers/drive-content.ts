@@ -38,7 +38,7 @@ export function drivesWith(iso: string, world: World): readonly Subject[] {
   return world.subjectsOf('drive').filter((subject) => contentOf(subject, world) === iso);
 }
 
-/** Whether the drive is about to let go of what is in it: by another content, or with its server. */
+/** Whether the drive is about to lose what is in it: by another content, or with its server. */
 export function letsGo({ desired, parent }: Subject, iso: string, world: World): boolean {
   if (isLeaving(parent, world)) return true;
   if (desired === undefined) return false;

@@ -61,7 +61,7 @@ function judgeExistence(
   return { verdict: { verdict: 'adopt', target: live.id, reason } };
 }
 
-/** Looked up and never touched: what the state still binds is let go, so that nothing can delete it later. */
+/** Looked up and never touched: the binding is released, so that nothing can delete it later. */
 function diffUnmanaged(
   { key, desired, binding }: Subject,
   noun: string,

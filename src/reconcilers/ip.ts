@@ -227,9 +227,9 @@ function isSeen(server: ResourceKey, { observed }: World): boolean {
   return (observed.get(server) as SeenServer | undefined)?.id !== undefined;
 }
 
-/** Its server has been let go of, and nobody has said that the address is to go. */
+/** Its server has been released, and no one has asked for the address to go. */
 function staysWith({ address }: Ip, why: string): Diff {
-  const reason = `address ${address} is let go of: ${why}`;
+  const reason = `address ${address} is released: ${why}`;
   return {
     verdict: { verdict: 'release', gone: false, reason },
     leftBilled: [`${address} stays billed: ${why}`],
@@ -254,7 +254,7 @@ function diffBesideServer(subject: Subject<IpEntry>, live: Ip): Diff {
 }
 
 function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
-  // Without an address of its own the binding tells nothing that a stranger's may not have. @assumption A17
+  // Without an address of its own the binding tells nothing that an unmanaged one may not have. @assumption A17
   if (subject.binding?.identity.address === undefined) return unknownAddress(subject, live);
   const server = live.server_id === null ? undefined : String(live.server_id);
   const holder = server === undefined ? undefined : world.keyOf('server', server);

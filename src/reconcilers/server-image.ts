@@ -47,7 +47,7 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
   diff(subject, _observed, world): Diff {
     const { key, desired, binding } = subject;
     if (desired === undefined) return stays(subject);
-    if (!desired.managed) return letGo(subject);
+    if (!desired.managed) return release(subject);
     if (binding !== undefined) return diffTaken(subject, desired.value, world);
     if (desired.id !== undefined) {
       const reason = `the file binds it to id ${desired.id}, which no read can verify`;
@@ -151,7 +151,7 @@ function stays({ key, binding }: Subject): Diff {
   return { ...unchanged, warnings: [{ code: 'no_longer_declared', key, message, remedies }] };
 }
 
-function letGo({ key, binding }: Subject): Diff {
+function release({ key, binding }: Subject): Diff {
   if (binding === undefined) return unchanged;
   const reason = `server image ${binding.id} is not managed any more, and stays as it is`;
   return {

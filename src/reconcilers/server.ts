@@ -10,7 +10,7 @@ import { addressSequence, releasedFirst, sentAddress, takesFree } from './server
 import { isEdited, knownOf, priceApplied, resolveBody } from './server/body.ts';
 import {
   addressLeft,
-  backupsLetGo,
+  backupsReleased,
   diffCreate,
   diffLeaving,
   diffLive,
@@ -61,7 +61,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     if (shared?.verdict.verdict === 'blocked' && live === undefined)
       return { ...shared, warnings: addressLeft(subject, world) };
     if (shared?.verdict.verdict === 'release' && !shared.verdict.gone)
-      return { ...shared, leftBilled: backupsLetGo(subject, world) };
+      return { ...shared, leftBilled: backupsReleased(subject, world) };
     if (shared !== undefined) return shared;
     if (desired === undefined) return live === undefined ? unchanged : diffLeaving(subject, live, world);
     if (live === undefined) return diffCreate(subject, desired.value, world);

@@ -361,7 +361,7 @@ function drawHappening(dice: Chance): Happening {
     [3, { do: 'remove', sort, place }],
     [1, { do: 'open_firewall', place }],
     [1, { do: 'second', token: dice.pick(['same', 'member'] as const) }],
-    [1, { do: 'mutate', mutation: { do: 'add_server', name: 'stranger', public: dice.happens(0.7) } }],
+    [1, { do: 'mutate', mutation: { do: 'add_server', name: 'foreign', public: dice.happens(0.7) } }],
     [1, { do: 'mutate', mutation: { do: 'add_ip' } }],
     [1, { do: 'mutate', mutation: { do: 'add_network', name: `net-${place}`, cidr: '10.50.0.0/24' } }],
     [

@@ -14,7 +14,7 @@ export interface Birth {
   readonly sort: Sort;
   readonly id: string;
   /** Made behind the controllers' backs. */
-  readonly stranger: boolean;
+  readonly isForeign: boolean;
 }
 
 /**
@@ -25,8 +25,8 @@ export interface Ledger {
   /** The write that an idempotency key stands for; the same one for every controller with the same file. */
   readonly writes: ReadonlyMap<string, Intent>;
   recordWrite(intent: Intent): void;
-  /** Notices what has come and gone. `stranger`: whoever made it, it was not a controller. */
-  look(stranger: boolean): void;
+  /** Notices what has come and gone. `isForeign`: whoever made it, it was not a controller. */
+  look(isForeign: boolean): void;
   birthOf(sort: Sort, id: string): Birth | undefined;
   /** What was alive when the binding was made; `undefined` for kinds without ids of their own. */
   bound(binding: Binding): void;
@@ -35,11 +35,11 @@ export interface Ledger {
   executionsOf(key: ResourceKey): readonly Execution[];
   executionsUnder(idempotencyKey: string): readonly Execution[];
   isLive(execution: Execution): boolean;
-  /** An operator, or the file, let go of what the key stood for. */
-  letGo(key: ResourceKey, id: string): void;
+  /** An operator, or the file, released what the key was bound to. */
+  released(key: ResourceKey, id: string): void;
   /** An operator has given up a creation, whatever came of it. */
-  letGoUnder(idempotencyKey: string): void;
-  wasLetGo(sort: Sort, id: string): boolean;
+  releasedUnder(idempotencyKey: string): void;
+  wasReleased(sort: Sort, id: string): boolean;
   /** An operator has said of it that it is not this file's. */
   dismiss(birth: Birth): void;
   /** The key that it was made for, if a controller made it. */
@@ -53,7 +53,7 @@ export interface Ledger {
   /** Somebody takes its address away, by which alone it could be seen. */
   bare(server: string): void;
   isBare(server: string): boolean;
-  /** An operator has made a stranger this file's. */
+  /** An operator has made a foreign object this file's. */
   adopted(birth: Birth): void;
   isAdopted(birth: Birth): boolean;
 }
@@ -68,7 +68,7 @@ export function createLedger(emulator: Emulator, projectId: number, serversAreLi
   const madeBirths = new Map<Execution, number>();
   const unborn = new Set<Execution>();
   let executionsSeen = 0;
-  const letGo = new Set<number>();
+  const releases = new Set<number>();
   const adoptions = new Set<number>();
   const bared = new Set<number>();
   let births = 0;
@@ -87,7 +87,7 @@ export function createLedger(emulator: Emulator, projectId: number, serversAreLi
   const ledger: Ledger = {
     writes,
     recordWrite: (intent) => void writes.set(intent.idempotencyKey, intent),
-    look(stranger) {
+    look(isForeign) {
       const all = emulator.world.executions;
       for (; executionsSeen < all.length; executionsSeen++) unborn.add(all[executionsSeen] as Execution);
       // What a task brings forth by itself is whose request began it, whoever acts meanwhile.
@@ -99,7 +99,7 @@ export function createLedger(emulator: Emulator, projectId: number, serversAreLi
         for (const id of ids) {
           const name = `${sort} ${id}`;
           if (living.has(name)) continue;
-          living.set(name, { number: births++, sort, id, stranger: stranger && !expected.has(name) });
+          living.set(name, { number: births++, sort, id, isForeign: isForeign && !expected.has(name) });
         }
       }
       for (const each of unborn) {
@@ -130,25 +130,25 @@ export function createLedger(emulator: Emulator, projectId: number, serversAreLi
       const birth = living.get(`${kind} ${id}`);
       return birth !== undefined && madeBirths.get(execution) === birth.number;
     },
-    letGo(key, id) {
+    released(key, id) {
       for (const each of ledger.executionsOf(key))
         if (each.id === id || each.kind === 'image') excused.add(each);
       const intent = [...writes.values()].find((each) => each.key === key);
       const birth =
         intent !== undefined && isSort(intent.kind) ? living.get(`${intent.kind} ${id}`) : undefined;
-      if (birth !== undefined) letGo.add(birth.number);
+      if (birth !== undefined) releases.add(birth.number);
       const own = living.get(`ip ${id}`);
-      if (key.endsWith('.public_ipv4') && own !== undefined) letGo.add(own.number);
+      if (key.endsWith('.public_ipv4') && own !== undefined) releases.add(own.number);
     },
-    letGoUnder: (idempotencyKey) => {
+    releasedUnder: (idempotencyKey) => {
       for (const each of ledger.executionsUnder(idempotencyKey)) excused.add(each);
     },
-    wasLetGo(sort, id) {
+    wasReleased(sort, id) {
       const birth = living.get(`${sort} ${id}`);
-      return birth !== undefined && letGo.has(birth.number);
+      return birth !== undefined && releases.has(birth.number);
     },
     dismiss(birth) {
-      letGo.add(birth.number);
+      releases.add(birth.number);
       for (const each of executions()) if (madeBirths.get(each) === birth.number) excused.add(each);
     },
     makerOf: (sort, id) =>

@@ -109,7 +109,7 @@ async function tellApart(
     const maker = stage.ledger.makerOf(sort, id);
     // Answered already, or by the entry that stands for it.
     if (birth === undefined || (maker !== undefined && wanted.has(maker))) return false;
-    if (ip !== undefined && ip.serverId === null && !birth.stranger) {
+    if (ip !== undefined && ip.serverId === null && !birth.isForeign) {
       releaseFree(stage, id);
       return false;
     }

@@ -59,7 +59,7 @@ export async function checkFixedPoint(
   return warnings;
 }
 
-/** What is billed is wanted, kept on purpose or a stranger's; what is wanted is there. */
+/** What is billed is wanted, kept on purpose or a foreign; what is wanted is there. */
 export async function checkAtRest(
   stage: Stage,
   controller: Controller,
@@ -142,7 +142,7 @@ function checkNothingLeft(stage: Stage, project: Project, known: readonly Thing[
         continue;
       const birth = stage.ledger.birthOf(sort, String(id));
       const isKnown = known.some((each) => each.kind === sort && each.id === String(id));
-      if (isKnown || birth?.stranger || stage.ledger.wasLetGo(sort, String(id))) continue;
+      if (isKnown || birth?.isForeign || stage.ledger.wasReleased(sort, String(id))) continue;
       if (sort === 'network' && (stage.story.readings.pageSize ?? null) !== null)
         stage.giveUp('a list that is cut off, of what can only be seen in it');
       else stage.fail('I1', `${sort} ${id} is there, and nobody knows of it`);
@@ -160,7 +160,7 @@ function checkNoNeedlessAddress(stage: Stage, project: Project, bindings: readon
   const bound = new Set(bindings.filter(({ kind }) => kind === 'ip').map(({ id }) => id));
   const left = project.ips.find(
     ({ id, serverId }) =>
-      serverId === null && !bound.has(String(id)) && !stage.ledger.birthOf('ip', String(id))?.stranger,
+      serverId === null && !bound.has(String(id)) && !stage.ledger.birthOf('ip', String(id))?.isForeign,
   );
   if (left !== undefined) stage.fail('I1', `without any fault ${left.address} stays without its server`);
 }
@@ -194,7 +194,7 @@ function checkWanted(
           ({ id }) => !bindings.some((each) => each.kind === 'ip' && each.id === String(id)),
         );
         const isTheirs = (id: string) =>
-          stage.ledger.birthOf('ip', id)?.stranger === true || stage.ledger.wasLetGo('ip', id);
+          stage.ledger.birthOf('ip', id)?.isForeign === true || stage.ledger.wasReleased('ip', id);
         if (free.some(({ id }) => !isTheirs(String(id)))) missing();
       }
       if (parent === undefined && !project.ips.some((each) => String(each.id) === binding?.id)) missing();

@@ -123,7 +123,7 @@ describe('emulator/http-server', () => {
     expect(JSON.stringify([world, log])).not.toContain(running.projects[0]?.tokens.readWrite);
   });
 
-  test('control says what is wrong, and turns strangers away', async () => {
+  test('control says what is wrong, and turns other clients away', async () => {
     for (const body of ['{"do": "explode"}', '{"do": "delete_ip", "id": 1}', '[']) {
       expect((await control('POST', '/mutations', body)).status).toBe(422);
     }

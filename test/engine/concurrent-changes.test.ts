@@ -24,9 +24,12 @@ describe('engine: a project that changes in mid-run', () => {
   });
 
   test.each([
-    ['a stranger allocates an address', { do: 'add_ip' }],
-    ['a stranger makes a server', { do: 'add_server', name: 'stranger' }],
-    ['a stranger makes a network of that name', { do: 'add_network', name: 'backend', cidr: '10.20.0.0/24' }],
+    ['another client allocates an address', { do: 'add_ip' }],
+    ['another client makes a server', { do: 'add_server', name: 'foreign' }],
+    [
+      'another client makes a network of that name',
+      { do: 'add_network', name: 'backend', cidr: '10.20.0.0/24' },
+    ],
   ] as const)('%s at any request: ours are bought once, and theirs is left alone', async (_name, mutation) => {
     const spec = shop.replace('exclusive: true', 'exclusive: false');
     const requests = rig();

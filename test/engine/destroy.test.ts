@@ -36,7 +36,7 @@ describe('engine: destroy goes by what the file says now', () => {
   test.each([
     ['its own entry', `${head}servers:\n  web: {id: 2001, managed: false}\n`],
     ['another entry', `${head}servers:\n  shop: {id: 2001, managed: false}\n`],
-  ])('what %s says is not managed is let go of, with its address', async (_which, file) => {
+  ])('what %s says is not managed is released, with its address', async (_which, file) => {
     const { report, left, store } = await destroyed(web(), file);
 
     expect([report.outcome, left]).toEqual(['converged', [1, 1]]);

@@ -24,7 +24,7 @@ describe('engine: without faults', () => {
     await converges(played, shop);
   });
 
-  test('of many servers in flight at once none is taken for a stranger', async () => {
+  test('of many servers in flight at once none is taken for an unmanaged one', async () => {
     const server = `{server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, network_interfaces: [n]}`;
     const names = Array.from({ length: 60 }, (_, at) => `  web-${at}: ${server}\n`);
 

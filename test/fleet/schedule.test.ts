@@ -9,7 +9,7 @@ const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}
 const soon = (trigger: Trigger): Wanted => ({ trigger, afterMs: 0 });
 const later: Wanted = { trigger: 'timer', afterMs: 3_600_000 };
 
-/** Notes what is worked on; a turn lasts until it is let go, where `holds` says so. */
+/** Notes what is worked on; a turn lasts until it is released, where `holds` says so. */
 function scheduleOf(options: Partial<ScheduleOptions> & { readonly holds?: boolean } = {}) {
   const begun: string[] = [];
   const ends = new Map<number, (wanted: Wanted) => void>();

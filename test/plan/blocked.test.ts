@@ -65,7 +65,7 @@ describe('plan: what needs an operator', () => {
     expect(emulator.billed()).toEqual([]);
   });
 
-  test('a stranger that has its id by now is not deleted', async () => {
+  test('an unmanaged one that has its id by now is not deleted', async () => {
     const { apply, clock, emulator } = await tainted();
     emulator.mutate({ do: 'delete_server', id: 2001 });
     Object.assign(emulator.world.nextId, { server: 2001 });

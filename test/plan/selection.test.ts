@@ -40,7 +40,7 @@ describe('plan: a part of it', () => {
     expect(whole.warnings.map(({ code }) => code)).toEqual(['firewall_lockout']);
   });
 
-  test('what a server lets go of when it goes is not let go of where that is left out', async () => {
+  test('what a server releases when it goes is not released where that is left out', async () => {
     const { apply, engine, clock, store } = rig();
     const one = (rest: string) => `servers: {a: {${sliders}, keep_ip: true, replace: allowed, ${rest}}}\n`;
     await apply(one('public_ipv4: {new: true}'));

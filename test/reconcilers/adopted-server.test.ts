@@ -77,7 +77,7 @@ describe('an adopted server whose entry is corrected', () => {
     expect(warningsOf(renewed)).toEqual(['replacement_unchecked']);
   });
 
-  test('is not told as unchecked where a new value is asked about that was vouched for otherwise', async () => {
+  test('is not told as unchecked where a new value is asked about that was confirmed otherwise', async () => {
     const { plan, adopt } = await adopted(sliders);
     const bound = (entry: string) => file(`id: 2001, ${entry}`);
     await adopt(bound(sliders));

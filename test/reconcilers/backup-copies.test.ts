@@ -142,7 +142,7 @@ describe('reconcilers/backup/copies', () => {
     ]);
   });
 
-  test('one that somebody deleted is let go', async () => {
+  test('one that somebody deleted is released', async () => {
     const world = profiled();
     await days(world, file(', keep: 3'), 3);
     const project = projectOf(world.emulator);
@@ -177,7 +177,7 @@ describe('reconcilers/backup/copies', () => {
     expect(taken(world)).not.toContain(before[0]);
   });
 
-  test('the oldest, deleted elsewhere, stays known until it is let go as the warning says', async () => {
+  test('the oldest, deleted elsewhere, stays known until it is released as the warning says', async () => {
     const world = profiled();
     const spec = file(', keep: 3').replace('24h', '90d');
     await days(world, file(', keep: 3'), 3);

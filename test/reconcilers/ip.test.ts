@@ -73,7 +73,7 @@ describe('reconcilers/ip', () => {
     expect(codesOf(planned)).toEqual({ 'ips.web': 'dependency_blocked', 'servers.one': 'protected' });
   });
 
-  test('of an adopted one, the pool is believed as it was adopted, and an edit of it is told until an operator vouches for that', async () => {
+  test('of an adopted one, the pool is believed as it was adopted, and an edit of it is told until an operator confirms that', async () => {
     const { plan, apply, engine, emulator, clock } = rig();
     emulator.mutate({ do: 'add_ip' });
     const id = String(projectOf(emulator).ips[0]?.id);

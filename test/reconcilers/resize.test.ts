@@ -45,7 +45,7 @@ describe('the sizes of a server that somebody else made', () => {
     expect(projectOf(emulator).servers).toMatchObject([{ cores: 4, memoryMb: 4096 }]);
   });
 
-  test('vouch for nothing else that the entry says once they are changed', async () => {
+  test('confirm nothing else that the entry says once they are changed', async () => {
     const { apply, plan, entry } = adopted({ serverFields: 'sizes' });
     await apply(entry(''));
     const said = ', server_type: sliders-1, image: debian-13, ssh_keys: [101], cores: 4';

@@ -578,7 +578,7 @@ describe('reconcilers/server: what exists already', () => {
     expect(countOf(emulator, 'create_server')).toBe(0);
   });
 
-  test('an adopted one compares what an operator has vouched for, in whatever notation', async () => {
+  test('an adopted one compares what an operator has confirmed, in whatever notation', async () => {
     const { apply, plan, emulator, engine, clock } = rig();
     const { id } = emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
     const entry = servers({ web: `id: ${id}, ${sliders}` });

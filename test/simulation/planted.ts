@@ -301,7 +301,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a disk is cut down without a word of the file',
     file: 'reconcilers/server/believed-size.ts',
-    find: '  return words.length === 0 ? undefined : ',
-    replace: '  return words.length >= 0 ? undefined : ',
+    find: '  return Object.keys(set).length === 0 ? undefined : ',
+    replace: '  return Object.keys(set).length >= 0 ? undefined : ',
   },
 ];

@@ -45,7 +45,7 @@ export async function forget(key: string, flags: AdoptFlags, io: Io): Promise<Ex
 /** Says of servers and addresses that they are somebody else's, or takes that back. */
 export async function ignore(names: readonly string[], flags: IgnoreFlags, io: Io): Promise<ExitCode> {
   const order = flags.undo === true ? 'unignore' : 'ignore';
-  return settle({ order, names: names.map(checkedStranger) }, flags, io);
+  return settle({ order, names: names.map(checkedName) }, flags, io);
 }
 
 /** Releases the plan that waits for the operator. */
@@ -110,7 +110,7 @@ function checkedId(text: string): string {
   throw new ConfigError(`${JSON.stringify(printable(text))} is no id of the API`, true);
 }
 
-function checkedStranger(text: string): string {
+function checkedName(text: string): string {
   if (/^[1-9]\d{0,15}$/.test(text) || isIPv4(text)) return text;
   throw new ConfigError(
     `${JSON.stringify(printable(text))} is neither the id of a server nor an address. Examples: 2001, 203.0.113.10`,

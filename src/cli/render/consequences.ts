@@ -42,7 +42,7 @@ function replacement(
   return kind === 'network' ? ['impact: the network gets another id, and its servers lose it meanwhile'] : [];
 }
 
-/** Its own address is released with the old server, or let go of and kept. */
+/** Its own address is released with the old server, or kept. */
 function addressChange(
   server: Operation['key'],
   operations: Plan['operations'],

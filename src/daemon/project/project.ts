@@ -138,14 +138,14 @@ export class Project {
   }
 
   /** Nothing describes it any more. It goes, unless something of it is in its state: then that is told instead. */
-  letGo(diagnostics: readonly Diagnostic[]): void {
+  drop(diagnostics: readonly Diagnostic[]): void {
     if (this.#unwanted !== undefined) return;
     this.#unwanted = diagnostics;
     this.#wake.nudge('file');
     this.#halt?.abort(new Error('nothing describes the project any more'));
   }
 
-  /** Whether it was let go and has gone: its state holds nothing, or could not be opened at all. */
+  /** Whether it was dropped and has gone: its state holds nothing, or could not be opened at all. */
   isGone(): boolean {
     return this.#unwanted !== undefined && this.#empty;
   }
@@ -181,7 +181,7 @@ export class Project {
     await this.#wake.sleep(this.#options.deps.clock, ms, stop).catch(() => undefined);
   }
 
-  /** Runs until `stop` aborts, it was let go, or its token is elsewhere, and the pass in hand has ended. Rejects where the state cannot be used. */
+  /** Runs until `stop` aborts, it was dropped, or its token is elsewhere, and the pass in hand has ended. Rejects where the state cannot be used. */
   run(stop: AbortSignal): Promise<void> {
     return this.#inSession(stop, (workspace, over) => this.#loop(workspace, over));
   }

@@ -120,7 +120,7 @@ export async function goOn(run: Run, intent: Intent, patch: IntentPatch, afterMs
   return again(afterMs);
 }
 
-/** It took effect: what it made is bound, what it removed is let go. */
+/** It took effect: what it made is bound, what it removed is released. */
 export async function settled(
   run: Run,
   intent: Intent,
@@ -169,7 +169,7 @@ async function refusedAnswer(
   return { now: 'blocked', code: 'key_conflict', reason, remedies };
 }
 
-/** A resource has one key: what a creation made is let go of by the other that had it before, or it has to wait. */
+/** A resource has one key: the other key that had it before releases it, or it has to wait. */
 async function takenBy(
   run: Run,
   intent: Intent,

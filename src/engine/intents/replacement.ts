@@ -95,8 +95,9 @@ export function unresolvedBeside(
   run: Run,
   { key, verb }: Pick<Operation, 'key' | 'verb'>,
 ): Intent | undefined {
-  if (verb !== 'create') return undefined;
-  return confusableWith(key, [...run.intents.values()], {
+  const open = [...run.intents.values()].filter((each) => each.ambiguous && each.verb === 'create');
+  if (verb !== 'create' || open.length === 0) return undefined;
+  return confusableWith(key, open, {
     ...{ world: run.world, kinds: run.deps.kinds, register: attributionOf(run) },
   });
 }

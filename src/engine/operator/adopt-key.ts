@@ -54,7 +54,7 @@ export async function adoptKey(
   const binding = bindingOf(run, subject, id, world);
   const before = subject.binding;
   const left = before === undefined ? [] : releasing(run, key, 'operator', `bound to ${id} instead`);
-  const letGoOf = bindingsOf(run, left);
+  const ended = bindingsOf(run, left);
   await run.change([...takenFrom(run, binding), ...left, { type: 'bind', binding }]);
   const ignoring =
     before?.kind === 'server' ? [runs('ignore', [before.id], { when: 'if this is intended' })] : [];
@@ -62,7 +62,7 @@ export async function adoptKey(
     `${key} is bound to ${id}.`,
     ...doubtsOf(run, subject, id),
     comesAnew(run, { ...subject, binding }, live),
-    ...(before === undefined ? [] : [stays(run, before, letGoOf)]),
+    ...(before === undefined ? [] : [stays(run, before, ended)]),
     believed(run, { ...subject, binding }, live),
     unverified(run, subject),
   ].join('');

@@ -119,13 +119,13 @@ export async function forgetKey(
     throw new ConfigError(whyDeclared(run, key, id));
   await run.keepMoves();
   const changes = releasing(run, key, 'operator', 'an operator released it');
-  const letGoOf = bindingsOf(run, changes);
-  const listed = kind === 'backup' && parent !== undefined ? await listedBackups(run, letGoOf) : [];
+  const ended = bindingsOf(run, changes);
+  const listed = kind === 'backup' && parent !== undefined ? await listedBackups(run, ended) : [];
   await run.change([...changes, ...listed]);
-  return result(`${key} is released.${stays(run, binding, letGoOf)}`);
+  return result(`${key} is released.${stays(run, binding, ended)}`);
 }
 
-/** What changes let go of, asked before they are made. */
+/** The bindings that changes end, asked before they are made. */
 export function bindingsOf({ bindings }: Run, changes: readonly StateChange[]): Binding[] {
   return changes.flatMap((change) => (change.type === 'release' ? (bindings.get(change.key) ?? []) : []));
 }
@@ -150,10 +150,10 @@ async function listedBackups({ deps, cache }: Run, backups: readonly Binding[]):
   });
 }
 
-/** What is let go of, with what goes by it, goes on being billed where it is still there. */
-export function stays({ world, kindOf }: Run, { kind, id }: Binding, letGoOf: readonly Binding[]): string {
+/** What is released, with what goes by it, goes on being billed where it is still there. */
+export function stays({ world, kindOf }: Run, { kind, id }: Binding, ended: readonly Binding[]): string {
   const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
-  const backups = letGoOf.filter((each) => each.kind === 'backup').map((each) => each.id);
+  const backups = ended.filter((each) => each.kind === 'backup').map((each) => each.id);
   const name = { ip: world.ip(id)?.address, backup: backups.join(', ') }[kind as string] ?? id;
   const along = [
     ...(held.length === 0 ? [] : [`address ${held.join(', ')}`]),

@@ -182,7 +182,7 @@ function isLeftIdle(ip: ResourceKey, world: World): boolean {
 }
 
 /** Of a server that is not managed any more: nobody tells of them then. @source API §1.5 */
-export function backupsLetGo({ key }: Subject, world: World): readonly string[] {
+export function backupsReleased({ key }: Subject, world: World): readonly string[] {
   const ids = world
     .childrenOf(key)
     .flatMap(({ kind, binding }) => (kind === 'backup' ? (binding?.id ?? []) : []));

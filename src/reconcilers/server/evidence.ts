@@ -29,7 +29,7 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
   const listed = await read.servers?.();
   const isWhole = listed !== undefined && !(await isCutShort(listed, [...before, ...known('server')], read));
   const named = (listed ?? []).filter((each) => each.name.trim() === member(intent.request.body, 'name'));
-  const strangers = [
+  const appeared = [
     ...new Set([
       ...ips.flatMap(({ server_id }) => (server_id === null ? [] : [String(server_id)])),
       ...named.map(({ id }) => String(id)),
@@ -40,21 +40,21 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
       ...(listed ?? []).filter((each) => String(each.id) === id).map(({ name }) => `"${name.trim()}"`),
       ...addressesOf(id).map(({ address }) => address),
     ].join(', ');
-  const all = strangers.map((id) => (called(id) === '' ? id : `${id} (${called(id)})`)).join(', ');
+  const all = appeared.map((id) => (called(id) === '' ? id : `${id} (${called(id)})`)).join(', ');
   if (!asksForAddress(intent) && !isWhole) {
     // The server that appeared may be unmanaged, beside a created one that no read shows. @assumption A22
-    const came = strangers.length === 0 ? '' : `server ${all} appeared since, but `;
+    const came = appeared.length === 0 ? '' : `server ${all} appeared since, but `;
     const hidden =
       listed === undefined
         ? 'a server without a public address leaves no trace in the documented reads'
         : 'the list of servers is not whole: it lacks a server that is there';
     const reason = `${came}${hidden}`;
-    return { verdict: 'unseen', reason, candidates: strangers } as const;
+    return { verdict: 'unseen', reason, candidates: appeared } as const;
   }
-  const [one, another] = strangers;
+  const [one, another] = appeared;
   if (another !== undefined) {
-    const reason = `${strangers.length} servers have come since: ${all}`;
-    return { verdict: 'unclear', reason, candidates: strangers } as const;
+    const reason = `${appeared.length} servers have come since: ${all}`;
+    return { verdict: 'unclear', reason, candidates: appeared } as const;
   }
   if (one !== undefined) {
     const facts = { addresses: addressesOf(one) };

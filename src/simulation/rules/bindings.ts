@@ -9,7 +9,7 @@ export function checkChange(witness: Witness, running: Running, change: StateCha
   if (change.type === 'release') checkRelease(witness, running, change);
   if (change.type !== 'bind') return;
   witness.ledger.bound(change.binding);
-  checkStranger(witness, running, change.binding);
+  checkForeign(witness, running, change.binding);
   checkOneKey(witness, running, change.binding);
 }
 
@@ -40,7 +40,7 @@ function checkRelease(
   const { ledger } = witness;
   const old = running.mirror.bindings.get(key);
   if (old === undefined) return;
-  if (!gone) ledger.letGo(key, old.id);
+  if (!gone) ledger.released(key, old.id);
   if (!gone || !isSort(old.kind) || running.byPerson || listsAreCut(witness)) return;
   const birth = ledger.birthOf(old.kind, old.id);
   // Made for another key under an id that was free again, and looking the same, it is that key's.
@@ -50,15 +50,15 @@ function checkRelease(
     isThere(witness, `${old.kind} ${old.id} was taken as gone`);
 }
 
-/** I8: no stranger is adopted unasked. `{reuse: true}` asks for whatever address is free, whoever took it. */
-function checkStranger({ ledger, fail }: Witness, { desired, byPerson }: Running, binding: Binding): void {
+/** I8: no foreign object is adopted unasked. `{reuse: true}` asks for whatever address is free, whoever took it. */
+function checkForeign({ ledger, fail }: Witness, { desired, byPerson }: Running, binding: Binding): void {
   const { key, kind, id } = binding;
   const birth = isSort(kind) ? ledger.birthOf(kind, id) : undefined;
-  if (birth?.stranger !== true) return;
+  if (birth?.isForeign !== true) return;
   const isAsked =
     key.endsWith('.public_ipv4') || desired.resources.find((each) => each.key === key)?.id !== undefined;
   if (!desired.settings.exclusive && !byPerson && !isAsked && !ledger.isAdopted(birth))
-    fail('I8', `${key} took a stranger's ${kind} ${id} for its own`);
+    fail('I8', `${key} took a foreign ${kind} ${id} for its own`);
   if (byPerson) ledger.adopted(birth);
 }
 

@@ -71,7 +71,7 @@ export function createRules(witness: Witness): Rules {
         if (intent.verb === 'delete' && intent.outcome === 'done') checkDeleted(witness, running, intent);
         looks.closed(running, intent);
         if (intent.outcome === 'abandoned' && intent.verb === 'create')
-          ledger.letGoUnder(intent.idempotencyKey);
+          ledger.releasedUnder(intent.idempotencyKey);
       },
       changed: (change) => checkChange(witness, running, change),
     }),

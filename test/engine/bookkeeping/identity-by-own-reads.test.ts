@@ -19,7 +19,7 @@ async function identityOf({ store }: Rig, key: ResourceKey): Promise<Binding['id
   return (await store.bindings()).find((each) => each.key === key)?.identity;
 }
 
-/** All of ours is gone, and its ids are a stranger's: a server without an address, and a free address. */
+/** All of ours is gone, and its ids belong to unmanaged objects: a server without an address, and a free address. */
 async function usedAgain(played: Rig): Promise<void> {
   played.emulator.mutate({ do: 'delete_server', id: 2001 });
   for (const { id } of [...project(played).ips]) played.emulator.mutate({ do: 'delete_ip', id });

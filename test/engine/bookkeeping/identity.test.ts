@@ -19,7 +19,7 @@ function againFromTheStart({ emulator }: Rig): void {
   Object.assign(emulator.world.nextId, { ip: 5001, server: 2001 });
 }
 
-/** Ours is deleted elsewhere, and its id is now a stranger's server without an address. */
+/** Ours is deleted elsewhere, and its id now belongs to an unmanaged server without an address. */
 async function usedAgain(): Promise<Rig> {
   const played = reusing();
   await played.apply(web);
@@ -101,7 +101,7 @@ describe('engine: an id that is used again', () => {
     expect(resolveOf(blocked[0])).toContain('vdcsync forget servers.web');
   });
 
-  test('one that never had an address is not deleted where a stranger has one under its id', async () => {
+  test('one that never had an address is not deleted where an unmanaged one has one under its id', async () => {
     const played = reusing();
     const db = `${head}servers:\n  db: {${size}}\n`;
     await played.apply(db);
@@ -212,7 +212,7 @@ describe('engine: an id that is used again', () => {
 describe('engine: the address of a server that says {reuse: true}', () => {
   const reuse = web.replace('{new: true}', '{reuse: true}').replace(', unmanaged: ignore', '');
 
-  test('may be a stranger’s that came free just before: it is told, and stays', async () => {
+  test('may be an unmanaged one that came free just before: it is told, and stays', async () => {
     const played: Rig = rig({
       wrap: (inner) => ({
         close: () => inner.close(),

@@ -42,7 +42,7 @@ describe('engine: what stays billed after its server', () => {
     ]);
   });
 
-  test('what an operator let go of is named, and told of once its server is gone', async () => {
+  test('what an operator released is named, and told of once its server is gone', async () => {
     const { apply, plan, clock, engine, emulator, store } = rig();
     const rotated = web('backup: {max_age: 24h, keep: 3}');
     await apply(rotated);
@@ -77,7 +77,7 @@ describe('engine: what stays billed after its server', () => {
         (await plan(`${head}servers:\n  web: {managed: false, id: 2001}\n`)).cost.left_billed.join(),
     ],
     [
-      'is let go of',
+      'is released',
       ({ clock, engine }: Rig) => clock.run(engine.forget(load('settings: {prune: false}\n'), key)),
     ],
     [

@@ -193,7 +193,7 @@ describe('engine/moves: a rename that is taken back', () => {
   const other = `settings: {prune: true}\nservers: {other: {${size}, moved: {from: servers.one}}}\n`;
 
   test.each([
-    ['let go of', 2],
+    ['released', 2],
     ['deleted', 1],
   ])('makes another one once what it became is %s', async (how, servers) => {
     const world = rig();

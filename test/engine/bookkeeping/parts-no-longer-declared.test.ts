@@ -13,7 +13,7 @@ const file = (...more: readonly string[]) =>
   `settings: {prune: true}\nnetworks: {a: {cidr: 10.1.0.0/24}}\nservers:\n  web: {${[size, 'public_ipv4: {new: true}', ...more].join(', ')}}\n`;
 
 describe('engine: a part that has left the entry of its server', () => {
-  test('stays, is told until it is let go of by the command that is named, and not after that', async () => {
+  test('stays, is told until it is released by the command that is named, and not after that', async () => {
     const played = rig();
     await played.apply(file(...Object.values(parts)));
     const bare = file();

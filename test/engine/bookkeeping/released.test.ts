@@ -19,7 +19,7 @@ const addresses = ({ emulator }: Rig) =>
   (emulator.world.projects[0]?.ips ?? []).map(({ address }) => address);
 const boundKeys = async ({ store }: Rig) => (await store.bindings()).map((each) => each.key as string);
 
-describe('engine: a server that is let go of takes its address with it', () => {
+describe('engine: a server that is released takes its address with it', () => {
   test('adopting another server leaves the old one, and its address, alone', async () => {
     const played = rig();
     await played.apply(spec);
@@ -198,7 +198,7 @@ describe('engine: a name with a dot in it', () => {
       .map((name, at) => `${name}: {cidr: 10.${at}.0.0/24}`)
       .join(', ')}}\n`;
 
-  test('stays bound when the shorter name goes, is handed over, or is let go of', async () => {
+  test('stays bound when the shorter name goes, is handed over, or is released', async () => {
     const played = rig();
     await played.apply(file('web.2', 'web'));
 

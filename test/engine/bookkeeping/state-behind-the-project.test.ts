@@ -283,7 +283,7 @@ describe('engine: what another copy of the state buys', () => {
     expect(count(played)).toEqual([4, 0]);
   });
 
-  test('under the id of what was vouched for is not bought again', async () => {
+  test('under the id of an ignored object is not bought again', async () => {
     const played = rig({ emulator: { readings: { reuseIds: true } } });
     played.emulator.mutate({ do: 'add_ip' });
     played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });

@@ -65,7 +65,7 @@ describe("engine: what a creation made is gone, and its id another key's", () =>
   test.each([
     ['server', `${head}servers:\n${server('a')}${server('b')}`, 2001, 2005],
     ['ip', `${head}ips:\n  a: {}\n  b: {}\n`, 5001, 5005],
-  ] as const)("a stranger's %s that came meanwhile is not taken for it", async (sort, spec, id, theirs) => {
+  ] as const)('an unmanaged %s that came meanwhile is not taken for it', async (sort, spec, id, theirs) => {
     const { played, next } = tampered();
     next.push(
       (post) => post(),

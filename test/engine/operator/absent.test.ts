@@ -63,7 +63,7 @@ describe('src/engine/operator/ask-absent.ts', () => {
   });
 });
 
-describe('src/plan/strangers.ts', () => {
+describe('src/plan/unmanaged.ts', () => {
   test('a server that was declared absent by mistake is named with its key once it shows', async () => {
     const late = { addressAt: 'taskDone', attachedAt: 'taskDone' } as const;
     const played = await haltedAfter(3 * minute, asking + web, hidden, late);

@@ -19,7 +19,7 @@ test.each([
   'ips.spare',
   'isos.rescue',
   'servers.web',
-])('%s is let go of as the refusal of forget says, and nothing goes', async (name) => {
+])('%s is released as the refusal of forget says, and nothing goes', async (name) => {
   const played = rig();
   const key = name as ResourceKey;
   await played.apply(written(entries));
