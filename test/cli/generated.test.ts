@@ -25,9 +25,4 @@ describe('generated files', () => {
     const requests = [...pages.values()].flatMap((page) => page.match(/^[.'].*$/gm) ?? []);
     expect(requests.filter((each) => !/^\.(\\"|TH|SH|B|I|RI|TP|nf|fi)( |$)/.test(each))).toEqual([]);
   });
-
-  test('the package installs every page of the manual', () => {
-    const { man } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-    expect(man).toEqual([...manPages().keys()].map((name) => `./man/${name}`));
-  });
 });

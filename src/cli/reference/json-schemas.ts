@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { projectSchemaText, schemaPath } from '../../spec/generate-schema.ts';
 import { planSchema } from '../plan/schema.ts';
@@ -37,6 +38,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
     ['schemas/prices.schema.json', pricesJsonSchema()],
     ['docs/reference/cli.md', cliPage()],
     ...[...manPages()].map(([name, text]) => [`man/${name}`, text] as const),
+    ['package.json', packageText()],
     ['docs/reference/file.md', specPage()],
     ['docs/reference/codes.md', codesPage()],
     ['docs/reference/metrics.md', metricsPage()],
@@ -52,6 +54,13 @@ export function generatedFiles(): ReadonlyMap<string, string> {
         ] as const,
     ),
   ]);
+}
+
+/** The package installs every page of the manual. */
+function packageText(): string {
+  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
+  const man = [...manPages().keys()].map((name) => `./man/${name}`);
+  return `${JSON.stringify({ ...JSON.parse(text), man }, null, 2)}\n`;
 }
 
 /** JSON Schema of a plan. */
