@@ -54,9 +54,13 @@ export default defineConfig({
         test: {
           name: 'whole',
           include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...unit, ...thorough],
+          exclude: [...configDefaults.exclude, ...unit, ...thorough, 'test/fleet/long/**'],
         },
       },
+      // `npm run test:fleet` alone: it takes a quarter of an hour.
+      ...(process.env.FLEET_FAULTS === undefined
+        ? []
+        : [{ extends: true as const, test: { name: 'fleet', include: ['test/fleet/long/*.test.ts'] } }]),
     ],
     coverage: {
       provider: 'v8',

@@ -1,0 +1,281 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { RunningEmulator } from '../../../src/emulator/http-server.ts';
+import { folderWith } from '../../cli/run.ts';
+import { emulate, type RunningDaemon, startDaemon } from '../../daemon/support.ts';
+import { postgresServer } from '../../support/postgres.ts';
+import { database, specOf, withServer } from '../rig.ts';
+
+// `npm run test:fleet`: 100 projects at work on three replicas, for faults that last as long as they do in production. Minutes
+// each, so CI plays the short forms in `test/fleet/faults.test.ts` instead.
+
+const server = postgresServer();
+const ids = Array.from({ length: 100 }, (_, index) => 4_711 + index);
+/** A replica without work, while projects wait for one, has failed after so long. */
+const mostIdleMs = 30_000;
+
+interface Fleet {
+  readonly api: RunningEmulator;
+  readonly state: string;
+  readonly daemons: RunningDaemon[];
+  readonly start: () => Promise<RunningDaemon>;
+  readonly sql: (text: string) => Promise<Record<string, unknown>[]>;
+  /** The longest time that each replica had no work while projects waited, in ms, by its name. */
+  readonly idle: Map<string, number>;
+}
+
+/** Three replicas in the middle of buying a server for each of 100 projects. */
+async function fleetAtWork(name: string): Promise<Fleet> {
+  const api = await emulate({
+    // Three to twelve seconds at this speed: most projects wait for a task when the fault comes.
+    durations: { create_server: [3 * 60_000, 12 * 60_000] },
+    projects: ids.map((id) => ({ id, name: `project ${id}` })),
+  });
+  const state = await database(server, name);
+  const env = Object.fromEntries(ids.map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite]));
+  const daemons: RunningDaemon[] = [];
+  const start = async () => {
+    const folder = folderWith();
+    mkdirSync(join(folder, 'specs'));
+    for (const id of ids) writeFileSync(join(folder, 'specs', `${id}.yaml`), specOf(id, withServer));
+    const args = ['-f', 'specs', '--state', state, '--interval', '10h'];
+    const daemon = await startDaemon(api, { folder, args, env });
+    daemons.push(daemon);
+    return daemon;
+  };
+  const sql = async (text: string) => {
+    const client = new pg.Client({ connectionString: state, application_name: 'operator' });
+    await client.connect();
+    return client
+      .query(text)
+      .then(({ rows }) => rows)
+      .finally(() => client.end());
+  };
+  await Promise.all([start(), start(), start()]);
+  await reach(
+    async () => bought(api),
+    (count) => count >= 10,
+    120,
+    'servers are being bought',
+  );
+  const fleet: Fleet = { api, state, daemons, start, sql, idle: new Map() };
+  watchIdle(fleet);
+  return fleet;
+}
+
+const owned = `SELECT s.project_id AS project, o.host || ':' || o.pid AS replica
+  FROM pg_locks l JOIN vdcsync.states s ON s.id::bigint = l.objid::bigint JOIN vdcsync.owners o ON o.state_id = s.id
+  WHERE l.locktype = 'advisory' AND l.granted AND s.project_id IS NOT NULL
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+const unfinished = `SELECT s.project_id AS project, n.value::json -> 'ledger' ->> 'condition' AS condition, n.value::json ->> 'dueAt' AS due FROM vdcsync.states s LEFT JOIN vdcsync.notes n ON n.state_id = s.id AND n.name = 'daemon'
+  WHERE s.project_id IS NOT NULL AND (n.value::json -> 'ledger' ->> 'condition') IS DISTINCT FROM 'converged'`;
+
+/** Which replica works on which project. */
+async function workers({ sql }: Fleet): Promise<ReadonlyMap<number, string>> {
+  return new Map((await sql(owned)).map(({ project, replica }) => [Number(project), String(replica)]));
+}
+
+function watchIdle(fleet: Fleet): void {
+  const since = new Map<string, number>();
+  let ended = false;
+  onTestFinished(() => {
+    ended = true;
+  });
+  void (async () => {
+    for (; !ended; await pause(1_000)) {
+      const [left, now] = await Promise.all([fleet.sql(unfinished), workers(fleet)]).catch(() => []);
+      // While the database is away nobody can work.
+      if (left === undefined || now === undefined) since.clear();
+      else if (left.length <= now.size) since.clear();
+      else
+        for (const { child } of fleet.daemons.filter(
+          ({ child }) => child.exitCode === null && child.signalCode === null,
+        )) {
+          const name = [...now.values()].find((each) => each.endsWith(`:${child.pid}`));
+          const key = `:${child.pid}`;
+          if (name !== undefined) since.delete(key);
+          else since.set(key, since.get(key) ?? performance.now());
+          const idle = performance.now() - (since.get(key) ?? performance.now());
+          fleet.idle.set(key, Math.max(idle, fleet.idle.get(key) ?? 0));
+        }
+    }
+  })();
+}
+
+const bought = ({ emulator }: RunningEmulator) =>
+  emulator.requests.filter(
+    ({ method, url, status }) => method === 'POST' && url.endsWith('/servers') && status === 202,
+  ).length;
+
+async function reach<Value>(
+  ask: () => Promise<Value>,
+  isWanted: (value: Value) => boolean,
+  seconds: number,
+  what: string,
+  more: () => string = () => '',
+): Promise<number> {
+  const startedAt = performance.now();
+  let last: Value | undefined;
+  for (; performance.now() - startedAt < seconds * 1_000; await pause(200)) {
+    last = await ask().catch(() => undefined);
+    if (last !== undefined && isWanted(last)) return performance.now() - startedAt;
+  }
+  throw new Error(
+    `not so within ${seconds} s: ${what}; it is ${JSON.stringify(last)?.slice(0, 1_000)}\n${more()}`,
+  );
+}
+
+/** How long it takes until another replica has worked on each project of one that is gone, in ms. */
+function takenOver(fleet: Fleet, from: ReadonlyMap<number, string>, gone: string): Promise<number> {
+  const lost = new Set([...from].flatMap(([project, replica]) => (replica.endsWith(gone) ? [project] : [])));
+  say(`${lost.size} projects were worked on by it`);
+  return reach(
+    async () => {
+      const [now, left] = await Promise.all([workers(fleet), fleet.sql(unfinished)]);
+      const waiting = new Set(left.map(({ project }) => Number(project)));
+      for (const project of lost)
+        if (!waiting.has(project) || now.get(project)?.endsWith(gone) === false) lost.delete(project);
+      return [...lost];
+    },
+    (left) => left.length === 0,
+    60,
+    'its projects are taken over',
+  );
+}
+
+/** What the replicas have warned of last. */
+function warnings({ daemons }: Fleet): string {
+  const lines = daemons.flatMap((each) =>
+    each.log().filter(({ level }) => level === 'warn' || level === 'error'),
+  );
+  return lines
+    .slice(-20)
+    .map((line) => JSON.stringify(line).slice(0, 600))
+    .join('\n');
+}
+
+/** All converge, and nothing was bought twice. */
+async function expectConverged(fleet: Fleet, except: readonly RunningDaemon[] = []): Promise<void> {
+  const { api, sql } = fleet;
+  await reach(
+    async () => [await sql(unfinished), ids.length - bought(api)] as const,
+    ([left, missing]) => left.length === 0 && missing <= 0,
+    300,
+    'all projects are converged',
+    () => warnings(fleet),
+  );
+  const { projects } = api.emulator.world;
+  expect(projects.map(({ servers, ips }) => [servers.length, ips.length])).toEqual(ids.map(() => [1, 1]));
+  const keys = new Map<number, Set<string | undefined>>();
+  for (const { project, method, url, status, key } of api.emulator.requests)
+    if (method === 'POST' && url.endsWith('/servers') && status === 202 && project !== null)
+      keys.set(project, (keys.get(project) ?? new Set()).add(key ?? undefined));
+  expect([...keys.values()].map(({ size }) => size)).toEqual(ids.map(() => 1));
+  expect([...fleet.idle].filter(([, ms]) => ms > mostIdleMs)).toEqual([]);
+  for (const daemon of fleet.daemons)
+    if (!except.includes(daemon) && daemon.child.exitCode === null) expect(await isReady(daemon)).toBe(true);
+}
+
+const isReady = ({ url }: RunningDaemon) =>
+  fetch(`${url}/readyz`, { signal: AbortSignal.timeout(3_000) }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+
+const say = (line: string) => void process.stdout.write(`${line}\n`);
+const s = (ms: number) => (ms / 1_000).toFixed(1);
+
+describe('daemon/fleet: 100 projects at work', () => {
+  test('a replica is killed', async () => {
+    const fleet = await fleetAtWork('long_kill');
+    const [victim] = fleet.daemons as [RunningDaemon];
+    const before = await workers(fleet);
+    await victim.end('SIGKILL');
+    const ms = await takenOver(fleet, before, `:${victim.child.pid}`);
+    say(`kill: taken over after ${s(ms)} s`);
+    expect(ms).toBeLessThan(15_000);
+    await expectConverged(fleet, [victim]);
+  }, 600_000);
+
+  test('a replica stands still for 2 minutes', async () => {
+    const fleet = await fleetAtWork('long_stop');
+    const [victim] = fleet.daemons as [RunningDaemon];
+    const before = await workers(fleet);
+    victim.child.kill('SIGSTOP');
+    const stoppedAt = performance.now();
+    const ms = await takenOver(fleet, before, `:${victim.child.pid}`);
+    say(`stop: taken over after ${s(ms)} s`);
+    expect(ms).toBeLessThan(20_000);
+    await pause(Math.max(0, 120_000 - (performance.now() - stoppedAt)));
+    victim.child.kill('SIGCONT');
+    await reach(
+      () => isReady(victim),
+      (ready) => ready,
+      30,
+      'it is one of the fleet again',
+    );
+    await expectConverged(fleet);
+  }, 600_000);
+
+  test('the database ends all connections', async () => {
+    const fleet = await fleetAtWork('long_terminate');
+    const before = await workers(fleet);
+    await fleet.sql(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    );
+    const ms = await reach(
+      () => workers(fleet),
+      (now) => now.size >= Math.min(before.size, 10),
+      60,
+      'projects are worked on again',
+    );
+    say(`pg_terminate_backend: at work again after ${s(ms)} s`);
+    expect(ms).toBeLessThan(15_000);
+    await expectConverged(fleet);
+  }, 600_000);
+
+  test('the database is restarted, and then away for 60 s', async () => {
+    const fleet = await fleetAtWork('long_away');
+    const all = (wanted: boolean) => async () =>
+      (await Promise.all(fleet.daemons.map(isReady))).every((ready) => ready === wanted);
+    await server.stop('fast');
+    await server.start();
+    const restarted = await reach(all(true), Boolean, 60, 'all are ready after the restart');
+    await server.stop('crash');
+    const noticed = await reach(all(false), Boolean, 60, 'all say that they cannot work');
+    await pause(60_000);
+    expect(await all(false)()).toBe(true);
+    await server.start();
+    const back = await reach(all(true), Boolean, 60, 'all are ready again');
+    say(
+      `restart: ready after ${s(restarted)} s; away: noticed after ${s(noticed)} s, ready ${s(back)} s after it is back`,
+    );
+    expect(noticed).toBeLessThan(15_000);
+    expect(back).toBeLessThan(mostIdleMs);
+    await expectConverged(fleet);
+  }, 600_000);
+
+  test('all replicas are restarted one after the other', async () => {
+    const fleet = await fleetAtWork('long_rolling');
+    const old = [...fleet.daemons];
+    const times: number[] = [];
+    for (const each of old) {
+      const next = await fleet.start();
+      await reach(
+        () => isReady(next),
+        (ready) => ready,
+        60,
+        'the new one is ready',
+      );
+      const before = await workers(fleet);
+      expect(await each.end()).toBe(0);
+      times.push(await takenOver(fleet, before, `:${each.child.pid}`));
+    }
+    say(`rolling restart: given up after ${times.map(s).join(', ')} s`);
+    expect(Math.max(...times)).toBeLessThan(15_000);
+    await expectConverged(fleet, old);
+  }, 600_000);
+});
