@@ -4,15 +4,14 @@ import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import { type Operation, operationId } from '../core/plan.ts';
-import type { Conclusive, WriteRequest, WriteResult } from '../core/ports.ts';
+import type { Conclusive, WriteRequest } from '../core/ports.ts';
 import type { Because, Intent, IntentOutcome, StateChange } from '../core/state.ts';
 import { isNone } from '../plan/unmanaged.ts';
 import { registerOf } from './bookkeeping/claims.ts';
 import { beginIntent, contextOf, preimageOf } from './intents/begin.ts';
-import { calibrated } from './intents/calibrate.ts';
 import { close } from './intents/endings.ts';
 import { tryNextIncarnation } from './intents/next-incarnation.ts';
-import { probeAnswer } from './intents/outcome.ts';
+import { probeAnswer, type ReuseRefusal } from './intents/outcome.ts';
 import { holdIfRefused, probeKey } from './intents/probe-key.ts';
 import { asksKey, questionOf, unasked } from './intents/question.ts';
 import { spendOf } from './intents/record.ts';
@@ -219,13 +218,13 @@ export async function heldUnder(run: Run, intent: Intent): Promise<Held> {
       return 'unknown';
     case 'taken':
       return run.heldBy(asking.request, spendOf(run, asking)) === undefined
-        ? replayed(run, asking)
+        ? replayed(run, asking, holds.reuse)
         : 'unknown';
   }
 }
 
 /** The key holds another answer than a probe's, so these bytes are replayed or refused, and never carried out. */
-async function replayed(run: Run, intent: Intent): Promise<Held> {
+async function replayed(run: Run, intent: Intent, reuse: ReuseRefusal | undefined): Promise<Held> {
   const question = { ...questionOf(intent), stage: 'taken' } as const;
   await run.update(intent, { question });
   await run.update(intent, { phase: 'sending', sends: 1, lastSentAt: run.deps.clock.now() });
@@ -235,7 +234,8 @@ async function replayed(run: Run, intent: Intent): Promise<Held> {
     return 'unknown';
   }
   if (result.type !== 'answer' || (result.status >= 300 && !result.replayed)) {
-    const why = (await isConflict(run, intent, result))
+    const isConflict = result.type === 'answer' && probeAnswer(result, reuse) === 'taken';
+    const why = isConflict
       ? ({ why: 'conflict', question: { ...question, conflict: true } } as const)
       : ({ why: 'lost', lost: 1 } as const);
     await run.update(intent, { phase: 'unknown', ...why, dueAt: run.deps.clock.now() });
@@ -243,13 +243,6 @@ async function replayed(run: Run, intent: Intent): Promise<Held> {
   }
   await run.update(intent, { ambiguous: false });
   return result.status < 300 ? { answer: result } : 'refused';
-}
-
-async function isConflict(run: Run, intent: Intent, result: WriteResult): Promise<boolean> {
-  const behaviour = await calibrated(run, intent);
-  return (
-    result.type === 'answer' && !('type' in behaviour) && probeAnswer(result, behaviour.reuse) === 'taken'
-  );
 }
 
 /** The key refused the probe and the original as another request, and the key of the next incarnation is used. */

@@ -2,7 +2,7 @@ import type { Conclusive, WriteResult } from '../../core/ports.ts';
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { calibrated } from './calibrate.ts';
-import { holds, probeAnswer, told } from './outcome.ts';
+import { holds, probeAnswer, type ReuseRefusal, told } from './outcome.ts';
 import { questionOf } from './question.ts';
 import { holdClass } from './standing-holds.ts';
 import { sendFenced } from './turn.ts';
@@ -14,8 +14,8 @@ const mostFresh = 3;
 export type KeyHolds =
   /** The refusal of the probe: no other answer is stored. `earlier`: an earlier turn or state has sent that probe. */
   | { readonly is: 'fenced'; readonly earlier: boolean }
-  /** The answer to another request. */
-  | { readonly is: 'taken' }
+  /** The answer to another request. `reuse`: how this API refuses a key that another request has used. */
+  | { readonly is: 'taken'; readonly reuse?: ReuseRefusal | undefined }
   /** The API accepted the probe, or replayed an acceptance to it. */
   | { readonly is: 'accepted'; readonly answer: Conclusive }
   /** The API does not store refusals, so no probe is sent. */
@@ -50,7 +50,7 @@ export async function probeKey(
     if (shows === 'taken') break;
   }
   // The API stores such refusals. If it stored none of these, it checks bodies first, and the key holds another answer.
-  return { holds: { is: 'taken' }, asking };
+  return { holds: { is: 'taken', reuse: behaviour.reuse }, asking };
 }
 
 /** Holds the class of writes if the refusal speaks for the token, the scope or the payment. Returns the refusal then. */

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest';
+import { attribute, type Books, type Shown } from '../../src/core/attribute.ts';
+import type { Claim } from '../../src/core/claims.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import type { Ip } from '../../src/core/resources.ts';
+import type { Intent } from '../../src/core/state.ts';
+
+const address = (id: number, server: number | null = null) =>
+  ({ id, address: `203.0.113.${id}`, server_id: server, primary: true }) as unknown as Ip;
+const ignored = { is: 'ignored', by: 'operator' } as const;
+const claim = (kind: 'server' | 'ip', id: number, more: Partial<Claim> = {}): Claim => ({
+  ...{ kind, id: String(id), holder: ignored, at: 0 },
+  identity: kind === 'ip' ? { address: `203.0.113.${id}` } : {},
+  ...more,
+});
+const creation = (more: Partial<Intent>) =>
+  ({ key: 'servers.new', kind: 'server', verb: 'create', phase: 'unknown', ...more }) as Intent;
+
+/** Who holds what, where `bound` names the keys by kind and id. */
+function held(
+  ips: readonly Ip[],
+  books: Partial<Books>,
+  bound: Record<string, string> = {},
+  servers: number[] = [],
+) {
+  const shown: Shown = {
+    ips,
+    servers: servers.map((id) => ({ id })),
+    keyOf: (kind, id) => bound[`${kind} ${id}`] as ResourceKey | undefined,
+  };
+  return attribute(shown, { claims: [], intents: [], ...books });
+}
+
+describe('src/core/attribute.ts', () => {
+  test('an object that nothing holds is unmanaged, and with a server its addresses are', () => {
+    const { unmanaged } = held([address(1), address(2, 7)], {}, {}, [8]);
+    expect([unmanaged.servers, unmanaged.addresses.map(({ id }) => id)]).toEqual([
+      [7, 8],
+      [1, 2],
+    ]);
+  });
+
+  test('an address on a managed server is managed, and a key whose object has changed holds nothing', () => {
+    const bound = { 'server 7': 'servers.web', 'ip 1': 'ips.a' };
+    const ips = [address(1), address(2, 7)];
+    expect(held(ips, {}, bound).unmanaged).toEqual({ servers: [], addresses: [] });
+    const changed = (key: ResourceKey) => key === 'ips.a';
+    expect(held(ips, { changed }, bound).unmanaged.addresses.map(({ id }) => id)).toEqual([1]);
+  });
+
+  test('an ignored address is known by its text, and an ignored server by one of its addresses', () => {
+    const claims = [claim('server', 7), claim('ip', 2), claim('ip', 1, { identity: { address: '1.2.3.4' } })];
+    expect(held([address(1), address(2, 7)], { claims }).address(address(1)).is).toBe('unmanaged');
+    expect(held([address(2, 7), address(3, 7)], { claims }).unmanaged.servers).toEqual([]);
+    expect(held([address(3, 7)], { claims }).unmanaged.servers).toEqual([7]);
+    expect(held([], { claims }, {}, [7]).server('7')).toEqual(ignored);
+  });
+
+  test('an answer names its object for certain, and an unconfirmed creation may have made whatever came since', () => {
+    const preimage = { servers: [6], ips: [1] };
+    const certain = held([], { intents: [creation({ resourceId: '7', ambiguous: false })] }, {}, [7, 8]);
+    expect(certain.server('7')).toEqual({ is: 'pending', key: 'servers.new', certain: true });
+    expect(certain.unmanaged.servers).toEqual([8]);
+    const open = held(
+      [address(1), address(2)],
+      { intents: [creation({ ambiguous: true, preimage })] },
+      {},
+      [6, 7],
+    );
+    expect(open.server('7')).toEqual({ is: 'pending', key: 'servers.new', certain: false });
+    expect(open.address(address(2)).is).toBe('pending');
+    expect([open.unmanaged.servers, open.unmanaged.addresses.map(({ id }) => id)]).toEqual([[6], [1]]);
+  });
+
+  test('an object that was deleted a moment ago may still show', () => {
+    const removed = [creation({ verb: 'delete', request: { name: 'delete_server', path: { id: 7 } } })];
+    expect(held([], { removed }, {}, [7]).unmanaged.servers).toEqual([]);
+  });
+});
