@@ -45,6 +45,10 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['vdcsync resolve servers.web-1 --absent', 'it was not created: the next apply creates it'],
   ],
   'approve-commit': [['vdcsync approve-commit 9f2c41d', "with the fleet's URL in VDCSYNC_STATE"]],
+  explain: [
+    ['vdcsync explain outcome_unknown', 'the meaning of a code, and the next step'],
+    ['vdcsync explain servers.web-1', 'declared, observed, pending, and why it is blocked'],
+  ],
   status: [['vdcsync status --format json', 'managed, blocked, billed and idle resources']],
   output: [
     ['vdcsync output --format ansible --out inventory.yaml', 'for ansible-playbook -i inventory.yaml'],

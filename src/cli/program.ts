@@ -225,6 +225,14 @@ function addReports({ command, io, end }: Making): void {
       end(await status(flags, io));
     });
 
+  withApi(command('explain', 'explain a code, or show the story of a key'))
+    .argument('<code-or-key>', 'such as outcome_unknown or servers.web-1')
+    .option('--offline', 'use the state only')
+    .action(async (topic: string, flags: StatusFlags) => {
+      const { explain } = await import('./commands/explain.ts');
+      end(await explain(topic, flags, io));
+    });
+
   withApi(command('output', 'print addresses, ids and names of managed resources for other programs'))
     .addOption(new Option('--format <format>', 'format of the result (default: json)').choices(outputFormats))
     .option('--key <key>', 'only this resource, such as servers.web-1')

@@ -45,7 +45,7 @@ export class ApiProblem extends Error {
   }
 }
 
-/** Something that the operator can mend, with what does. */
+/** A problem that the operator can solve, with its remedies. */
 class Remediable extends Error {
   readonly remedies: readonly Remedy[];
 
@@ -100,7 +100,7 @@ export class TooSoonError extends ConfigError {
   }
 }
 
-/** What mends an error, where that is known. */
+/** The remedies of an error, if they are known. */
 export function remediesOf(error: unknown): readonly Remedy[] {
   return error instanceof Remediable ? error.remedies : [];
 }

@@ -1,3 +1,5 @@
+import type { Code } from './codes.ts';
+
 /**
  * Why an operator is asked: the closed list. `settles`: the answer settles the outcome of a write, or says to whom a
  * resource belongs, so `rehearse` counts the question; the other questions are about an outcome that is known.
@@ -87,7 +89,7 @@ const questions = {
   unreachable: ['none', 'the next run sends the write'],
   unresolved_create: ['none', 'it continues once the other creation is settled'],
   url_missing: ['refusal', 'the file lacks the URL'],
-} as const satisfies Readonly<Record<string, readonly [QuestionClass, why: string]>>;
+} as const satisfies Readonly<Partial<Record<Code, readonly [QuestionClass, why: string]>>>;
 
 /** A code of vdcsync under which something is blocked. */
 export type BlockCode = keyof typeof questions;

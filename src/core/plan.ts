@@ -1,3 +1,4 @@
+import type { Code } from './codes.ts';
 import type { KindName, ResourceKey } from './keys.ts';
 import { type Remedy, resolveText } from './remedy.ts';
 
@@ -75,7 +76,7 @@ export interface Blocked {
 }
 
 export interface Warning {
-  readonly code: string;
+  readonly code: Code;
   readonly key: ResourceKey | null;
   readonly message: string;
   readonly remedies?: readonly Remedy[];

@@ -35,7 +35,7 @@ export interface Outside {
 
 export type Step = Run | Edit | Outside;
 
-/** What leads out of something that is blocked, as data. `when`: the case in which it is right. `next`: what follows. */
+/** A way out of a blocked operation, as data. `when`: the case in which it is right. `next`: the steps that follow. */
 export type Remedy = Step & { readonly when?: string; readonly next?: readonly Step[] };
 
 type More = { readonly when?: string; readonly next?: readonly Step[] };
@@ -116,7 +116,7 @@ export function resolveText(remedies: readonly Remedy[], flags = ''): string {
   return remedies.map((remedy) => remedyText(remedy, flags)).join(' | ');
 }
 
-/** What a command of the operator did, and what may follow. */
+/** The result of a command of the operator, and the remedies that may follow. */
 export interface CommandResult {
   readonly text: string;
   readonly remedies: readonly Remedy[];

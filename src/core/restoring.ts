@@ -2,7 +2,7 @@ import type { ResourceKey } from './keys.ts';
 import type { Change } from './plan.ts';
 import { type Edit, edit, type Remedy } from './remedy.ts';
 
-/** Brings the entry of `key` back to what it was. */
+/** Restores the fields of the entry. */
 export function restoring(changes: readonly Change[], key: ResourceKey): Remedy & Edit {
   const back = changes.filter(({ from }) => from !== null);
   const gone = changes.filter(({ from }) => from === null).map(({ path }) => path);

@@ -1,11 +1,11 @@
 import { edit, type Remedy, run } from './remedy.ts';
 
-/** What ends the telling of a gone server's backups. */
+/** Ends the warning about the backups of a deleted server. */
 export function waysWithBackups(server: string): readonly Remedy[] {
   return [run('ignore', [server], { when: 'once they are deleted in the client area' })];
 }
 
-/** What an operator may say of an idle address that is not this file's. */
+/** The choices for an idle address that is unmanaged. */
 export function waysWithIdle(id: string, address: string): readonly Remedy[] {
   return [
     edit('ips', { set: { spare: { id: Number(id) } }, when: 'to have it managed' }),
@@ -13,7 +13,7 @@ export function waysWithIdle(id: string, address: string): readonly Remedy[] {
   ];
 }
 
-/** What ends that an object is ignored. */
+/** Ends that a resource is ignored. */
 export function waysWithIgnored(): readonly Remedy[] {
   return [run('ignore', ['--undo', 'ID'], { when: 'with the id of a server, or an address' })];
 }

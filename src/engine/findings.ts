@@ -108,7 +108,7 @@ export function openServers(run: Run, plan: Plan, results: readonly OperationRes
   const servers = missing.flatMap(({ key }) => run.world.subjects.get(key)?.parent ?? []);
   return [...new Set(servers)].flatMap((key) => {
     const open = run.intents.get(key);
-    const code = 'stands_open';
+    const code = 'stands_open' as const;
     // What was answered as made, and what looks have missed since, may be gone.
     const isShown =
       open?.phase === 'accepted' && open.resourceId !== undefined && open.notSeenAt === undefined;

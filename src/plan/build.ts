@@ -98,7 +98,7 @@ export function buildPlan(input: PlanInput): Planned {
     ...capUnchecked(world, carriedOut),
     ...drafts.flatMap((draft) => [...(draft.diff.warnings ?? []), ...noLongerDeclared(draft, world)]),
     ...consequences,
-    ...releases.map(({ key, reason }) => ({ code: 'released', key, message: reason })),
+    ...releases.map(({ key, reason }): Warning => ({ code: 'released', key, message: reason })),
     ...[...inFlight.values()].flatMap(inFlightWarning),
     ...warningsBeside(input, { drafts, operations, missing }),
   ].filter(({ key }) => isShown(key));

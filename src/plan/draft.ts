@@ -1,7 +1,7 @@
 import type { DesiredResource } from '../core/desired.ts';
 import { type KindName, nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
-import type { Change, Operation, Spend, Traffic, Verb } from '../core/plan.ts';
+import type { Change, Operation, Spend, Traffic, Verb, Warning } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
 import { createWorld } from '../core/world.ts';
 
@@ -201,7 +201,11 @@ function reportDrift(draft: Draft, world: World): Draft {
       ? verdict.changes.map(difference).join(', ')
       : lost;
   if (moved === undefined) return draft;
-  const warning = { code: 'drift', key: draft.subject.key, message: `differs from the file: ${moved}` };
+  const warning: Warning = {
+    code: 'drift',
+    key: draft.subject.key,
+    message: `differs from the file: ${moved}`,
+  };
   return { ...draft, diff: { verdict: { verdict: 'unchanged' }, warnings: [...warnings, warning] } };
 }
 

@@ -182,7 +182,7 @@ function newest(backups: readonly Backup[]): Backup | undefined {
 /** Each backup is billed, so none is taken beside one that may be about to count. Other statuses are not shown. */
 function inDoubt(backups: readonly Backup[], maxAgeMs: number, apiNow: number) {
   if (backups.some(({ status }) => status === 'creating')) {
-    return { code: 'backup_creating', message: 'a backup is being taken' };
+    return { code: 'backup_creating' as const, message: 'a backup is being taken' };
   }
   const odd = backups.find((each) => {
     const age = apiNow - takenAt(each);
@@ -190,7 +190,7 @@ function inDoubt(backups: readonly Backup[], maxAgeMs: number, apiNow: number) {
   });
   if (odd === undefined) return undefined;
   const message = `backup ${odd.id} has status ${odd.status} and was taken at ${odd.created_at}: no other is taken beside it`;
-  return { code: 'backup_unclear', message };
+  return { code: 'backup_unclear' as const, message };
 }
 
 /** Flat for a server in a package, however many there are; by size else. @source API §1.5 */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { codes } from '../../src/cli/reference/codes.ts';
+import { explanationOf } from '../../src/core/codes.ts';
 import { operatorQuestions, questionClasses } from '../../src/core/operator-questions.ts';
 
 const safety = readFileSync(fileURLToPath(new URL('../../docs/safety.md', import.meta.url)), 'utf8');
@@ -19,6 +19,6 @@ describe('core/operator-questions', () => {
   });
 
   test('every code of the closed list is explained', () => {
-    expect(Object.keys(operatorQuestions).filter((code) => codes[code] === undefined)).toEqual([]);
+    expect(Object.keys(operatorQuestions).filter((code) => explanationOf(code) === undefined)).toEqual([]);
   });
 });

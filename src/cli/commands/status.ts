@@ -13,7 +13,7 @@ import { systemClock } from '../../platform/system-clock.ts';
 import { shownLocation } from '../../state/open.ts';
 import { openSession, openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { statusText } from '../render/status-text.ts';
+import { type StatusClock, statusText } from '../render/status-text.ts';
 import { type CommonFlags, stateLocation } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
 import { readSpec } from '../settings/spec-source.ts';
@@ -40,8 +40,11 @@ interface Live {
   readonly timeScale: number;
 }
 
-/** What is managed and how it stands: from the state, and from the API where it can be reached. */
-export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
+/** The facts from the state, and from the API where it can be reached, and the clock of their times. */
+export async function statusFacts(
+  flags: StatusFlags,
+  io: Io,
+): Promise<{ readonly facts: StatusFacts; readonly clock: StatusClock }> {
   const location = stateLocation(flags, io);
   const known = await readState(flags, io);
   const desired = await specIfAny(flags, io);
@@ -54,8 +57,14 @@ export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
     ...known,
     ...(typeof live === 'string' ? { offline: live } : live),
   };
-  const view = statusOf(facts);
   const clock = typeof live === 'string' ? { now: systemClock.now(), timeScale: 1 } : live;
+  return { facts: { ...facts, ...(desired === undefined ? {} : { desired: desired.resources }) }, clock };
+}
+
+/** Shows what is managed and its standing. */
+export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
+  const { facts, clock } = await statusFacts(flags, io);
+  const view = statusOf(facts);
   io.stdout.write(
     flags.format === 'json'
       ? `${JSON.stringify({ ...view, blocked: view.blocked.map((each) => blockedJson(each)) }, null, 2)}\n`

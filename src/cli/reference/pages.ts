@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import type { Command, Option } from 'commander';
 import { parse } from 'yaml';
+import { codes } from '../../core/codes.ts';
 import { describeMetrics } from '../../daemon/http/metrics.ts';
 import { projectJsonSchema } from '../../spec/json-schema.ts';
 import { endings, environment, exampleText, files, visibleCommands } from '../help.ts';
 import { createProgram } from '../program.ts';
 import type { Io } from '../terminal.ts';
-import { codes } from './codes.ts';
 
 const generated = '<!-- Made by `npm run generate` from the code: changes here are lost. -->';
 

@@ -1,3 +1,4 @@
+import type { Code } from '../../core/codes.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Evidence } from '../../core/kind.ts';
 import { edit, type Remedy, run as runs } from '../../core/remedy.ts';
@@ -259,7 +260,7 @@ export async function closeAndRetry(
   return { now: 'blocked', code, reason: ended.text };
 }
 
-export function warn(run: Run, key: ResourceKey, code: string, message: string): void {
+export function warn(run: Run, key: ResourceKey, code: Code, message: string): void {
   run.deps.onEvent?.({ type: 'warning', at: run.deps.clock.now(), warning: { code, key, message } });
 }
 

@@ -33,7 +33,9 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
         : { lost: `server ${subject.binding.id} does not exist any more` }),
     },
     warnings: [
-      ...resolved.warnings.map((message) => ({ code: 'gpu_package_not_sold', key: subject.key, message })),
+      ...resolved.warnings.map(
+        (message): Warning => ({ code: 'gpu_package_not_sold', key: subject.key, message }),
+      ),
       ...poolDoubts(subject, entry, world),
     ],
     price: resolved.price,

@@ -17,7 +17,7 @@ export function liveWarnings(existing: Existing, differences: Differences): Warn
     ...surplusCards(existing),
     ...misattached(existing),
     ...unasked(existing),
-    ...notes.map((message) => ({ code: 'catalogue_changed', key, message })),
+    ...notes.map((message): Warning => ({ code: 'catalogue_changed', key, message })),
     ...shownOtherwise(existing, resizable ? [] : moved),
     ...doubted.map(mayBe(existing.subject)),
   ];

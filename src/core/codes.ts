@@ -1,5 +1,5 @@
-/** Every code that a plan or a report of this program can carry, with its meaning and the next step. */
-export const codes: Readonly<Record<string, readonly [meaning: string, todo: string]>> = {
+/** Every code of vdcsync in plans, reports and warnings, with its meaning and the next step. Other codes are the API's own. */
+export const codes = {
   address_free: [
     'an address of the project is billed and attached to no server, while the plan buys another one',
     'adopt it for the entry (`vdcsync adopt KEY ID`), write `{reuse: true}` or `{ip: NAME}` in the server, or mark it as not managed (`vdcsync ignore ADDRESS`)',
@@ -331,4 +331,13 @@ export const codes: Readonly<Record<string, readonly [meaning: string, todo: str
     '`vdcsync apply` settles the other one. If that is blocked, first run the command in its message',
   ],
   url_missing: ['an ISO must be added again, and the file has no url', 'write `url:`'],
-};
+} as const satisfies Readonly<Record<string, Explanation>>;
+
+type Explanation = readonly [meaning: string, next: string];
+
+export type Code = keyof typeof codes;
+
+/** `undefined`: a code of the API. */
+export function explanationOf(code: string): Explanation | undefined {
+  return Object.hasOwn(codes, code) ? codes[code as Code] : undefined;
+}

@@ -1,0 +1,32 @@
+import { describe, expect, test } from 'vitest';
+import { codes } from '../../src/core/codes.ts';
+import { folderWith, inProcess, oneNetwork } from './run.ts';
+
+describe('src/cli/commands/explain.ts', () => {
+  test('a code is explained, with the next step', async () => {
+    const { code, stdout } = await inProcess(['explain', 'outcome_unknown'], { cwd: folderWith() });
+    const [meaning, next] = codes.outcome_unknown;
+    expect(code).toBe(0);
+    for (const text of [meaning, next]) expect(stdout).toContain(text);
+  });
+
+  test('a key has its story: declared, planned, bound, written', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+    const story = async () =>
+      (await inProcess(['explain', 'networks.backend', '--emulator'], { cwd })).stdout;
+    const before = await story();
+    await inProcess(['apply', '--yes', '--emulator'], { cwd });
+    const after = await story();
+
+    expect(before).toMatch(/Declared: .*vdcsync\.yaml:\d+: \{.*10\.20\.0\.0\/24/);
+    expect(before).toContain('Planned: create');
+    expect(after).toMatch(/Bound: to \d+ since .*, converged/);
+    expect(after).toMatch(/Past write: create: done/);
+  });
+
+  test('a slip is refused with the code that is near', async () => {
+    const { code, stderr } = await inProcess(['explain', 'outcome_unknwn'], { cwd: folderWith() });
+    expect(code).toBe(64);
+    expect(stderr).toContain('vdcsync explain outcome_unknown');
+  });
+});

@@ -1,0 +1,35 @@
+import { describe, expect, test } from 'vitest';
+import { sliders } from '../reconcilers/support.ts';
+import { rig } from '../support/rig.ts';
+
+const head = 'version: 1\nproject: {id: 4711}\n';
+const web = (more: string) =>
+  `servers:\n  web: {${sliders}, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop, rules: [${more}]}}\n`;
+
+describe('src/core/codes.ts', () => {
+  test('a new protection is a flags_change until an apply records it', async () => {
+    const { apply, plan } = rig();
+    const ips = (protect: boolean) => `ips: {web: {protect: ${protect}}}\n`;
+    await apply(ips(false));
+    const codes = async () => (await plan(ips(true))).warnings.map(({ code }) => code);
+
+    expect(await codes()).toContain('flags_change');
+    await apply(ips(true));
+    expect(await codes()).not.toContain('flags_change');
+  });
+
+  test('a rule that an earlier one covers is a firewall_rule_shadowed', async () => {
+    const rule = (port: string) => `{direction: in, action: accept, enabled: true, protocol: tcp${port}}`;
+    const { warnings } = await rig().plan(web(`${rule('')}, ${rule(', destination_port: "22"')}`));
+
+    expect(warnings.map(({ code }) => code)).toContain('firewall_rule_shadowed');
+  });
+
+  test('an accepted creation without its task is a contract_breach', async () => {
+    const played = rig({ emulator: { readings: { omitTaskField: true } } });
+    await played.apply(`${head}networks: {backend: {cidr: 10.20.0.0/24}}\nservers: {web: {${sliders}}}\n`);
+    const warned = played.events.flatMap((event) => (event.type === 'warning' ? [event.warning.code] : []));
+
+    expect(warned).toContain('contract_breach');
+  });
+});
