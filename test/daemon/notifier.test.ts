@@ -106,6 +106,15 @@ describe('daemon: notifications', () => {
     });
   });
 
+  test('an error that leaves no plan has one message, with its remedy', async () => {
+    const { notifier, sent, settle } = rig();
+    const refused = { ...is('unauthorized'), remedies: [run('vdcsync doctor')] } as Notice;
+    notifier.tell(refused);
+    notifier.tell(refused);
+    await settle();
+    expect(sent).toHaveLength(1);
+  });
+
   test('the same error in a spec is news once the spec was good in between', async () => {
     const { notifier, sent, settle } = rig([], 'slack');
     const broken: Notice = { project: 0, event: 'spec_broken', detail: 'a.yaml:1:1: wrong' };

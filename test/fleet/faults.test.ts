@@ -107,11 +107,15 @@ describe('daemon/fleet: faults', () => {
     await allConverged(api, hung);
     const other = await replica(api, state, two, { args });
     const { replica: name } = await fleetOf(other);
-    // In the middle of the first looks, with an answer on its way.
-    const stopped = way.at(6, () => void hung.child.kill('SIGSTOP'));
     specs(one, withServer);
     specs(two, withServer);
-    await stopped;
+    await until(
+      () => ownersOf(state),
+      (owners) => owners.size > 0,
+      'a project is reconciled',
+    );
+    // With an answer on its way.
+    await way.at(1, () => void hung.child.kill('SIGSTOP'));
     const stoppedAt = performance.now();
     const frozen = await ownersOf(state);
     expect(frozen.size).toBeGreaterThan(0);

@@ -179,14 +179,15 @@ function continued(
 ) {
   const { since, conditions, open } = before ?? { since: at, conditions: [], open: [] };
   const ways = remedies.map(({ when: _text, ...remedy }) => JSON.stringify(remedy));
+  const isPlanned = planned.has(condition);
   const lines = [...ways, ...(condition === 'drifting' ? detail.split('\n') : [])];
   return {
     incident: {
       since,
       conditions: [...new Set([...conditions, condition])],
-      open: planned.has(condition) ? lines : open,
+      open: isPlanned ? lines : open,
     },
-    isNew: !conditions.includes(condition) || lines.some((line) => !open.includes(line)),
+    isNew: !conditions.includes(condition) || (isPlanned && lines.some((line) => !open.includes(line))),
   };
 }
 
