@@ -1,6 +1,5 @@
 import { dirname, join } from 'node:path';
 import { ConfigError } from '../core/errors.ts';
-import { run } from '../core/remedy.ts';
 import type { Transport } from '../core/transport.ts';
 import type { Emulator } from '../emulator/options.ts';
 import { writeWorldFile } from '../emulator/persistence.ts';
@@ -17,9 +16,8 @@ export function worldFile(stateLocation: string): string {
   if (stateLocation === ':memory:' || isUrl(stateLocation)) {
     throw new ConfigError(
       '--emulator keeps its resources in a file next to the state: name a file with --state, ' +
-        'or start an emulator and set VDC_BASE_URL to it',
+        'or start `vdcsync emulator` and set VDC_BASE_URL to its address',
       true,
-      [run('emulator')],
     );
   }
   return join(dirname(stateLocation), 'emulator.json');
