@@ -108,7 +108,11 @@ describe('daemon: notifications', () => {
 
   test('an error that leaves no plan has one message, with its remedy', async () => {
     const { notifier, sent, settle } = rig();
-    const refused = { ...is('unreachable'), condition: 'unauthorized', remedies: [run('vdcsync doctor')] } as Notice;
+    const refused = {
+      ...is('unreachable'),
+      condition: 'unauthorized',
+      remedies: [run('vdcsync doctor')],
+    } as Notice;
     notifier.tell(refused);
     notifier.tell(refused);
     await settle();
