@@ -113,7 +113,7 @@ function pendingOf(intents: readonly Intent[], removed: readonly Intent[]) {
   for (const { key, kind, request } of removed) put(kind, String(request.path.id), key, true);
   for (const { key, kind, blocked } of intents)
     for (const id of blocked?.candidates ?? []) put(kind, id, key, false);
-  // Where reads do not show what it made, what has the id is another one.
+  // If reads do not show the created resource, a resource with the same id is another one.
   for (const { key, kind, resourceId, blocked } of intents)
     if (resourceId !== undefined && blocked?.code !== 'not_there') put(kind, resourceId, key, true);
   const open = intents.filter(isUnconfirmed);

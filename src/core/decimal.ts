@@ -1,4 +1,4 @@
-/** Money as decimal text, added and multiplied exactly: no binary fraction ever stands for a price. */
+/** Money as decimal text, added and multiplied exactly: no price is ever a binary fraction. */
 
 /** Adds: `sum(['0.10', '-0.2'])` is `-0.10`. At least two places are kept. */
 export function sumDecimals(amounts: readonly string[]): string {

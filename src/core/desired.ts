@@ -1,35 +1,38 @@
 import type { KindName, ResourceKey } from './keys.ts';
 
-/** Where something stands in the spec. Lines and columns count from 1. */
+/** A position in the spec. Lines and columns count from 1. */
 export interface Position {
   readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
-/** One resource as the spec wants it; `value` is its validated entry, its type known to its kind. */
+/** One resource that the spec declares; `value` is its validated entry, whose type its kind knows. */
 export interface DesiredResource<Value = unknown> {
   readonly key: ResourceKey;
   readonly kind: KindName;
-  /** The server that it lives and dies with. */
+  /** The server whose deletion deletes the resource. */
   readonly parent?: ResourceKey;
   readonly value: Value;
   /** `false`: must exist, is never created, changed or deleted. */
   readonly managed: boolean;
   /** The live resource to bind to; it is then never created. */
   readonly id?: string;
-  /** The id stands not in the file: the answer under the resource's idempotency key gave it. */
+  /** The id is not in the file: the answer under the resource's idempotency key gave it. */
   readonly found?: true;
-  /** The entry gives no name, so that `value` has the key's: it counts where the resource is made, and is not compared. */
+  /** The entry gives no name, so `value` has the name of the key. A creation uses that name; comparisons ignore it. */
   readonly named?: false;
-  /** The key that it had before: what is bound to that is bound to this one. */
+  /** The previous key: the binding of the previous key becomes the binding of this key. */
   readonly moved?: ResourceKey;
   /** Never deleted or replaced. */
   readonly protect: boolean;
   readonly position: Position;
-  /** Line and column of each field of the entry, in the file of `position` unless another is named; no part of the digest. */
+  /**
+   * Line and column of each field of the entry, in the file of `position` unless another is named; no part of the
+   * digest.
+   */
   readonly fields?: Readonly<Record<string, readonly [line: number, column: number, file?: string]>>;
-  /** What is probably a slip in it, and cannot be called one; absent where there is nothing. */
+  /** Probable mistakes in the entry that may be intended; absent if there are none. */
   readonly doubts?: readonly { readonly position: Position; readonly message: string }[];
 }
 
@@ -48,7 +51,7 @@ export function fieldOf(
   return { name, position: { file, line, column } };
 }
 
-/** An address that comes with its server is no resource of the file beside it. */
+/** An address that is created with its server is part of the server's entry, not an entry of its own. */
 export function isEntry({ kind, parent }: DesiredResource): boolean {
   return kind !== 'ip' || parent === undefined;
 }
@@ -93,14 +96,14 @@ export interface MaskedText {
 /** The spec, validated, with every reference resolved. */
 export interface Desired {
   readonly projectId: number;
-  /** Tells this file from another one of the same project; part of every idempotency key. */
+  /** Distinguishes this file from other files of the same project; part of every idempotency key. */
   readonly scope?: string;
   readonly settings: Settings;
   readonly resources: readonly DesiredResource[];
-  /** Where this project's token is, where the file says; no part of what is wanted. */
+  /** The place of this project's token, if the file names one; no part of the declared resources. */
   readonly token?: TokenPlace;
-  /** What of it came from the environment; absent where nothing did. */
+  /** The texts that came from the environment; absent if there are none. */
   readonly masked?: readonly MaskedText[];
-  /** `sha256:` over the canonical form: equal files in other words give equal digests. */
+  /** `sha256:` over the canonical form: files that differ only in notation have equal digests. */
   readonly digest: string;
 }

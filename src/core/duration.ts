@@ -1,9 +1,9 @@
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A duration as people write it: `90m`, `24h`, `1h30m`, `7d`. */
+/** A duration in common notation: `90m`, `24h`, `1h30m`, `7d`. */
 export const durationPattern = /^(\d+(ms|[smhd]))+$/;
 
-/** As people write it: `24h` is a day, and longer ones are in days where these are whole. */
+/** In common notation: one day is `24h`, and longer durations are in days if the number of days is whole. */
 export function writtenDuration(ms: number): string {
   const unit = (['d', 'h', 'm', 's'] as const).find((each) => {
     const size = unitMs[each] ?? 1;

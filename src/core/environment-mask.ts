@@ -5,12 +5,12 @@ import { asPattern, maskerOf } from './masking.ts';
 import type { Operation, Plan, Warning } from './plan.ts';
 import type { Remedy } from './remedy.ts';
 
-/** A value of so many characters is masked wherever it stands; a shorter one only where it stands alone. */
+/** A value of this length or more is masked inside other words too; a shorter value only as a whole word. */
 const longLength = 8;
-/** In sentences, a value shorter than this says nothing: it would be masked in every second number. */
+/** In sentences, a shorter value is not masked: it would match in every second number. */
 const shortestWord = 3;
 
-/** Shows `${env:NAME}` in the place of what came from the environment. */
+/** Shows `${env:NAME}` in the place of a value that came from the environment. */
 export class Mask {
   readonly #exact: ReadonlyMap<string, string>;
   readonly #long: readonly MaskedText[];
@@ -31,7 +31,7 @@ export class Mask {
     this.#quoted = short
       .filter(({ value }) => value !== '' && value.length < shortestWord)
       .map(({ value, shown }) => [new RegExp(`(?<=(["'\`]))${asPattern(value)}(?=\\1)`, 'gu'), shown]);
-    // What is derived from a value may hold a part of it, such as one port of a list.
+    // A text that is derived from a value may contain a part of the value, such as one port of a list.
     this.#tokens = variants
       .flatMap(({ value, shown }) => value.split(/[\s,;]+/).map((part) => ({ value: part, shown })))
       .filter(({ value }) => value !== '')
@@ -70,7 +70,10 @@ export class Mask {
     return mapTexts(value, (text) => this.field(text)) as Value;
   }
 
-  /** Every text inside an entry of the file, but for names, ids and addresses, which never come from the environment. */
+  /**
+   * Every text inside an entry of the file, except for names, ids and addresses, which never come from the
+   * environment.
+   */
   entry<Value>(value: Value): Value {
     return mapTexts(value, (text, name) => (identity.test(name) ? text : this.field(text))) as Value;
   }
@@ -143,17 +146,17 @@ export function publicDigest({ digest, masked }: Pick<Desired, 'digest' | 'maske
 
 /** Fields of the file that take nothing from the environment. */
 const identity = /(^|_)ids?$|^(name|address|network|ip|server_type|image|cidr)$/;
-/** What a digest looks like, and a sealed one. */
+/** The form of a digest, and of a sealed digest. */
 const plainDigest = /^sha256:[0-9a-f]{64}$/;
 const sealedDigest = /^sealed:[0-9a-f]{64}$/;
-/** What a sealed text looks like. */
+/** The form of a sealed text. */
 const sealed = /^(.*) \[sealed:([0-9a-f]{64})\]$/s;
-/** Fields that hold ids and addresses of the API, whatever they look like. */
+/** Fields that hold ids and addresses of the API. They are never sealed. */
 const identifying = /(^|_)ids?$|^address$/;
 
 /**
- * Keeps values of the environment out of a state. In their place stands the masked text with a salted digest of the real
- * one. The digest recognises the real text where the spec still gives it; nothing else does.
+ * Keeps values of the environment out of a state. The state holds the masked text with a salted digest of the real
+ * text instead. The digest recognises the real text only while the spec still contains it.
  */
 export class Seal {
   readonly #mask: Mask;
@@ -162,7 +165,7 @@ export class Seal {
   #known: ReadonlyMap<string, string> | undefined;
   #entryDigests: ReadonlyMap<string, string> | undefined;
 
-  /** @param salt of this state, so that equal values look different in different states */
+  /** @param salt of this state, so that equal values have different digests in different states */
   constructor(desired: Pick<Desired, 'masked' | 'resources'>, salt: string) {
     this.#mask = new Mask(desired);
     this.#desired = desired;
@@ -210,7 +213,7 @@ export class Seal {
     return this.#entryDigests;
   }
 
-  /** For what is only shown: no digest. */
+  /** For text that is only shown: no digest. */
   text(text: string): string {
     return this.#mask.text(text);
   }

@@ -29,7 +29,7 @@ export function formatDiagnostic({ position, message }: Diagnostic): string {
   return `${position.file}:${position.line}:${position.column}: ${message}`;
 }
 
-/** A refusal by the API, told apart by `code`, then by status. @source API §7 */
+/** A refusal by the API, identified by `code`, then by status. @source API §7 */
 export class ApiProblem extends Error {
   override readonly name = 'ApiProblem';
   readonly status: number;
@@ -105,7 +105,7 @@ export function remediesOf(error: unknown): readonly Remedy[] {
   return error instanceof Remediable ? error.remedies : [];
 }
 
-/** The token's project is not the spec's, or cannot be told. Nothing may be written. */
+/** The token belongs to another project than the spec, or its project is unknown. Nothing may be written. */
 export class FenceError extends Error {
   override readonly name = 'FenceError';
 }

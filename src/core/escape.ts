@@ -1,4 +1,4 @@
-/** Control, format and line characters: they change what a reader sees, and leave no trace of their own. */
+/** Control, format and line characters: invisible themselves, they change the appearance of a text. */
 const unseen = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 export function hasUnseen(text: string): boolean {

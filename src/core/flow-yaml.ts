@@ -1,4 +1,4 @@
-/** A value as it can stand in an entry, in one line: `{ip: web}`, `[a, b]`, `"12"`. */
+/** A value as one line of YAML for an entry: `{ip: web}`, `[a, b]`, `"12"`. */
 export function flowYaml(value: unknown): string {
   if (typeof value === 'string') return isPlain(value) ? value : JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(flowYaml).join(', ')}]`;

@@ -1,8 +1,8 @@
 /**
  * Names of resources in the spec: `networks.backend`, `servers.web-1.firewall`.
  *
- * A key names one resource for good: it survives replacement and is what state,
- * plan, journal and idempotency keys are about.
+ * A key names one resource permanently: the key survives replacement. State,
+ * plan, journal and idempotency keys refer to keys.
  */
 export type ResourceKey = string & { readonly __brand: 'ResourceKey' };
 
@@ -54,7 +54,9 @@ export function childKey(server: ResourceKey, suffix: string): ResourceKey {
   return `${server}.${suffix}` as ResourceKey;
 }
 
-/** Whether it lives in a server, or is an older backup beside the newest. Names elsewhere may hold dots that say nothing. */
+/**
+ * Whether the key is inside a server, or is an older backup next to the newest. A dot in other names has no meaning.
+ */
 export function isInside(key: ResourceKey, container: ResourceKey): boolean {
   return container.startsWith('servers.') && key.startsWith(`${container}.`);
 }
@@ -64,7 +66,7 @@ export interface ParsedKey {
   readonly kind: KindName;
   /** The last name in the key, as written in the spec. */
   readonly name: string;
-  /** The server that the resource lives and dies with. */
+  /** The server whose deletion deletes the resource. */
   readonly parent?: ResourceKey;
 }
 
@@ -77,7 +79,7 @@ export function parseKey(text: string): ParsedKey | undefined {
     return { key, kind: kindOfCollection[collection], name: text.slice(collection.length + 1) };
   }
   const kind = kindOfChild[child];
-  // A card is named by its network; a backup that is no longer the newest by its id.
+  // A network interface is named by its network; a backup that is no longer the newest by its id.
   const named = rest.length > 0;
   if (kind === undefined || (kind === 'network_interface' && !named)) return undefined;
   if (named && kind !== 'network_interface' && kind !== 'backup') return undefined;

@@ -19,7 +19,7 @@ import type {
 } from './resources.ts';
 import type { Binding, Intent } from './state.ts';
 
-/** One resource on its way through a pass: wanted, bound, or both. */
+/** One resource during a reconciliation: the file declares the resource, the state binds it, or both. */
 export interface Subject<Value = unknown> {
   readonly key: ResourceKey;
   readonly kind: KindName;
@@ -28,14 +28,14 @@ export interface Subject<Value = unknown> {
   readonly binding?: Binding;
 }
 
-/** Types, prices and images on sale; read once in a pass, as far as the spec asks. */
+/** Types, prices and images on sale. A reconciliation reads them once, and only those that the spec needs. */
 export interface Catalogue {
   readonly types: readonly ServerType[];
   readonly pricing: ReadonlyMap<number, ServerTypePricing>;
   readonly images: ReadonlyMap<number, readonly ImageEntry[]>;
 }
 
-/** Everything a diff may know beside its own resource. Plain values: no I/O. */
+/** All facts that a diff may use in addition to its own resource. The facts are plain values: a diff does no I/O. */
 export interface World {
   readonly project: Project;
   readonly settings: Settings;
@@ -43,49 +43,53 @@ export interface World {
   readonly catalogue: Catalogue;
   readonly ips: readonly Ip[];
   readonly networks: readonly Network[];
-  /** Every server of the project, where the profile says how to list them. */
+  /** Every server of the project, where the profile enables a list of servers. */
   readonly servers?: readonly Server[];
   readonly subjects: ReadonlyMap<ResourceKey, Subject>;
-  /** What each kind saw, by key; absent where nothing was there to look at. */
+  /** The observation of each kind, by key; absent where the kind had nothing to observe. */
   readonly observed: ReadonlyMap<ResourceKey, unknown>;
   /** The API's clock, ms since the epoch. */
   readonly apiNow: number;
-  /** Our own clock, wall ms: what this state's own moments are reckoned by. */
+  /** Our own clock, wall ms: the clock of the moments that this state stores. */
   readonly now: number;
-  /** The live id that a key stands for, where there is one; whether it is still there is another question. */
+  /** The live id that a key is bound to, if there is one. The live resource may be gone. */
   idOf(key: ResourceKey): string | undefined;
-  /** Whether it was seen, and is of use: nothing can be put into or onto what a failed write left. */
+  /** Whether the resource was observed and is usable: nothing can be attached to the remains of a failed write. */
   isThere(key: ResourceKey): boolean;
-  /** The key that stands for a live id. Cards and what else has no id of its own are not found. */
+  /**
+   * The key that is bound to a live id. Network interfaces and other resources without an id of their own are not
+   * found.
+   */
   keyOf(kind: KindName, id: string): ResourceKey | undefined;
   subjectsOf(kind: KindName): readonly Subject[];
-  /** What is inside a server. */
+  /** The resources inside a server. */
   childrenOf(server: ResourceKey): readonly Subject[];
-  /** Servers of this file with a card in the network, by its live id. */
+  /** Servers of this file with a network interface in the network, by the live id of the network. */
   serversIn(network: string): readonly ResourceKey[];
   ip(id: string): Ip | undefined;
-  /** No key stands for the address. */
+  /** No key is bound to the address. */
   isNobodys(address: Pick<Ip, 'id'>): boolean;
-  /** Whether `servers` is there and lacks no server of the file that its own read shows. */
+  /** Whether `servers` is present and contains every server of the file that its own read shows. */
   listsServers(): boolean;
   /** Addresses attached to a server, by its live id. */
   ipsOf(server: string): readonly Ip[];
   freeIps(): readonly Ip[];
 }
 
-/** What other kinds may know of a server. */
+/** The facts about a server that other kinds may use. */
 export interface SeenServer {
   readonly id: string | undefined;
   readonly cards: readonly NetworkInterface[] | undefined;
 }
 
-/** What a diff concludes about one resource. */
+/** The conclusion of a diff about one resource. */
 export type Verdict =
   | { readonly verdict: 'unchanged' }
-  /** `lost`: it was there before; its absence has to be confirmed before another one is made. */
+  /** `lost`: the resource existed before. Its absence must be confirmed before another one is created. */
   | { readonly verdict: 'create'; readonly changes: readonly Change[]; readonly lost?: string }
   /**
-   * `drift`: the live side is not as this file left it. `file`: the file asks for something else than it did.
+   * `drift`: the live resource differs from the values that this file applied last. `file`: the file has other values
+   * now.
    * `loses`: the data that the update destroys.
    */
   | {
@@ -94,19 +98,19 @@ export type Verdict =
       readonly cause: 'drift' | 'file';
       readonly loses?: string;
     }
-  /** `allowed`: the spec permits it without a further word. */
+  /** `allowed`: the spec permits the replacement without a confirmation. */
   | {
       readonly verdict: 'replace';
       readonly changes: readonly Change[];
       readonly reason: string;
       readonly allowed: boolean;
     }
-  /** `byFile`: the file itself says that it goes, so nothing else has to allow it. */
+  /** `byFile`: the file itself asks for the deletion, so no setting has to permit it. */
   | { readonly verdict: 'delete'; readonly changes: readonly Change[]; readonly byFile?: true }
   | { readonly verdict: 'adopt'; readonly target: string; readonly reason: string }
-  /** Nothing to send: the binding alone ends. */
+  /** Nothing is sent: only the binding ends. */
   | { readonly verdict: 'release'; readonly reason: string; readonly gone: boolean }
-  /** `identity`: whether the live resource is the key's own is in question, so nothing that depends on the key goes on. */
+  /** `identity`: the live resource may not be the key's own, so every operation that depends on the key waits. */
   | {
       readonly verdict: 'blocked';
       readonly verb: Verb;
@@ -119,28 +123,28 @@ export type Verdict =
 export interface Diff {
   readonly verdict: Verdict;
   readonly warnings?: readonly Warning[];
-  /** Warnings of what the operation brings about: shown only in a plan that carries it out. */
+  /** Warnings about the effects of the operation: shown only in a plan that carries the operation out. */
   readonly consequences?: readonly Warning[];
-  /** What a change of a firewall opens and closes. */
+  /** The ports that a change of a firewall opens and closes. */
   readonly traffic?: Traffic;
-  /** What goes on being billed once the operation is done. */
+  /** The resources that are still billed after the operation. */
   readonly leftBilled?: readonly string[];
-  /** What the new resource costs. */
+  /** The price of the new resource. */
   readonly price?: Price;
-  /** The most that `price` may come to, where the file leaves a choice. */
+  /** The highest possible `price`, where the file leaves a choice. */
   readonly dearest?: Price;
-  /** What the deleted resource cost. */
+  /** The price of the deleted resource. */
   readonly freed?: Price;
-  /** What comes with a new resource under a key of its own: the address of a server. */
+  /** A resource that is created together with a new one, under a key of its own: the address of a server. */
   readonly alongside?: { readonly key: ResourceKey; readonly price: Price };
-  /** Left out where the verb tells; a change in place may add to the bill as well. @source API §1.6 */
+  /** Left out where the verb decides; a change in place may add to the bill as well. @source API §1.6 */
   readonly spend?: Spend;
 }
 
-/** Monthly, in the account's currency, where the catalogue tells; else why it is unknown. */
+/** Monthly, in the account's currency, where the catalogue has a price; else the reason why the price is unknown. */
 export type Price = { readonly known: string } | { readonly unknown: string };
 
-/** Live ids of a kind that some key stands for already: none of them is what a write has just made. */
+/** Live ids of a kind that are bound to a key already: none of them is the result of the write in question. */
 export type Known = (kind: KindName) => ReadonlySet<string>;
 
 /** Free addresses that an answer to a failed creation named. */
@@ -148,9 +152,12 @@ export interface LeftBehind {
   readonly addresses: readonly { readonly id: number; readonly address: string }[];
 }
 
-/** What the reads say of a write whose end is not known. */
+/** The answer of the reads about a write whose outcome is unknown. */
 export type Evidence =
-  /** It had its effect. `certain`: identified beyond doubt, not by difference of lists. `called`: how an operator knows it. */
+  /**
+   * The write took effect. `certain`: the resource is identified by an id, not by a difference of two lists. `called`:
+   * the name by which an operator knows the resource.
+   */
   | {
       readonly verdict: 'done';
       readonly id: string;
@@ -158,14 +165,16 @@ export type Evidence =
       readonly called?: string;
       readonly facts?: Json;
     }
-  /** Under way and not yet of use: look again later. */
+  /** The resource is being created and not usable yet: observe it again later. */
   | { readonly verdict: 'pending'; readonly id: string; readonly facts?: Json }
-  /** There, paid for, and of no use. */
+  /** The resource exists and is billed, but is not usable. */
   | { readonly verdict: 'failed'; readonly id: string; readonly detail: string; readonly facts?: Json }
   /**
-   * Not seen. Absence needs this twice. `gone`: read by the id that the API gave it, which no list can hide.
+   * Not seen. Absence needs this verdict twice. `gone`: read by the id that the API gave, so no incomplete list can
+   * hide it.
    * `strays`: a failed creation may have left an address, so the operator is asked.
-   * `left`: the answer of the creation named what is left, so it is ours: the facts for `companions`.
+   * `left`: the answer of the creation named the addresses that it left, so they belong to this file: the facts for
+   * `companions`.
    */
   | {
       readonly verdict: 'not_done';
@@ -173,34 +182,34 @@ export type Evidence =
       readonly strays?: boolean;
       readonly left?: LeftBehind;
     }
-  /** No read shows such a resource, whether it is there or not. */
+  /** No documented read shows resources of this kind, whether the resource exists or not. */
   | { readonly verdict: 'unseen'; readonly reason: string; readonly candidates: readonly string[] }
-  /** Neither can be told. `candidates` are live ids an operator may choose from. */
+  /** The reads permit no conclusion. `candidates` are live ids that an operator may choose from. */
   | { readonly verdict: 'unclear'; readonly reason: string; readonly candidates: readonly string[] };
 
-/** What a kind reads off a 2xx: ids only, never statuses, as it may be a replay. */
+/** The facts that a kind takes from a 2xx: ids only, never statuses, because the answer may be a replay. */
 export interface Accepted {
   readonly id?: string;
   readonly facts?: Json;
 }
 
-/** Where entries of a kind stand in the spec file. */
+/** The place of a kind's entries in the spec file. */
 export type Placement =
   | { readonly in: Collection }
   /** Inside a server's entry; `public_ipv4` has no schema of its own there. */
   | { readonly of: 'servers'; readonly field: string };
 
-/** Something in an entry that the schema alone cannot refuse. `path` is inside the entry. */
+/** A mistake in an entry that the schema alone cannot refuse. `path` is inside the entry. */
 export interface EntryIssue {
   readonly path: readonly (string | number)[];
   readonly message: string;
-  /** It is the name of the field at the path that is wrong, not the value. */
+  /** The name of the field at the path is wrong, not its value. */
   readonly named?: true;
 }
 
 /** One resource declared by a field of a server's entry. */
 export interface ChildEntry {
-  /** What follows the server's key: `firewall`, `network_interfaces.backend`. */
+  /** The part after the server's key: `firewall`, `network_interfaces.backend`. */
   readonly suffix: string;
   readonly value: unknown;
   /** Inside the field. */
@@ -218,15 +227,15 @@ export interface WriteContext<Value, Observed> {
   readonly observed: Observed | undefined;
   readonly world: World;
   readonly operation: Operation;
-  /** Preferences refused so far for want of capacity, as `gpu_package` keys. */
+  /** The preferences that the API has refused so far for want of capacity, as `gpu_package` keys. */
   readonly exhausted: readonly string[];
 }
 
 /**
- * One sort of resource: everything that is particular to it, and nothing else.
+ * One kind of resource, with everything that is particular to the kind.
  *
- * `observe` and `evidence` only read; `diff`, `write` and `accept` are pure. What is
- * sent, when, under which key and how often is the engine's business alone.
+ * `observe` and `evidence` only read; `diff`, `write` and `accept` are pure. The engine alone decides
+ * which writes are sent, when, how often, and under which idempotency key.
  */
 export interface ResourceKind<Value = unknown, Observed = unknown> {
   readonly name: KindName;
@@ -236,46 +245,56 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
   /** Fields that an entry may leave out only with `id:` or `managed: false`. */
   readonly neededToCreate: readonly string[];
   /**
-   * Creating one is new spending, and deleting one ends it. What the document calls neither
-   * billed nor free counts as spending, and is not told as billed. @source API §1.6 @assumption A44
+   * Creating a resource is new spending, and deleting it ends the spending. A kind that the document calls neither
+   * billed nor free counts as spending, but no output calls it billed. @source API §1.6 @assumption A44
    */
   readonly billed: boolean | 'perhaps';
   /** How long an accepted write may take before it counts as stuck, in ms. */
   readonly deadlineMs: number;
   /**
-   * How long a creation that was carried out may take to show in reads, in ms; left out where it shows at once. Until
-   * then a creation that no read shows is not absent. @source API §3 rule 5
+   * The longest time in ms until a created resource shows in reads; left out where it shows at once. Until
+   * then, a creation that no read shows is not absent. @source API §3 rule 5
    */
   readonly showsWithinMs?: number;
-  /** Not deleted with its server, but by an operation of its own after that; all other kinds inside a server go with it. */
+  /**
+   * Not deleted with its server, but by an operation of its own afterwards. All other kinds inside a server are
+   * deleted with it.
+   */
   readonly outlivesParent?: true;
-  /** Often only compared and never written. It is bound nevertheless, so that a plan can tell when it has left the file. */
+  /**
+   * Often only compared and never written. It is bound nevertheless, so that a plan can report that the entry left the
+   * file.
+   */
   readonly comparedAlone?: true;
-  /** No documented read shows one, so the id that an operator or the file gives is believed. */
+  /** No documented read shows resources of this kind, so the id from the operator or from the file is believed. */
   readonly unread?: true;
   /** Every send has a new idempotency key: a replay would report success without applying. */
   readonly freshKeys?: true;
-  /** Created again and again, each time another resource and another incarnation: a backup. */
+  /** Created again and again. Each one is another resource and another incarnation: a backup. */
   readonly repeats?: true;
-  /** The kind in whose list its creation shows, where that is not its own: a server shows by its address. */
+  /** The kind in whose list a creation shows, where that is another kind: a server shows by its address. */
   readonly seenAmong?: KindName;
   /**
-   * Whether its creation takes whatever is free in this list, and could so take what another creation has made and no
-   * read shows yet. `shown`: what it is to take is there, so it goes before creations that wait to be sent again.
+   * Whether a creation takes any free resource of this list. It could then take a resource that another creation made
+   * and that no read shows yet. `shown`: reads show the resource to take, so this creation goes before creations that
+   * wait for a resend.
    */
   takesFree?(subject: Subject<Value>, world: World): 'shown' | 'any' | undefined;
-  /** Of several writes that are ready, the higher goes first: what closes a gap (firewalls), then what others wait for longest. */
+  /**
+   * Of several writes that are ready, the higher urgency goes first: firewalls, then the writes that others wait for
+   * longest.
+   */
   readonly urgency: number;
 
   /** For a kind inside a server: the resources that a field's value declares. */
   children?(field: unknown): readonly ChildEntry[];
   /** Rules across the fields of one entry. */
   check(entry: Value): readonly EntryIssue[];
-  /** What is probably a slip, but may be meant: warned of, and sent. */
+  /** Probable mistakes that may be intended: vdcsync warns about them, and sends them. */
   doubts?(entry: Value): readonly EntryIssue[];
   references(entry: Value): readonly Reference[];
 
-  /** Looks at the live side of the given subjects. Subjects with nothing to look at are left out. */
+  /** Reads the live side of the given subjects. Subjects without a live side are left out. */
   observe(
     read: ReadPort,
     subjects: readonly Subject<Value>[],
@@ -284,31 +303,31 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
 
   diff(subject: Subject<Value>, observed: Observed | undefined, world: World): Diff;
 
-  /** What the diff of a new one says beside one that goes with the server which is replaced. */
+  /** The diff of a new resource, for the case that it is created with a server that replaces another one. */
   replacing?(fresh: Diff, subject: Subject<Value>, before: Observed, world: World): Diff;
 
-  /** What it costs a month as it is now; nothing where it is not there, or costs nothing. */
+  /** The present monthly price; `undefined` where the resource does not exist, or is free. */
   priceNow?(subject: Subject<Value>, observed: Observed | undefined, world: World): Price | undefined;
 
-  /** Declared fields that no read shows, of a resource that this state did not make: the file is believed there. */
+  /** Declared fields that no read shows, of a resource that this state did not create: vdcsync believes the file. */
   unseen?(subject: Subject<Value>, observed: Observed | undefined): readonly string[];
 
-  /** The binding's next `applied`, once an operator has said that these fields are as the file says. */
+  /** The binding's next `applied`, once an operator has confirmed that the values of these fields match the file. */
   believe?(subject: Subject<Value>, fields: readonly string[]): Json;
 
-  /** The binding's next `applied`, once an update was given up without anybody knowing whether it was carried out. */
+  /** The binding's next `applied`, once an operator has given up an update whose outcome is unknown. */
   doubt?(binding: Binding, request: WriteRequest): Json;
 
-  /** Keys that have to be deleted before the subject can be: the servers in a network. */
+  /** Keys that must be deleted before the subject can be deleted: the servers in a network. */
   heldBy?(subject: Subject<Value>, world: World): readonly ResourceKey[];
 
-  /** Keys that have to be gone before the subject can be made. */
+  /** Keys that must be gone before the subject can be created. */
   inTheWay?(subject: Subject<Value>, world: World): readonly ResourceKey[];
 
   /**
-   * Further "first this, then that" among a plan's operations, beside parents and references.
+   * Further dependencies among a plan's operations, in addition to parents and references.
    *
-   * @param inDoubt keys of which it is not known whether they were created: what shows in the same list waits for them
+   * @param inDoubt keys whose creation is unconfirmed: operations that show in the same list wait for them
    */
   sequence?(
     operations: readonly Operation[],
@@ -318,22 +337,22 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
 
   /** The request that carries the operation out. */
   write(context: WriteContext<Value, Observed>): WriteRequest;
-  /** The reads that evidence will be compared with. */
+  /** The reads that evidence is compared with later. */
   preimage(context: WriteContext<Value, Observed>, read: ReadPort): Promise<Json>;
   accept(answer: Conclusive, request: WriteRequest, preimage: Json): Accepted;
   evidence(intent: Intent, read: ReadPort, known: Known): Promise<Evidence>;
 
-  /** The binding for a resource that is there now. */
+  /** The binding for a resource that exists now. */
   bind(context: {
     readonly subject: Subject<Value>;
     readonly id: string;
     readonly request?: WriteRequest;
-    /** The entry that the request was made of; the file may say otherwise by now. */
+    /** The entry that the request was made from; the file may have another entry by now. */
     readonly asked?: Value | undefined;
     readonly facts?: Json;
     readonly world: World;
   }): Pick<Binding, 'identity' | 'applied' | 'keep'>;
-  /** Further resources that came with it, such as a server's address. */
+  /** Further resources that were created together with the resource, such as a server's address. */
   companions?(context: {
     readonly subject: Subject<Value>;
     readonly id: string;
@@ -341,7 +360,10 @@ export interface ResourceKind<Value = unknown, Observed = unknown> {
     readonly asked?: Value | undefined;
     readonly preimage: Json;
     readonly facts?: Json;
-    /** A fresh answer to this very request gave the id. Where evidence found it, it may have got some of what it holds later. */
+    /**
+     * A fresh answer to this very request gave the id. A resource that evidence found may have got some of its parts
+     * later.
+     */
     readonly named: boolean;
     readonly world: World;
     readonly at: number;

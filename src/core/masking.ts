@@ -1,9 +1,9 @@
-/** Shorter secrets protect nothing, and stand in any text by chance. */
+/** A shorter secret protects nothing, and occurs in other texts by chance. */
 const fewestCharacters = 8;
 const mask = '***';
 
 /**
- * Gives a function that takes secrets out of a text, in each form that a program may repeat them: as they are, in
+ * Gives a function that removes secrets from a text, in each form in which a program may repeat them: unchanged, in
  * JSON, in a URL, and in Base64, alone or as part of a longer text such as `user:password`.
  */
 export function maskerOf(secrets: readonly string[]): (text: string) => string {
@@ -21,7 +21,10 @@ function formsOf(secret: string): readonly string[] {
   return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), ...base64, ...urlSafe];
 }
 
-/** Base64 has three forms of a text, by its place in groups of three bytes. Characters shared with neighbours are left out. */
+/**
+ * Base64 has three forms of a text, by its place in groups of three bytes. Characters shared with neighbours are left
+ * out.
+ */
 function base64Forms(secret: string): readonly string[] {
   const within = [0, 1, 2].map((offset) => {
     const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)]);

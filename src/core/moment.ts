@@ -1,4 +1,4 @@
-/** Wall time in ms as `2026-01-31 12:00:00 UTC`: how every text for an operator tells it. */
+/** Wall time in ms as `2026-01-31 12:00:00 UTC`: the form in every text for an operator. */
 export function moment(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }

@@ -13,7 +13,7 @@ export const questionClasses = {
   },
   task: { title: 'a task that failed and left something billed, or is past its deadline', settles: false },
   unseen: { title: 'a resource that no documented read shows', settles: true },
-  candidates: { title: 'resources that the documented reads cannot tell apart', settles: true },
+  candidates: { title: 'resources that the documented reads cannot distinguish', settles: true },
   expired: { title: 'an idempotency key that is 23 hours old', settles: true },
   none: { title: 'no question: a later run or another entry settles it', settles: false },
 } as const;
@@ -21,8 +21,9 @@ export const questionClasses = {
 export type QuestionClass = keyof typeof questionClasses;
 
 /**
- * Each code of vdcsync under which a plan or a run reports something as blocked: its class, and the reason why no machine
- * can know the answer. All other codes are those of the API's refusals, and are questions of the class *refusal*.
+ * Each code of vdcsync under which a plan or a run reports something as blocked: its class, and the reason why no
+ * machine can know the answer. All other codes are those of the API's refusals, and are questions of the class
+ * *refusal*.
  */
 const questions = {
   address_in_use: ['refusal', 'the file names an address that another server holds'],
@@ -47,10 +48,10 @@ const questions = {
   image_taken_before: ['unmanaged', 'no documented read lists server images'],
   immutable: ['refusal', 'the file changes a field that no operation can change'],
   ip_in_use: ['refusal', 'the address is attached to a server that stays'],
-  iso_in_use: ['refusal', 'the ISO is in a drive that stays as it is'],
+  iso_in_use: ['refusal', 'the ISO is in a drive that the plan does not change'],
   key_conflict: ['unmanaged', 'another state used the key: the purchase may be that of another file'],
   key_not_answered: ['none', 'the next run asks the key again'],
-  key_too_old: ['expired', 'the API has forgotten what the key did, and reads may end early'],
+  key_too_old: ['expired', 'the API no longer stores the answer to the key, and reads may end early'],
   let_go_before: ['policy', 'the resource that the entry managed before still exists'],
   max_deletions: ['policy', 'the run deletes more than the file permits'],
   max_monthly_increase: ['policy', 'the run costs more than the file permits'],
@@ -83,7 +84,7 @@ const questions = {
   superseded: ['none', 'the next run creates the resource again'],
   suspended: ['policy', 'the file suspends all changes'],
   tainted: ['task', 'a failed task left a resource: the operator keeps or deletes it'],
-  task_failed: ['candidates', 'a resource that appeared beside a failed task may belong to another user'],
+  task_failed: ['candidates', 'a resource that appeared during a failed task may belong to another user'],
   unlisted_servers: ['unmanaged', 'unmanaged servers exist that the purchase could duplicate'],
   unmanaged_resources: ['unmanaged', 'unmanaged resources exist that the purchase could duplicate'],
   unreachable: ['none', 'the next run sends the write'],

@@ -7,57 +7,57 @@ export type Verb = 'create' | 'update' | 'delete' | 'adopt';
 export interface Change {
   /** Field of the resource, dotted. */
   readonly path: string;
-  /** Before; `null` where there is nothing yet. */
+  /** Before; `null` if there was no value. */
   readonly from: unknown;
-  /** After; `null` where nothing stays. */
+  /** After; `null` if no value remains. */
   readonly to: unknown;
 }
 
-/** `adds` is held back by a 402, `reduces` never is. @source API §1.6 */
+/** A 402 pauses operations that `adds`, and never those that `reduces`. @source API §1.6 */
 export type Spend = 'adds' | 'reduces' | 'none';
 export type Risk = 'safe' | 'billed' | 'destructive';
 
-/** Stable across re-plans: the same step of the same resource has the same id. */
+/** Stable across plans: the same step of the same resource has the same id. */
 export type OperationId = string & { readonly __brand: 'OperationId' };
 
 export function operationId(verb: Verb, key: ResourceKey): OperationId {
   return `${verb}:${key}` as OperationId;
 }
 
-/** What a change of a firewall does to what comes in. Each entry is a protocol and a port, such as `tcp 443`. */
+/** The effect of a change of a firewall on incoming traffic. Each entry is a protocol and a port, such as `tcp 443`. */
 export interface Traffic {
   readonly opened: readonly string[];
   readonly closed: readonly string[];
-  /** All that is let in afterwards. */
+  /** All incoming traffic that is permitted afterwards. */
   readonly open: readonly string[];
 }
 
-/** One step of a plan: plain data, a permission and not a script. */
+/** One step of a plan: plain data. An operation permits a write; the write is made from it later. */
 export interface Operation {
   readonly id: OperationId;
   readonly key: ResourceKey;
   readonly kind: KindName;
   readonly verb: Verb;
   readonly changes: readonly Change[];
-  /** Operations that have to be done before this one starts. */
+  /** Operations that must be done before this operation starts. */
   readonly needs: readonly OperationId[];
   readonly spend: Spend;
   readonly risk: Risk;
   /** The other half of a replacement: its delete or its create. */
   readonly replacement?: OperationId;
-  /** Why, where the changes do not say it: a replacement's cause, a resource that is gone. */
+  /** The reason, where the changes do not show it: the cause of a replacement, a resource that is gone. */
   readonly reason?: string;
   /** The live resource that is adopted or deleted. */
   readonly target?: string;
   /** Of a firewall. */
   readonly traffic?: Traffic;
-  /** Data that goes with a change in place. */
+  /** The data that a change in place destroys. */
   readonly loses?: string;
-  /** The live side was changed elsewhere, whatever the file asks for besides. */
+  /** The live side was changed outside vdcsync. The file may ask for further changes. */
   readonly cause?: 'drift';
 }
 
-/** The firewall of a new server, which is exposed until this is done. One that is not enabled filters nothing. */
+/** The firewall of a new server, which is exposed until this operation is done. A disabled firewall filters nothing. */
 export function endsExposure({ kind, verb, changes }: Pick<Operation, 'kind' | 'verb' | 'changes'>): boolean {
   return (
     kind === 'firewall' &&
@@ -66,7 +66,9 @@ export function endsExposure({ kind, verb, changes }: Pick<Operation, 'kind' | '
   );
 }
 
-/** Something that needs an operator. The JSON forms of a plan have the remedies as a text beside, `resolve`. */
+/**
+ * A resource that needs a decision of the operator. The JSON forms of a plan add the remedies as one text, `resolve`.
+ */
 export interface Blocked {
   readonly key: ResourceKey;
   readonly verb: Verb;
@@ -82,45 +84,50 @@ export interface Warning {
   readonly remedies?: readonly Remedy[];
 }
 
-/** The public JSON form: with the remedies as one text beside. @param flags of the call, for the commands in that text */
+/** The public JSON form, with the remedies as one more text. @param flags of the call, for the commands in that text */
 export function blockedJson({ remedies, ...blocked }: Blocked, flags = '') {
   return { ...blocked, resolve: resolveText(remedies, flags), remedies };
 }
 
-/** Of what is not as the file says, although nothing is to be done about it, or nothing more than is done already. */
+/** Whether the resource differs from the file, although the plan has no operation for the difference. */
 export function tellsDifference({ code }: Warning): boolean {
   return code === 'in_flight' || isLeft({ code });
 }
 
-/** Of what is not as the file says and is left so: the file asks for that, or no operation can change it. */
+/** Whether the difference from the file remains: the file asks for that, or no operation can remove the difference. */
 export function isLeft({ code }: Pick<Warning, 'code'>): boolean {
   return code === 'drift' || code === 'server_image_not_taken' || code.endsWith('_differs');
 }
 
-/** Of what a reader has to know before the operations: a limit of the file that does not hold for them. */
+/**
+ * Whether a reader must see the warning before the operations: it names a limit of the file that the plan cannot
+ * check.
+ */
 export function comesFirst({ code }: Pick<Warning, 'code'>): boolean {
   return code === 'cap_unchecked';
 }
 
-/** Of what carrying the plan out writes into the state alone: nothing is sent for it. */
+/** Whether an apply only records the change in the state and sends nothing to the API. */
 export function isRecorded({ code }: Pick<Warning, 'code'>): boolean {
   return code === 'moved' || code === 'released' || code === 'flags_change';
 }
 
-/** A month, as decimal text, of all that is managed; what is not priced is named and not counted. */
+/**
+ * The monthly price, as decimal text, of all managed resources; resources without a price are named and not counted.
+ */
 export interface MonthlyCost {
   readonly currency: string | null;
   readonly known_before: string;
   readonly known_after: string;
-  /** Keys of what is there, and has a price that is not known. */
+  /** Keys of resources that exist and whose price is unknown. */
   readonly unknown: readonly string[];
 }
 
 export interface Cost {
   readonly monthly: MonthlyCost;
-  /** Decimal text; the sum of what the catalogue prices. */
+  /** Decimal text; the sum of the prices that the catalogue has. */
   readonly known_monthly_delta: string;
-  /** What it may come to at most, where the file leaves a choice and that makes a difference. */
+  /** The highest possible sum, where the file leaves a choice that makes a difference. */
   readonly known_monthly_most?: string;
   readonly unknown: readonly string[];
   readonly left_billed: readonly string[];
@@ -129,7 +136,7 @@ export interface Cost {
 export interface Effort {
   readonly writes: number;
   readonly reads: number;
-  /** Seconds that the request budgets alone take. */
+  /** The fewest seconds that the run takes, by the request budgets alone. */
   readonly seconds_at_least: number;
 }
 
@@ -141,15 +148,15 @@ export interface Summary {
   readonly adopt: number;
   readonly blocked: number;
   readonly unchanged: number;
-  /** Servers of which no read shows all that the file says; left out where there are none. */
+  /** Servers with fields in the file that no read shows; left out if there are none. */
   readonly unseen?: number;
 }
 
-/** The part of a plan that is asked for. A server stands for all that is in it. */
+/** The part of a plan that the operator selected. A server includes all resources inside it. */
 export interface Selection {
-  /** Only these, and what they need. All, where there are none. */
+  /** Only these keys and their dependencies. Without targets, all keys. */
   readonly targets: readonly ResourceKey[];
-  /** Not these, nor what needs them. */
+  /** Neither these keys nor the keys that depend on them. */
   readonly excludes: readonly ResourceKey[];
 }
 
@@ -157,10 +164,10 @@ export interface Selection {
 export interface Plan {
   readonly format_version: 1;
   readonly project: { readonly id: number; readonly name: string; readonly status: string };
-  /** Left out where all of it was asked for. */
+  /** Left out where the operator selected all resources. */
   readonly selection?: Selection;
   readonly observed_at: string;
-  /** Over what is to be done and the spec it comes from; two equal digests mean the same plan. */
+  /** Covers the operations and the spec that they come from; two equal digests mean the same plan. */
   readonly digest: string;
   readonly summary: Summary;
   /** In the order in which they may be carried out. */

@@ -19,11 +19,11 @@ import type {
 } from './resources.ts';
 
 /**
- * Every documented read. It has no write methods, so observing cannot change anything.
- * A method rejects with `ApiProblem` or `TransportError`; failed reads have been
- * retried by then and are never evidence of anything.
+ * Every documented read. The port has no write methods, so observing cannot change anything.
+ * A method rejects with `ApiProblem` or `TransportError`. The client has retried a failed read
+ * by then, and a failed read is never evidence of anything.
  *
- * Methods named `find…` give `undefined` for the 404 that means "no such resource".
+ * Methods named `find…` give `undefined` for a 404: the resource does not exist.
  */
 export interface ReadPort {
   project(): Promise<Project>;
@@ -41,9 +41,9 @@ export interface ReadPort {
   pricing(type: ServerTypeId): Promise<ServerTypePricing>;
   images(type: ServerTypeId): Promise<readonly ImageEntry[]>;
   findTask(id: TaskId): Promise<Task | undefined>;
-  /** Every server of the project; there only where the profile enables `list_servers`. */
+  /** Every server of the project; present only if the profile enables `list_servers`. */
   readonly servers?: () => Promise<readonly Server[]>;
-  /** There only where the profile enables `read_server`. */
+  /** Present only if the profile enables `read_server`. */
   readonly findServer?: (id: ServerId) => Promise<Server | undefined>;
   /** The API's clock, from the last answer's `Date` header. @assumption A35 */
   apiNow(): number;
@@ -72,23 +72,24 @@ export type WriteName =
   | 'delete_backup'
   | 'take_server_image';
 
-/** A write as data: made by a kind, recorded by the state, sent by the client, never changed in between. */
+/** A write as data: a kind makes it, the state records it, and the client sends it unchanged. */
 export interface WriteRequest {
   readonly name: WriteName;
-  /** Ids that stand in the path. */
+  /** The ids in the path. */
   readonly path: Readonly<Record<string, string | number>>;
   readonly body?: Json;
   /**
-   * Sends a body that is invalid twice over in place of the request's own: an unknown field, and a documented field of a
-   * wrong type. No reading of the document carries such a request out; its refusal shows whether the key is in use. The
-   * body follows from the operation and the number alone, so that every state sends the same one.
+   * Sends an invalid body in place of the request's own. The body has two errors: an unknown field, and a documented
+   * field of a wrong type. No reading of the document lets the API carry this request out; the refusal shows whether
+   * the key is in use. The
+   * body follows from the operation and the number alone, so that every state sends the same body.
    *
    * @source API §4 rule 3
    */
   readonly probe?: 1 | 2;
 }
 
-/** The unknown field of a probe: a refusal that names it is one of the probe's body. */
+/** The unknown field of a probe: a refusal that names this field refuses the body of the probe. */
 export const probeField = 'vdcsync_probe';
 
 /** The `task` member of a write's answer: `missing` breaks the contract of §4.5. */
@@ -102,12 +103,12 @@ export interface Conclusive {
   readonly replayed: boolean;
   /** Real milliseconds, from `Retry-After`. */
   readonly retryAfterMs?: number;
-  /** A refusal of the token that it went out under, where another token may be allowed the same. */
+  /** A refusal of the token that the request carried; the API may permit the same request with another token. */
   readonly ofToken?: true;
   /** Of a 2xx. */
   readonly data?: unknown;
   readonly task?: AnsweredTask;
-  /** A 2xx whose body cannot be read: what was wrong with it. */
+  /** The error in the body of a 2xx that cannot be read. */
   readonly malformed?: string;
   /** Of anything else: the stable code, or `null` where the body has none. */
   readonly code?: string | null;
@@ -116,21 +117,21 @@ export interface Conclusive {
   readonly invalidParams?: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** What became of one send. Nothing is thrown: every ending has its row in the outcome table. */
+/** The result of one send. Nothing is thrown: every result has its row in the outcome table. */
 export type WriteResult =
   | Conclusive
-  /** Not a byte reached the API. */
+  /** No byte reached the API. */
   | { readonly type: 'unsent'; readonly reason: string }
-  /** It may or may not have had its effect. */
+  /** The write may or may not have taken effect. */
   | { readonly type: 'ambiguous'; readonly reason: string; readonly status?: number };
 
 export interface WritePort {
   /** Resolves once the write budget has room for one more send. */
   room(signal?: AbortSignal): Promise<void>;
   /**
-   * Sends once, to the byte as given. Never retries and never throws. `token`: the one
-   * that was seen to be the right project's; under any other the write stays unsent.
-   * `mayGo` is asked right before the first byte; where it says no, the write stays unsent.
+   * Sends exactly these bytes, once. Never retries and never throws. `token`: the token
+   * that belongs to the right project; under any other token the write stays unsent.
+   * `mayGo` is called right before the first byte; if it returns false, the write stays unsent.
    */
   send(
     request: WriteRequest,
@@ -138,21 +139,24 @@ export interface WritePort {
     token?: string,
     mayGo?: () => boolean,
   ): Promise<WriteResult>;
-  /** Names the token that the next request will carry, without giving it away. */
+  /** Names the token that the next request will carry, without revealing it. */
   token(): string;
-  /** Digest of what `send` would send: equal digests, the same method, path and body. Empty where it cannot be sent. */
+  /**
+   * Digest of the request that `send` would send: equal digests mean the same method, path and body. Empty if it
+   * cannot be sent.
+   */
   digest(request: WriteRequest): string;
 }
 
-/** How long a task of a sort takes, learnt from those that have ended. */
+/** The usual duration of a task of a sort, learnt from tasks that have ended. */
 export interface TaskWatch {
   /**
    * Resolves when the task is terminal, after as few polls as its sort allows.
-   * `lost`: the API knows no such task any more. @assumption A10
+   * `lost`: the API does not know the task any more. @assumption A10
    * `stuck`: not terminal after `deadlineMs`.
    */
   wait(task: TaskWait, signal?: AbortSignal): Promise<TaskEnd>;
-  /** The longest that a task of the sort has been seen to take, in ms; 0 where none has ended. */
+  /** The longest observed duration of a task of the sort, in ms; 0 if none has ended. */
   longest(sort: WriteName): Promise<number>;
 }
 

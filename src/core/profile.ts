@@ -15,7 +15,7 @@ export type UndocumentedOperation = (typeof undocumentedOperations)[number];
 
 export interface OperationTemplate {
   readonly method?: string | undefined;
-  /** With `{id}`, `{server_id}` and the like in braces. */
+  /** With placeholders in braces, such as `{id}` and `{server_id}`. */
   readonly path?: string | undefined;
   readonly body?: unknown;
 }
@@ -30,7 +30,7 @@ export interface ServerPrices {
   readonly plans?: Readonly<Record<string, string>> | undefined;
 }
 
-/** What the API's catalogue does not price, as its operator knows it. */
+/** Prices that the operator knows and that the API's catalogue does not have. */
 export interface PriceList {
   readonly currency?: string | undefined;
   readonly address?: string | undefined;
@@ -39,7 +39,7 @@ export interface PriceList {
   readonly servers?: Readonly<Record<string, ServerPrices>> | undefined;
 }
 
-/** What belongs to one deployment of the API. */
+/** The properties of one deployment of the API. */
 export interface ApiProfile {
   readonly limits: { readonly windowMs: number; readonly reads: number; readonly writes: number };
   /** How many times faster than real time the API's clock runs. */

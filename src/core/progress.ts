@@ -2,14 +2,14 @@ import type { ResourceKey } from './keys.ts';
 import type { Blocked, Operation, Plan, Verb, Warning } from './plan.ts';
 import type { Remedy } from './remedy.ts';
 
-/** What a run tells while it goes on. `at` is wall time in ms. */
+/** The events that a run reports. `at` is wall time in ms. */
 export type ProgressEvent =
-  /** A fresh look at the project; `round` counts from 1. */
+  /** A fresh refresh of the project; `round` counts from 1. */
   | { readonly type: 'planned'; readonly at: number; readonly round: number; readonly plan: Plan }
   | { readonly type: 'started'; readonly at: number; readonly operation: Operation }
   /**
-   * What an operation is at: `untilMs` is when the wait ends, where that is known, and `deadlineMs`
-   * when waiting again and again is given up. Wall time.
+   * The present step of an operation: `untilMs` is the end of the wait, if known, and `deadlineMs`
+   * the time at which vdcsync stops waiting. Wall time.
    */
   | {
       readonly type: 'progress';
@@ -26,22 +26,25 @@ export type ProgressEvent =
   | { readonly type: 'ended'; readonly at: number; readonly result: OperationResult }
   | { readonly type: 'warning'; readonly at: number; readonly warning: Warning };
 
-/** `queued`: for its turn and the write budget · `sent` · `task`: the API works · `checking`: reads decide · `waiting`: back-off. */
+/**
+ * `queued`: for its turn and the write budget · `sent` · `task`: the API works · `checking`: reads decide · `waiting`:
+ * back-off.
+ */
 export type Step = 'queued' | 'sent' | 'task' | 'checking' | 'waiting';
 
 export interface OperationResult {
   readonly key: ResourceKey;
   readonly verb: Verb;
-  /** `unresolved`: interrupted; the next run goes on where this one stopped. */
+  /** `unresolved`: interrupted; the next run continues from here. */
   readonly outcome: 'done' | 'blocked' | 'failed' | 'unresolved';
   readonly durationMs: number;
   /** Of the last answer, for the API's support. */
   readonly requestId?: string;
   readonly code?: string;
   readonly detail?: string;
-  /** Of what is blocked: what leads out, where that is not to apply once the cause is gone. */
+  /** The remedies of a blocked operation, for the time until its cause is gone. */
   readonly remedies?: readonly Remedy[];
-  /** Of a firewall: how long its server stood open before it, in ms. */
+  /** Of a firewall: how long its server was exposed before the operation, in ms. */
   readonly exposedMs?: number;
 }
 
@@ -58,7 +61,7 @@ export interface ApplyReport {
   /** `stopped`: by the operator at the terminal; `declined`: they said no to the plan. */
   readonly outcome: 'converged' | 'blocked' | 'failed' | 'stopped' | 'declined';
   readonly results: readonly OperationResult[];
-  /** What the last look says is left; empty of operations where converged. */
+  /** The remaining plan, from the last refresh; without operations if converged. */
   readonly plan: Plan;
   readonly blocked: readonly Blocked[];
   readonly requests: RequestCounts;

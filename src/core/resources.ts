@@ -1,5 +1,5 @@
 /**
- * What the API's reads give, after the client has parsed them loosely.
+ * The results of the API's reads, after the client has parsed them loosely.
  * Only fields that vdcsync uses; money stays text.
  *
  * @source API §2
@@ -60,7 +60,7 @@ export interface NetworkInterface {
   readonly id: NetworkInterfaceId;
   readonly public: boolean;
   readonly network_id: NetworkId | null;
-  /** As far as they are shown. @assumption A53 */
+  /** The addresses that the API shows; the list may be incomplete. @assumption A53 */
   readonly addresses: readonly string[];
 }
 
@@ -105,7 +105,7 @@ export interface Task {
   readonly id: TaskId;
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed';
   readonly is_terminal: boolean;
-  /** What the API says of a failure, where it says anything. */
+  /** The API's text about a failure, if there is one. */
   readonly detail: string | null;
 }
 

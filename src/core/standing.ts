@@ -3,15 +3,15 @@ import { type Blocked, type Plan, tellsDifference, type Warning } from './plan.t
 import type { Binding, Intent } from './state.ts';
 
 /**
- * How what a key stands for is, for people; the worst comes last.
+ * The status of the resource that a key is bound to, for output; the worst comes last.
  *
- * - `converged`: as the file says
- * - `unknown`: the API was not looked at
- * - `undeclared`: its server's entry does not name it any more, so nothing is compared
- * - `differs`: the plan has an operation on it, or tells that it is not as the file says
- * - `in_flight`: a write of it is open
- * - `blocked`: it waits for an operator
- * - `tainted`: it is there, and of no use
+ * - `converged`: matches the file
+ * - `unknown`: vdcsync has not read the API
+ * - `undeclared`: its server's entry does not declare the resource any more, so nothing is compared
+ * - `differs`: the plan has an operation for the resource, or reports a difference from the file
+ * - `in_flight`: a write of the resource is open
+ * - `blocked`: manual decision needed
+ * - `tainted`: the resource exists, but is not usable
  */
 export const standings = [
   'converged',
@@ -25,13 +25,13 @@ export const standings = [
 
 export type Standing = (typeof standings)[number];
 
-/** What a standing is read from. */
+/** The facts that decide a standing. */
 export interface StandingFacts {
   readonly bindings: readonly Pick<Binding, 'key' | 'tainted'>[];
   /** Open ones. */
   readonly intents: readonly Pick<Intent, 'key' | 'phase'>[];
   readonly plan?: Plan | undefined;
-  /** What is blocked, where that is known from elsewhere than the plan. */
+  /** The blocked keys, where another source than the plan knows them. */
   readonly blocked?: readonly Pick<Blocked, 'key'>[];
 }
 
@@ -46,7 +46,7 @@ export function standingOf(key: ResourceKey, { bindings, intents, plan, ...facts
   return plan.warnings.some((each) => isUndeclared(key, each)) ? 'undeclared' : 'converged';
 }
 
-/** Older backups are told of with the newest. */
+/** The warning of the newest backup covers older backups as well. */
 function isUndeclared(key: ResourceKey, warning: Warning): boolean {
   if (warning.code !== 'no_longer_declared' || warning.key === null) return false;
   return key === warning.key || isInside(key, warning.key);

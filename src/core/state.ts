@@ -4,23 +4,25 @@ import type { KindName, ResourceKey } from './keys.ts';
 import type { Change, Verb } from './plan.ts';
 import type { WriteRequest } from './ports.ts';
 
-/** Key ↔ live id: what makes a live resource this file's. */
+/** Key ↔ live id: a live resource with a binding belongs to this file. */
 export interface Binding {
   readonly key: ResourceKey;
   readonly kind: KindName;
   /** The API's id, as text. */
   readonly id: string;
-  /** The live id of the server that the resource belongs to; another server's is another resource. */
+  /** The live id of the server that the resource belongs to. The same id in another server is another resource. */
   readonly parentId?: string;
-  /** What tells it from a later resource with the same id: its address, its name and cidr. @assumption A17 */
+  /**
+   * The fields that distinguish the resource from a later one with the same id: address, name, cidr. @assumption A17
+   */
   readonly identity: Readonly<Record<string, string>>;
-  /** The fields as they were last applied, where the API does not show them. */
+  /** The last applied fields, where the API does not show them. */
   readonly applied: Json;
-  /** As the file said last: it goes on protecting after the entry has left the file. */
+  /** The last value in the file: it still protects the resource after the entry has left the file. */
   readonly protect: boolean;
-  /** It stays when its server goes: an address with `keep_ip`. */
+  /** The resource remains when its server is deleted: an address with `keep_ip`. */
   readonly keep: boolean;
-  /** Why it must not be trusted: what a failed task left behind. */
+  /** The reason why the resource is not trustworthy: a failed task left it. */
   readonly tainted?: string;
   /** Keys that the file has renamed to this one. */
   readonly formerKeys?: readonly ResourceKey[];
@@ -29,7 +31,7 @@ export interface Binding {
 }
 
 /**
- * Where a write stands.
+ * The phase of a write.
  *
  * ```
  * sending ──2xx──▶ accepted ──evidence──▶ closed
@@ -44,12 +46,15 @@ export interface Binding {
 export type IntentPhase = 'sending' | 'waiting' | 'unknown' | 'accepted' | 'blocked' | 'closed';
 
 /**
- * How a closed intent ended. `refused`: the API said no, and nothing happened. `void`: it
+ * The outcome of a closed intent. `refused`: the API refused the write, and nothing happened. `void`: the write
  * had no effect and left nothing under its key, so its attempt may be used again.
  */
 export type IntentOutcome = 'done' | 'refused' | 'absent' | 'failed' | 'abandoned' | 'void';
 
-/** How an intent ended. `because` decides what later attempts do; nothing reads the text, which is for the history. */
+/**
+ * The end of an intent. `because` decides the behaviour of later attempts. `text` is for the history: no code reads
+ * it.
+ */
 export interface Ended {
   readonly outcome: IntentOutcome;
   readonly because: Because;
@@ -61,7 +66,8 @@ export interface Ended {
  * - `no_capacity`: no host has the graphics cards free.
  * - `reported_absent`, `adopted`, `given_up`: the operator decided.
  * - `not_wanted`, `file_changed`, `moved`: the file or the project asks for something else now.
- * - `found`, `key_unused`, `key_refused`, `key_unknown`, `key_conflict`, `key_too_old`: what its idempotency key shows.
+ * - `found`, `key_unused`, `key_refused`, `key_unknown`, `key_conflict`, `key_too_old`: its idempotency key shows the
+ *   reason.
  * - `server_gone`, `id_reused`: its server was deleted, or its id was given to another key.
  */
 export type Because =
@@ -90,8 +96,8 @@ export type Because =
   | 'id_reused';
 
 /**
- * Why an intent's effect is unknown. It decides what follows *absent*. An absent creation takes a new key if its key is
- * fenced, else the same key; `unreadable` is blocked.
+ * The reason why an intent's effect is unknown. It decides the next step after *absent*. An absent creation takes a new
+ * key if its key is fenced, else the same key; `unreadable` is blocked.
  *
  * | | after an update or a deletion |
  * | --- | --- |
@@ -112,16 +118,18 @@ export type WhyUnknown =
   | 'gateway_error'
   | 'not_found';
 
-/** What only evidence can explain: of an accepted write, that it has `no_task` to tell its end, or one that failed. */
+/**
+ * The reason why evidence must decide: also an accepted write that has `no_task` to report its end, or a failed task.
+ */
 export type Why = WhyUnknown | 'no_task' | 'task_failed';
 
 /**
- * Where the question to an idempotency key stands: was the request under the key carried out, and may it still be?
+ * The stage of the question to an idempotency key: was the request under the key carried out, and may it still be?
  *
  * ```
  * asking ──the probe's refusal is replayed──▶ fenced   nothing else was ever stored; a late original is refused too
  *    ├─────the key holds another answer─────▶ taken    the original bytes, sent again, are replayed
- *    └─────this API stores no such refusal──▶ open     lists decide; then the original bytes go out again
+ *    └─────this API stores no refusals──────▶ open     lists decide; then the original bytes go out again
  * ```
  * Only *fenced*, or the replayed refusal of the original, permits the next attempt.
  *
@@ -131,9 +139,9 @@ export interface KeyQuestion {
   readonly stage: 'asking' | 'taken' | 'fenced' | 'open';
   /** Probes under this key, each counted before it is sent. */
   readonly probes: number;
-  /** The key refused the original bytes too, as another request than the one that it holds. */
+  /** The key refused the original bytes too, because the API holds another request under the key. */
   readonly conflict?: true;
-  /** The code of the 409 that lasted past the deadline, by which the run ends once the key is fenced. */
+  /** The code of the 409 that lasted past the deadline: the run ends with this code once the key is fenced. */
   readonly lasting?: string;
 }
 
@@ -144,19 +152,19 @@ export interface Intent {
   readonly kind: KindName;
   readonly verb: Verb;
   readonly changes: readonly Change[];
-  /** Goes up when the resource is gone; a child's holds its server's too: `2.0`. */
+  /** Increases when the resource is gone. The incarnation of a child contains that of its server: `2.0`. */
   readonly incarnation: string;
-  /** Goes up only where the outcome table says "new key". */
+  /** Increases only where the outcome table requires a new key. */
   readonly attempt: number;
   readonly idempotencyKey: string;
   readonly request: WriteRequest;
-  /** Digest of the request as it was sent, method and path included: the profile may say otherwise later. */
+  /** Digest of the request that was sent, with method and path: the profile may define them in another way later. */
   readonly sentAs?: string;
-  /** Digest of the entry that asked for it: a refusal holds until that changes. */
+  /** Digest of the entry that asked for the write: a refusal remains valid until the entry changes. */
   readonly basis: string;
-  /** That entry, for the binding: the file may say something else, or nothing, once the write has taken effect. */
+  /** That entry, for the binding: the file may have another entry, or none, once the write has taken effect. */
   readonly entry?: Json;
-  /** As that entry said; counts only once the entry has left the file. */
+  /** The value in that entry; it counts only once the entry has left the file. */
   readonly protect?: boolean;
   /** The reads that evidence is compared with. */
   readonly preimage: Json;
@@ -168,44 +176,44 @@ export interface Intent {
   /** Of a creation whose effect is unknown. */
   readonly question?: KeyQuestion;
   readonly sends: number;
-  /** An answer may have belonged to an earlier use of this key, and no 2xx has come since. @assumption A4 */
+  /** The answer may belong to an earlier use of this key, and no 2xx has come since. @assumption A4 */
   readonly doubted?: true;
-  /** Sends without an answer of their own; the outcome table allows few. */
+  /** Sends without an answer of their own; the outcome table limits their number. */
   readonly lost?: number;
   /** Wall times in ms. */
   readonly createdAt: number;
   readonly firstSentAt: number;
-  /** `firstSentAt` by the API's clock: ours may be set to another time later. @assumption A35 */
+  /** `firstSentAt` by the API's clock: the local clock may be changed later. @assumption A35 */
   readonly firstSentApiAt?: number;
   readonly lastSentAt: number;
-  /** Not before this: a wait the API or the table asked for. */
+  /** No send before this time: a wait that the API or the outcome table requires. */
   readonly dueAt: number;
-  /** When a first look found nothing; absence needs a second. */
+  /** The time of the first observation without the resource; absence needs a second observation. */
   readonly notSeenAt?: number;
   readonly acceptedAt?: number;
   readonly taskId?: string;
   /** The live id, from the answer or the evidence. */
   readonly resourceId?: string;
-  /** What the kind took from the answer, for the binding. */
+  /** The facts that the kind took from the answer, for the binding. */
   readonly facts?: Json;
   readonly requestId?: string;
   readonly blocked?: {
     readonly code: string;
     readonly reason: string;
     readonly candidates: readonly string[];
-    /** A refusal of what the file says: it holds until the entry changes. */
+    /** The API refused the entry of the file: the block remains until the entry changes. */
     readonly until?: 'file';
-    /** The parameters that the refusal names, in the API's words. */
+    /** The parameters that the refusal names, with the API's names. */
     readonly parameters?: readonly string[];
   };
   readonly outcome?: IntentOutcome;
-  /** Why it ended; of an open one, why it waits. */
+  /** The reason of the end; of an open intent, the reason of the wait. */
   readonly because?: Because;
   readonly detail?: string;
   readonly closedAt?: number;
 }
 
-/** What may change on an intent after it began. */
+/** The fields of an intent that may change after its beginning. */
 export type IntentPatch = Partial<
   Pick<
     Intent,
@@ -229,7 +237,7 @@ export type IntentPatch = Partial<
     | 'detail'
   >
 > & {
-  /** Fields that no longer hold, such as a look that a new send has overtaken. */
+  /** Fields that no longer apply, such as an observation from before a new send. */
   readonly clear?: readonly (
     | 'why'
     | 'question'
@@ -262,28 +270,28 @@ export interface JournalEntry {
 }
 
 /**
- * A change that becomes durable together with the end of its intent. Rejected where an object would have two holders: what
- * is bound is released first, and what is claimed otherwise is bound once that claim has ended.
+ * A change that becomes durable together with the end of its intent. The store rejects a change that gives an object
+ * two holders: release a bound object first, and end the claim of a claimed object before you bind it.
  */
 export type StateChange =
   | { readonly type: 'bind'; readonly binding: Binding }
   /** `gone`: the resource does not exist any more, so the next one is a new incarnation. */
   | { readonly type: 'release'; readonly key: ResourceKey; readonly gone: boolean; readonly reason: string }
   | { readonly type: 'next_incarnation'; readonly key: ResourceKey }
-  /** Takes the place of the claim that the object had. */
+  /** Replaces the previous claim of the object. */
   | { readonly type: 'claim'; readonly claim: Claim }
   | { readonly type: 'unclaim'; readonly object: LiveObject; readonly reason: string };
 
-/** Those of a key, or those that ended so. */
+/** The intents of a key, or the intents with an outcome. */
 export type IntentFilter = { readonly limit: number } & (
   | { readonly key?: ResourceKey; readonly outcome?: undefined }
   | { readonly outcome: IntentOutcome; readonly key?: undefined }
 );
 
 export interface StateInfo {
-  /** Random, given at birth; two states with different lineages never knew each other. */
+  /** Random, chosen when the state is created; two states with different lineages are independent. */
   readonly lineage: string;
-  /** Goes up with every durable change. */
+  /** Increases with every durable change. */
   readonly serial: number;
   /** Wall time in ms. */
   readonly createdAt: number;
@@ -293,22 +301,26 @@ export interface StateInfo {
 
 /**
  * Identity plus intent, not a cache. Every method that changes something is durable
- * (fsync) when it resolves, and rejects with `StateError` when it could not be, or when
- * another process has written since. Time is an argument: no store asks for it.
+ * (fsync) when it resolves. It rejects with `StateError` if it could not make the change durable, or if
+ * another process has written since. Time is an argument: no store reads a clock.
  *
  * A store opened for reading only rejects every change.
  */
 export interface StateStore {
   info(): Promise<StateInfo>;
-  /** Whether this process is still its owner, as far as it has heard; left out where that ends with the process alone. */
+  /**
+   * Whether this process is still the owner, as far as it knows; left out where ownership ends with the process alone.
+   */
   isOwned?(): boolean;
-  /** Aborts with a `StateError` when the owner loses the state; left out where ownership ends with the process alone. */
+  /**
+   * Aborts with a `StateError` when the owner loses the state; left out where ownership ends with the process alone.
+   */
   readonly lost?: AbortSignal;
-  /** Ties the state to a project; rejects if it is tied to another. */
+  /** Binds the state to a project; rejects if the state is bound to another project. */
   claimProject(projectId: number): Promise<void>;
 
   bindings(): Promise<readonly Binding[]>;
-  /** What is claimed and not bound, by the name of the object. */
+  /** The objects that are claimed and not bound, by name. */
   claims(): Promise<readonly Claim[]>;
   /** How many resources with this key are gone. */
   incarnation(key: ResourceKey): Promise<number>;
@@ -320,7 +332,7 @@ export interface StateStore {
   /** Closes the intent and applies the changes in one transaction. */
   closeIntent(id: string, ended: Ended, changes: readonly StateChange[], at: number): Promise<void>;
   openIntents(): Promise<readonly Intent[]>;
-  /** The highest attempt recorded, open or closed but for `void`, or -1. */
+  /** The highest attempt recorded, open or closed except for `void`, or -1. */
   lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number>;
   /** Newest first. */
   intents(filter: IntentFilter): Promise<readonly Intent[]>;
@@ -328,8 +340,9 @@ export interface StateStore {
   journal(filter: { readonly key?: ResourceKey; readonly limit: number }): Promise<readonly JournalEntry[]>;
 
   /**
-   * Forgets what ended before a moment and nothing needs any more; see `state/prune.ts`. What is open stays, and the journal that is
-   * left gives the same bindings, claims, incarnations and open intents when it is replayed. Gives how many lines of the journal are gone.
+   * Removes ended records from before a moment that no other record needs; see `state/prune.ts`. Open records remain. A
+   * replay of the remaining journal gives the same bindings, claims, incarnations and open intents. Resolves to the
+   * number of removed lines.
    */
   prune(before: number): Promise<number>;
 
@@ -338,7 +351,10 @@ export interface StateStore {
   /** Wall times in ms, oldest first; entries before `since` may be forgotten. */
   recentUse(bucket: string, since: number): Promise<readonly number[]>;
 
-  /** Small facts that nothing rests on but time and comfort: learnt task durations, when a bucket opens again. */
+  /**
+   * Small facts that only save time: learnt task durations, the moment when a bucket opens again. Losing them is
+   * harmless.
+   */
   note(name: string): Promise<Json | undefined>;
   putNote(name: string, value: Json): Promise<void>;
 

@@ -3,13 +3,13 @@ import { collections } from './keys.ts';
 /** A typing error is short: longer texts are not compared, which also bounds the work. */
 const longestCompared = 64;
 
-/** What a field's name may end in, and an operator leave out. */
+/** The units at the end of a field's name, which an operator may leave out. */
 const unit = /^(mb|gb|id)$/;
 
-/** Names of so many letters may hold two slips, shorter ones one. */
+/** Names with this number of letters may have two typing errors, shorter names one. */
 const lettersForTwoSlips = 8;
 
-/** What other tools call a field, whatever else its letters are near to. */
+/** The names of fields in other tools. They come before names with similar letters. */
 const elsewhere: readonly (readonly [word: RegExp, field: string])[] = [
   [/^v?cpus?$/, 'cores'],
   [/^ram(mb|gb)?$/, 'memory_mb'],
@@ -21,7 +21,10 @@ const elsewhere: readonly (readonly [word: RegExp, field: string])[] = [
   [/^(desc|(comment|note|remark)s?)$/, 'description'],
 ];
 
-/** The candidate that was probably meant: by another name, or near enough, or alone in how it begins. */
+/**
+ * The candidate that was probably meant: a synonym, a name with few typing errors, or the only name with this
+ * beginning.
+ */
 export function nearMiss(text: string, candidates: Iterable<string>): string | undefined {
   if (text.length > longestCompared) return undefined;
   const all = [...candidates];
@@ -30,8 +33,8 @@ export function nearMiss(text: string, candidates: Iterable<string>): string | u
 }
 
 /**
- * The candidate that is certainly meant: by another name for it, or by one or two slips of the keyboard. Stricter
- * than `nearMiss`, for names that may be right although no list holds them.
+ * The candidate that is certainly meant: a synonym, or a name with one or two typing errors. Stricter
+ * than `nearMiss`, for names that may be correct although no list contains them.
  */
 export function misspelled(text: string, candidates: Iterable<string>): string | undefined {
   const given = lettersOf(text);
@@ -44,7 +47,7 @@ export function misspelled(text: string, candidates: Iterable<string>): string |
   );
 }
 
-/** Letters alone count: neither their case nor what stands between words. */
+/** Compares letters only: case and separators between words do not count. */
 function nearest(text: string, candidates: readonly string[]): string | undefined {
   const given = lettersOf(text);
   let best: { candidate: string; distance: number } | undefined;
@@ -80,8 +83,8 @@ export function didYouMean(text: string, candidates: Iterable<string>, quote = '
 }
 
 /**
- * The same for keys. The collection is compared by itself, as its letters are no sign that names are
- * near; without one, the name is looked for in all of them.
+ * The same for keys. The collection is compared separately, because its letters do not show that the names are
+ * similar. Without a collection, the function compares the names of all collections.
  */
 export function didYouMeanKey(key: string, keys: Iterable<string>, quote = '`'): string {
   const all = [...keys];
@@ -97,7 +100,7 @@ export function didYouMeanKey(key: string, keys: Iterable<string>, quote = '`'):
     : `; did you mean ${named.map((each) => `${quote}${each}${quote}`).join(' or ')}?`;
 }
 
-/** One slip in a short word, one in three letters of a longer one. */
+/** One typing error in a short word, and one for every three letters of a longer word. */
 function allowed(text: string): number {
   return Math.max(1, Math.floor(text.length / 3));
 }

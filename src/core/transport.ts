@@ -1,6 +1,6 @@
 import { ApiProblem } from './errors.ts';
 
-/** One HTTP exchange, as plain values: what the client sends and the emulator answers. */
+/** One HTTP exchange, as plain values: the client sends the request, and the emulator answers it. */
 export interface HttpRequest {
   readonly method: string;
   /** Absolute URL. */
@@ -22,12 +22,12 @@ export interface SendOptions {
   /** Whole-exchange time-out in milliseconds of real time. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
-  /** Asked with a connection in hand, right before the first byte: where it says no, nothing is sent. */
+  /** Called with an open connection, right before the first byte: if it returns false, nothing is sent. */
   readonly mayGo?: (() => boolean) | undefined;
 }
 
 /**
- * Carries one request and follows nothing: no redirect, no retry.
+ * Sends one request, without redirects and without retries.
  * Rejects with `TransportError` when no complete response arrived.
  */
 export interface Transport {
@@ -35,19 +35,21 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-/** What a failed exchange may have done on the other side. */
+/** The possible effect of a failed exchange on the other side. */
 export type Effect = 'none' | 'unknown';
 
 /**
- * No complete response. `effect` is `none` only where not a byte of the request
- * can have been acted on: name resolution, refused connection, TLS handshake.
+ * No complete response. `effect` is `none` only if the API cannot have acted on a byte of the
+ * request: name resolution, refused connection, TLS handshake.
  */
 export class TransportError extends Error {
   override readonly name = 'TransportError';
   readonly effect: Effect;
-  /** The system's code, such as `ECONNREFUSED`, where there is one; `CLOSED` once this side has closed the transport. */
+  /**
+   * The system's code, such as `ECONNREFUSED`, where there is one; `CLOSED` once this side has closed the transport.
+   */
   readonly code: string;
-  /** Trying again does not help: somebody has to see to it. */
+  /** A retry does not help: the operator must remove the cause. */
   readonly lasting: boolean;
 
   constructor(message: string, effect: Effect, code: string, cause?: unknown) {
@@ -58,7 +60,9 @@ export class TransportError extends Error {
   }
 }
 
-/** Whether a read failed with this error, by a refusal or without an answer. Every other error is about something else. */
+/**
+ * Whether a read failed with this error, by a refusal or without an answer. Every other error is about something else.
+ */
 export function isFailedRead(error: unknown): error is ApiProblem | TransportError {
   return error instanceof ApiProblem || error instanceof TransportError;
 }

@@ -2,7 +2,7 @@ import type { ResourceKey } from './keys.ts';
 import type { SeenServer, Subject, World } from './kind.ts';
 import type { Ip } from './resources.ts';
 
-/** What was looked at; everything else a world answers is worked out from it. */
+/** The observed facts; a world derives all other answers from them. */
 export type WorldParts = Pick<
   World,
   | 'project'
@@ -19,8 +19,8 @@ export type WorldParts = Pick<
 >;
 
 /**
- * A world with its indexes. Each is made once, when it is first asked for: a diff that
- * went through all subjects for every subject would be quadratic.
+ * A world with its indexes. Each index is built at its first use: a diff that
+ * reads all subjects for every subject would be quadratic.
  */
 export function createWorld(parts: WorldParts): World {
   const { ips, subjects, observed } = parts;

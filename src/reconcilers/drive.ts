@@ -15,7 +15,7 @@ export const driveSchema = z
   .min(1)
   .nullable()
   .describe(
-    'What is in its drive: a name under isos, or the id of an ISO; null: nothing. Not compared where left out. Written where the API profile knows how.',
+    'The ISO in the drive of the server: a name under isos, or the id of an ISO. null: no ISO. Not compared if left out. vdcsync inserts or ejects an ISO only if the API profile enables the operation.',
   );
 
 /**

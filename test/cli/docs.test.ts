@@ -79,7 +79,7 @@ describe('the documentation', () => {
     const page = readFileSync(join(root, 'docs/reference/file.md'), 'utf8');
     for (const what of ['aliases', 'merge keys', 'tags', 'directives', '1 MiB', '32 levels'])
       expect(page).toContain(what);
-    expect(page).toMatch(/`firewall\.policy_in`.*no whole list.*sent as it is/);
+    expect(page).toMatch(/`firewall\.policy_in`.*no complete list.*sent unchanged/);
   });
 
   test('every code that the program gives is explained, and no other', () => {

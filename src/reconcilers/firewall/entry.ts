@@ -22,7 +22,7 @@ export const shownRuleFields = [
 ];
 
 export const firewallSchema = z.strictObject({
-  enabled: z.boolean().optional().describe('Needs a public card on the server.'),
+  enabled: z.boolean().optional().describe('Requires a public network interface on the server.'),
   policy_in: z
     .string()
     .trim()
@@ -30,7 +30,7 @@ export const firewallSchema = z.strictObject({
     .optional()
     .meta({
       description:
-        "What becomes of traffic that no rule matches. The API's document shows `drop` and `accept`, and no whole list: another word is sent as it is.",
+        "Default action for traffic that no rule matches. The API's document shows `drop` and `accept`, but no complete list: any other value is sent unchanged.",
       examples: ['drop', 'accept'],
     }),
   rules: z

@@ -65,7 +65,7 @@ export const serverSchema = z.strictObject({
   disk_type: z.string().min(1).optional().describe('Refused on packaged graphics-card types.'),
   replace: z.enum(['never', 'allowed']).optional().meta({
     description:
-      'Whether a server that cannot be changed in place may be deleted and created anew, and a disk made smaller.',
+      'Whether vdcsync may delete and recreate a server that it cannot change in place, and whether it may make a disk smaller.',
     default: 'never',
   }),
   keep_ip: z.boolean().optional().meta({
