@@ -33,11 +33,11 @@ import {
 } from './warnings.ts';
 
 export interface PlanInput extends GuardInput {
-  /** The part that is asked for; all of it where left out. */
+  /** The part that the operator selected; all resources if left out. */
   readonly selection?: Selection | undefined;
-  /** Bindings that go by another key from now on. */
+  /** Bindings that have another key from now on. */
   readonly moves?: readonly { readonly from: ResourceKey; readonly to: ResourceKey }[];
-  /** Renames that cannot be made yet: what stands under which key is open, so nothing else is planned. */
+  /** Renames that are not possible yet: the keys of some resources are open, so the plan has no operations. */
   readonly heldMoves?: readonly {
     readonly to: ResourceKey;
     readonly code: string;
@@ -48,7 +48,7 @@ export interface PlanInput extends GuardInput {
   readonly desiredDigest: string;
 }
 
-/** A binding that ends without a write. `gone`: once its absence is confirmed. */
+/** A binding that ends without a write. `gone`: its absence is confirmed first. */
 export interface Release {
   readonly key: ResourceKey;
   readonly gone: boolean;
@@ -58,16 +58,15 @@ export interface Release {
 export interface Planned {
   readonly plan: Plan;
   readonly releases: readonly Release[];
-  /** What it would cost and take to carry out these of its operations. */
+  /** The cost and the effort of some of the plan's operations. */
   readonly reckon: Reckon;
 }
 
 type Reckon = (operations: readonly Operation[]) => Pick<Plan, 'cost' | 'effort'>;
 
 /**
- * The difference between file and project as a value: what would be done, in which
- * order, what is held back and why. Pure: the same input gives the same plan, whatever
- * order its parts come in.
+ * The difference between file and project as a value: the operations in their order, and the blocked
+ * operations with their reasons. Pure: the same input gives the same plan, in any order of its parts.
  */
 export function buildPlan(input: PlanInput): Planned {
   const { world, selection, heldMoves = [] } = input;
@@ -110,7 +109,7 @@ export function buildPlan(input: PlanInput): Planned {
   return { plan, releases, reckon };
 }
 
-/** What no single draft tells. `missing`: how much was left out, as it was not asked for. */
+/** The warnings that concern more than one draft. `missing`: the number of changes outside the selection. */
 function warningsBeside(
   { world, register, moves = [], now }: PlanInput,
   { drafts, operations, missing }: Pick<Parts, 'drafts' | 'operations'> & { readonly missing: number },
@@ -140,10 +139,10 @@ interface Judged {
 }
 
 /**
- * Drafts with what is held against them. A server that is held back stays, and so does what is in it, which then
- * is in its way: what a cap has held stays so.
+ * The drafts with their objections. A blocked server remains, and so do the resources inside it. The remaining
+ * resources can then block the server in turn. A resource that a cap has blocked remains blocked.
  *
- * @param held servers that stay as they are, and why
+ * @param held servers that remain unchanged, with the objection to their change
  */
 function judge(
   input: PlanInput,
@@ -175,7 +174,7 @@ function judge(
   return judge(input, inFlight, new Map([...held, ...more]));
 }
 
-/** Entries that adopt what exists, by the kind and id that they adopt. */
+/** Entries that adopt existing resources, by the kind and id that they adopt. */
 function adoptions(drafts: readonly Draft[]): ReadonlyMap<string, ResourceKey> {
   return new Map(
     drafts.flatMap(({ subject: { key, kind, parent }, diff: { verdict } }) =>
@@ -186,12 +185,15 @@ function adoptions(drafts: readonly Draft[]): ReadonlyMap<string, ResourceKey> {
   );
 }
 
-/** A key that has left the file, and whose resource another entry adopts, is renamed: its adoption releases the key. */
+/**
+ * A key that has left the file, and whose resource another entry adopts, was renamed: the adoption releases the old
+ * key.
+ */
 function takenOver(draft: Draft, adopted: ReadonlyMap<string, ResourceKey>, world: World): Draft {
   const { subject, diff } = draft;
   const { key, kind, binding, desired, parent } = subject;
   if (diff.verdict.verdict !== 'delete' || desired !== undefined) return draft;
-  // The address that came with a server goes with its name.
+  // The address that was created with a server is released together with the server's key.
   const by = adopted.get(
     parent === undefined ? `${kind} ${binding?.id}` : `server ${world.subjects.get(parent)?.binding?.id}`,
   );
@@ -206,7 +208,7 @@ function takenOver(draft: Draft, adopted: ReadonlyMap<string, ResourceKey>, worl
   };
 }
 
-/** An address that is ignored or released by itself does not come with its server. */
+/** An address that is ignored or released separately is not adopted with its server. */
 function withoutForeign(draft: Draft, { world, register }: PlanInput): Draft {
   const { subject, diff } = draft;
   const { verdict } = diff;
@@ -216,16 +218,16 @@ function withoutForeign(draft: Draft, { world, register }: PlanInput): Draft {
 }
 
 interface Possible {
-  /** Drafts that nothing is held against. */
+  /** Drafts without an objection. */
   readonly allowed: readonly Draft[];
-  /** Their operations in order, also those that have to wait. */
+  /** Their operations in order, with those that must wait. */
   readonly candidates: readonly Operation[];
   readonly operations: readonly Operation[];
   readonly releases: readonly Release[];
   readonly held: readonly Blocked[];
 }
 
-/** What can be done by all that nothing is held against. */
+/** The operations that are possible for all drafts without an objection. */
 function possibleOf(
   { world, kinds, heldMoves = [] }: PlanInput,
   { drafts, objections }: Judged,
@@ -236,7 +238,7 @@ function possibleOf(
     (draft) => heldMoves.length === 0 && !objections.has(draft) && !stuck.has(draft.subject.key),
   );
   const candidates = order(allowed.flatMap(operationsOf), kinds, world, creationsInDoubt(inFlight));
-  // What is released with its server is so once that goes.
+  // A resource that is released with its server keeps its binding until the server is gone.
   const staying = new Set([...objections.keys()].map(({ subject }) => subject.key));
   const isEarly = ({ parent }: Subject) =>
     parent !== undefined && staying.has(parent) && world.isThere(parent);
@@ -250,11 +252,11 @@ function possibleOf(
   return { allowed, candidates, operations, releases, held };
 }
 
-/** The part that is asked for. `timely`: what may be released, also where it is not asked for. */
+/** The selected part. `timely`: all releases that are possible now, also outside the selection. */
 function choose({ candidates, operations, releases }: Possible, selection: Selection | undefined) {
   const chosen = select(operations, selection);
   const going = new Set(chosen.map(({ id }) => id));
-  // What is released when its server goes is not, where that is held back or left out.
+  // A resource that is released with its server stays bound if the deletion of the server is blocked or left out.
   const stays = new Set(
     candidates.flatMap(({ id, key, verb }) => (verb === 'delete' && !going.has(id) ? [key] : [])),
   );
@@ -266,13 +268,13 @@ function choose({ candidates, operations, releases }: Possible, selection: Selec
   };
 }
 
-/** What an operator has to settle, and what is held against the drafts. */
+/** The open writes that an operator must settle, and the objections to the drafts. */
 function blockedBy(
   { world, register, heldMoves = [] }: PlanInput,
   { objections }: Judged,
   inFlight: ReadonlyMap<ResourceKey, Intent>,
 ): Blocked[] {
-  // Refused before, and made by somebody else since: also that is for an operator to know.
+  // The API refused the creation, and another user has created the resource since: the operator must know both.
   const taken = new Map(
     [...objections.values()].filter(({ code }) => code === 'name_exists').map((each) => [each.key, each]),
   );
@@ -294,7 +296,7 @@ interface Parts {
   readonly blocked: readonly Blocked[];
   readonly warnings: readonly Warning[];
   readonly releases: readonly Release[];
-  /** Keys of which something is planned or held back, also where it is left out. */
+  /** Keys with a planned or blocked operation, also outside the selection. */
   readonly concerned: ReadonlySet<ResourceKey>;
 }
 
@@ -339,7 +341,7 @@ function releaseOf({ subject, diff }: Draft): Release[] {
     : [];
 }
 
-/** Over what would be done and why, not over when it was looked at. */
+/** Covers the operations and their reasons, but not the time of the observation. */
 function digestOfPlan({ world, desiredDigest }: PlanInput, { operations, blocked, releases }: Parts): string {
   return digestOf({
     project: world.project.id,

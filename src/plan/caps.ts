@@ -2,7 +2,7 @@ import { sumDecimals } from '../core/decimal.ts';
 import type { Blocked } from '../core/plan.ts';
 import { run, setting } from '../core/remedy.ts';
 import type { Draft } from './draft.ts';
-import { toll } from './guards.ts';
+import { impactOf } from './guards.ts';
 import { mostChange, mostDelta } from './money.ts';
 import type { GuardInput, Objection } from './objections.ts';
 
@@ -11,8 +11,9 @@ type Cap = 'max_deletions' | 'max_monthly_increase';
 type Capped = readonly (readonly [Draft, Objection])[];
 
 /**
- * What is held against the drafts, with the caps. They count what would be done but for them, and no more, which
- * `goingWith` tells of what is held so far: where a cap is passed, all that it counts is held.
+ * The objections to the drafts, with the caps. A cap counts only the drafts that would be carried out without the cap.
+ * `goingWith` gives these drafts for the objections so far. If a cap is exceeded, every draft that it counts is
+ * blocked.
  */
 export function withCaps(
   left: readonly Draft[],
@@ -24,7 +25,7 @@ export function withCaps(
   const hold = (capped: Capped) => {
     for (const [draft, objection] of capped) held.set(draft, { key: draft.subject.key, ...objection });
   };
-  // Order and needs are worked out only where a cap may be passed.
+  // The order and the dependencies are computed only if a cap may be exceeded.
   if (maxDeletions(left, input).length > 0) hold(maxDeletions(goingWith(held, 'max_deletions'), input));
   if (input.world.settings.max_monthly_increase !== null)
     hold(maxIncrease(goingWith(held, 'max_monthly_increase'), input));
@@ -38,14 +39,14 @@ function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }
   const deletions = counted + deletedBefore;
   if (deletions <= limit) return [];
   const alongside = leaving.length > counted ? ', not counting an address that goes with its server,' : '';
-  const told = deletions === 1 ? '1 deletion' : `${deletions} deletions`;
+  const counts = deletions === 1 ? '1 deletion' : `${deletions} deletions`;
   const verb = deletions === 1 ? 'is' : 'are';
   return leaving.map((draft) => [
     draft,
     {
       verb: draft.diff.verdict.verdict === 'delete' ? 'delete' : 'update',
       code: 'max_deletions',
-      reason: `${told} in one run${alongside} ${verb} more than settings.max_deletions (${limit}); ${toll(draft, world)}`,
+      reason: `${counts} in one run${alongside} ${verb} more than settings.max_deletions (${limit}); ${impactOf(draft, world)}`,
       remedies: [
         destroy
           ? run('destroy', ['--max-deletions', deletions])
@@ -75,7 +76,10 @@ function isDeletion({ diff: { verdict } }: Draft): boolean {
   return verdict.verdict === 'delete' || verdict.verdict === 'replace';
 }
 
-/** A server's own address goes with its server and is not counted beside it; a card that comes again is no loss. */
+/**
+ * A server's own address is deleted with its server and does not count; a network interface that is created again is
+ * no loss.
+ */
 function countsAsDeletion({ subject: { parent, kind }, diff: { verdict } }: Draft): boolean {
   if (kind === 'network_interface') return verdict.verdict === 'delete';
   return parent === undefined || kind === 'backup';

@@ -5,7 +5,7 @@ import type { Change, Operation, Spend, Traffic, Verb, Warning } from '../core/p
 import { type OperationId, operationId } from '../core/plan.ts';
 import { createWorld } from '../core/world.ts';
 
-/** One subject with what its diff says, before guards and order. */
+/** One subject with the result of its diff, before guards and order. */
 export interface Draft {
   readonly subject: Subject;
   readonly kind: ResourceKind;
@@ -13,11 +13,11 @@ export interface Draft {
 }
 
 /**
- * Diffs every subject, in the order of keys. What lives in a server that is made anew is
- * judged as if that were not there; of what lives in one that goes, only what outlives it
- * is left.
+ * Diffs every subject, in the order of keys. The diff of a resource inside a replaced server assumes that the
+ * resource does not exist. Of the resources inside a deleted server, only those that outlive the server
+ * have a draft.
  *
- * @param held servers that stay as they are, whatever their diff says
+ * @param held servers that remain unchanged, regardless of their diff
  */
 export function draftAll(
   kinds: ReadonlyMap<KindName, ResourceKind>,
@@ -50,9 +50,9 @@ export function draftAll(
 }
 
 /**
- * What another entry names, by key: what has left the file where that entry does not manage
- * it, and an address that came with a server where that entry is one of `ips`. The address
- * would go with its server otherwise.
+ * The resources that another entry names, by key: a resource that has left the file, if that entry does not manage
+ * the resource, and an address that was created with a server, if that entry is one of `ips`. Without
+ * this rule, the address would be released with its server.
  */
 function givenUp(drafts: readonly Draft[], world: World): ReadonlyMap<ResourceKey, DesiredResource> {
   const entries = drafts.flatMap(({ subject: { key, kind, parent, desired } }) => {
@@ -91,22 +91,22 @@ function leftTo({ key: owner, managed }: DesiredResource, draft: Draft): Draft {
 
 export function draftOne(kinds: ReadonlyMap<KindName, ResourceKind>, world: World, subject: Subject): Draft {
   const kind = kinds.get(subject.kind);
-  if (kind === undefined) throw new Error(`No such kind: ${subject.kind}`);
+  if (kind === undefined) throw new Error(`Unknown kind: ${subject.kind}`);
   return { subject, kind, diff: kind.diff(subject, world.observed.get(subject.key), world) };
 }
 
-/** Its creation is asked for, be it possible or not. */
+/** The file asks for its creation, whether the creation is possible or not. */
 export function isToBeMade({ diff: { verdict } }: Pick<Draft, 'diff'>): boolean {
   return verdict.verdict === 'create' || (verdict.verdict === 'blocked' && verdict.verb === 'create');
 }
 
-/** A server that will be another one: what is inside it is made anew with it. */
+/** A server that will be replaced: the resources inside it are created again. */
 export function isRenewed({ subject, diff: { verdict } }: Draft): boolean {
   if (subject.kind !== 'server') return false;
   return verdict.verdict === 'replace' || (verdict.verdict === 'create' && verdict.lost !== undefined);
 }
 
-/** The operations that a verdict stands for, without their order. */
+/** The operations of a verdict, without their order. */
 export function operationsOf({ subject, kind, diff }: Draft): Operation[] {
   const { verdict } = diff;
   const target = subject.binding?.id;
@@ -191,7 +191,7 @@ function spendOf({ billed }: ResourceKind, verb: Verb): Spend {
   return verb === 'delete' ? 'reduces' : 'adds';
 }
 
-/** `drift: report`: what moved behind the file's back is told and left; what the file asks anew is done. */
+/** `drift: report`: changes outside vdcsync are reported and left unchanged; new changes in the file are applied. */
 function reportDrift(draft: Draft, world: World): Draft {
   const { verdict, warnings = [] } = draft.diff;
   if (world.settings.drift === 'correct') return draft;
@@ -214,7 +214,9 @@ function difference({ path, from, to }: Change): string {
   return long ? path : `${path} is ${JSON.stringify(from)}, not ${JSON.stringify(to)}`;
 }
 
-/** A server that goes, that is gone and is not made again, or that is released with all that is in it. */
+/**
+ * A server that is deleted, that is gone and is not created again, or that is released with all resources inside it.
+ */
 function isLeaving({ subject, diff: { verdict } }: Draft, world: World): boolean {
   if (subject.kind !== 'server') return false;
   if (subject.desired?.managed === false) return true;
@@ -222,7 +224,7 @@ function isLeaving({ subject, diff: { verdict } }: Draft, world: World): boolean
   return verdict.verdict === 'unchanged' && subject.binding !== undefined && !world.isThere(subject.key);
 }
 
-/** The world as it will be once the given servers are gone. */
+/** The future world, without the given servers. */
 function withoutServers(
   world: World,
   kinds: ReadonlyMap<KindName, ResourceKind>,

@@ -5,7 +5,10 @@ import type { Draft } from './draft.ts';
 
 type Flags = Pick<Binding, 'protect' | 'keep'>;
 
-/** What the file says anew of `protect` and `keep_ip`. The state keeps both, as they hold after the entry has left. */
+/**
+ * New values of `protect` and `keep_ip` in the file. The state keeps both, because they apply after the entry has
+ * left.
+ */
 export function newFlags({ kind, parent, desired, binding }: Subject, world: World): Flags | undefined {
   if (desired === undefined || binding === undefined) return undefined;
   const owner = parent === undefined ? undefined : world.subjects.get(parent)?.desired;

@@ -6,7 +6,10 @@ import { edit, type Remedy, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import { isQuiet, type Register } from './unmanaged.ts';
 
-/** Addresses that would be bought for nobody; `{reuse: true}` may be meant to take them. @source API §1.4 */
+/**
+ * Addresses that would be bought although no server uses them; `{reuse: true}` may be meant to take them. @source API
+ * §1.4
+ */
 export function boughtForNobody(world: World, operations: readonly Operation[]): Warning[] {
   const wishes = world.subjectsOf('server').map(({ desired }) => wanted(desired?.value));
   if (wishes.some((wish) => 'reuse' in wish)) return [];
@@ -21,7 +24,10 @@ export function boughtForNobody(world: World, operations: readonly Operation[]):
     }));
 }
 
-/** Addresses that are free and billed while others are bought: which could do for which. @source API §1.4 */
+/**
+ * Addresses that are free and billed while others are bought, and the purchase that each could replace. @source API
+ * §1.4
+ */
 export function freeBeside(world: World, operations: readonly Operation[], register: Register): Warning[] {
   const buyers = operations.flatMap(({ key, verb }) => {
     const subject = world.subjects.get(key);
@@ -53,7 +59,9 @@ function buysAddress({ kind, parent, desired }: Subject): boolean {
   return kind === 'server' ? 'new' in wanted(desired?.value) : kind === 'ip' && parent === undefined;
 }
 
-/** `{ip: NAME}` can be had where it is the only free one, and `{reuse: true}` takes whichever is free. @assumption A49 */
+/**
+ * `{ip: NAME}` is possible if it is the only free address, and `{reuse: true}` takes any free address. @assumption A49
+ */
 function instead(buyer: Subject, ip: Ip, world: World, free: readonly Ip[]): readonly Remedy[] | undefined {
   const entry = idleEntry(ip, world);
   if (buyer.kind === 'ip')

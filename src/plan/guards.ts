@@ -19,7 +19,7 @@ import { refusedInside } from './refused-inside.ts';
 import { matches } from './unmanaged.ts';
 
 /**
- * What holds an operation back although it could be done, most fundamental first.
+ * The reasons to block an operation that is possible, the most fundamental first.
  * The first guard that objects gives the reason.
  */
 const guards: readonly Guard[] = [
@@ -38,7 +38,7 @@ const guards: readonly Guard[] = [
   besideUnresolved,
 ];
 
-/** What is held against the drafts, but for the caps, which count what is left. */
+/** The objections to the drafts, except for the caps, which count the remaining drafts. */
 export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<Draft, Blocked> {
   const objections = new Map<Draft, Blocked>();
   const buyers = drafts
@@ -62,7 +62,7 @@ export function guard(drafts: readonly Draft[], input: GuardInput): ReadonlyMap<
   return objections;
 }
 
-/** What the kind itself says cannot be done. */
+/** The objection of the kind itself: the operation is not possible. */
 function refused({ diff: { verdict } }: Draft): Objection | undefined {
   if (verdict.verdict !== 'blocked') return undefined;
   const { verb, code, reason, remedies } = verdict;
@@ -85,14 +85,15 @@ function suspended({ diff }: Draft, { world, now }: GuardInput): Objection | und
 function protect({ subject, diff }: Draft, { world, destroy }: GuardInput): Objection | undefined {
   const { verdict } = diff;
   if (verdict.verdict !== 'delete' && verdict.verdict !== 'replace') return undefined;
-  // As the file says now, and as it said last only of what has left it. What is inside a server goes by its entry.
+  // The value in the file counts; the last value counts only for an entry that has left the file. A part of a server
+  // uses the value of the server's entry.
   const server = subject.parent && world.subjects.get(subject.parent)?.desired;
   if (!(server ?? subject.desired ?? subject.binding)?.protect) return undefined;
   if (server !== undefined && subject.desired === undefined) {
     return {
       verb: 'delete',
       code: 'protected',
-      reason: `${subject.parent} is protected, and what is inside it as well`,
+      reason: `${subject.parent} is protected, and so is every resource inside it`,
       remedies: [edit(subject.parent ?? subject.key, { set: { protect: false } })],
     };
   }
@@ -114,8 +115,9 @@ function protect({ subject, diff }: Draft, { world, destroy }: GuardInput): Obje
 }
 
 /**
- * The safe way to delete what is protected. The state keeps the protection until an apply has recorded its end.
- * With `--target` that apply does nothing else: a whole one makes again what a destroy has deleted.
+ * The safe way to delete a protected resource. The state keeps the protection until an apply has recorded its end.
+ * With `--target` that apply does nothing else: an apply without a target creates again the resources that a destroy
+ * has deleted.
  */
 function unprotecting({ key, parent }: Subject, { settings }: World, destroy: boolean): readonly Remedy[] {
   const owner = parent ?? key;
@@ -131,7 +133,7 @@ function keeping(key: ResourceKey, when = 'to keep it as an unmanaged resource')
   return run('forget', [key], { when });
 }
 
-/** The server that an address came with is nobody's now, or a list is behind the times: either way it is in use. */
+/** No key is bound to the server of the address, or a list is out of date: in both cases the address is in use. */
 function attached({ subject, diff }: Draft, { world }: GuardInput): Objection | undefined {
   const { key, kind, parent, binding } = subject;
   if (kind !== 'ip' || parent === undefined || diff.verdict.verdict !== 'delete') return undefined;
@@ -160,7 +162,10 @@ function namedByEntries(world: World): ReadonlyMap<string, ResourceKey> {
   );
 }
 
-/** What an entry stands for is not another's: but an address that came with a server may get an entry of its own. */
+/**
+ * One entry cannot adopt the resource of another entry. An address that was created with a server may get its own
+ * entry.
+ */
 function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Objection | undefined {
   const { verdict } = diff;
   if (verdict.verdict !== 'adopt' || subject.parent !== undefined) return undefined;
@@ -180,7 +185,7 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
   };
 }
 
-/** What another entry names by its id is not to go because it had another name before. */
+/** A resource that another entry names by its id is not deleted because its previous key has left the file. */
 function namedElsewhere(
   { subject, diff }: Draft,
   _input: GuardInput,
@@ -206,7 +211,7 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   return {
     verb: 'delete',
     code: 'prune_disabled',
-    reason: `${subject.key} is not in the file any more, and settings.prune is false; ${toll(draft, world)}`,
+    reason: `${subject.key} is not in the file any more, and settings.prune is false; ${impactOf(draft, world)}`,
     remedies: [
       setting('prune', true, 'to have it deleted'),
       keeping(subject.key),
@@ -225,13 +230,13 @@ function replacement({ subject, diff }: Draft): Objection | undefined {
   return {
     verb: 'update',
     code: 'replace_not_allowed',
-    reason: `${verdict.reason}: it would be deleted and made again${id === undefined ? '' : `, and what the file binds by id is never made`}`,
+    reason: `${verdict.reason}: it would be deleted and made again${id === undefined ? '' : `, and a resource that the file binds by id is never created`}`,
     remedies: [edit(subject.key, { ...allow, ...(id === undefined ? {} : { remove: ['id'] }) }), undo],
   };
 }
 
-/** What would go and what would stay billed, so that nobody allows it blind. @source API §1.4, §1.5 */
-export function toll({ subject, diff }: Draft, world: World): string {
+/** The impact of a deletion, so that the operator knows it before permitting it. @source API §1.4, §1.5 */
+export function impactOf({ subject, diff }: Draft, world: World): string {
   const { kind, binding } = subject;
   const id = binding?.id ?? '';
   const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];

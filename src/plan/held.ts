@@ -7,7 +7,7 @@ import type { Intent } from '../core/state.ts';
 import { type Draft, draftOne } from './draft.ts';
 import { obstacles, prerequisites, restsOn, successorOf } from './order.ts';
 
-/** What decides whether an operation has to wait for something that cannot be done. */
+/** The facts that decide whether an operation must wait for a key that is blocked or missing. */
 interface Known {
   readonly kinds: ReadonlyMap<KindName, ResourceKind>;
   readonly world: World;
@@ -18,11 +18,12 @@ interface Known {
 }
 
 /**
- * What cannot be done because something else cannot: what it needs neither exists nor is
- * about to, or what is in its way stays. Of a replacement both halves are held or none:
- * what is deleted has to come again; so has the server that an address goes for.
+ * The operations that are not possible because another one is not: a resource that the operation needs neither exists
+ * nor is being created, or a resource that blocks the operation remains. The plan holds both halves of a replacement
+ * or none, because the deleted resource must be created again. The same applies to the address that is deleted for a
+ * new server.
  *
- * Where it is in question which live resource a key is bound to, everything that rests on the key waits.
+ * If the live resource of a key is unconfirmed, every operation that depends on the key waits.
  */
 export function hold(
   candidates: readonly Operation[],
@@ -71,7 +72,7 @@ export function hold(
   };
 }
 
-/** What is held against drafts whose writes are not open, each with what it truly waits for. */
+/** The objections to drafts without an open write, each with the key that it actually waits for. */
 export function objectedTo(
   objections: ReadonlyMap<Draft, Blocked>,
   inFlight: ReadonlyMap<ResourceKey, Intent>,
@@ -88,13 +89,13 @@ function keysOf(objections: ReadonlyMap<Draft, Blocked>, verb: Blocked['verb']):
   return new Set([...objections.values()].flatMap((each) => (each.verb === verb ? [each.key] : [])));
 }
 
-/** Keys of which it is in question which live resource is theirs: the kind says so, or their adoption is held back. */
+/** Keys whose live resource is unconfirmed: the kind reports that, or the adoption of the key is blocked. */
 export function identityOpen(objections: ReadonlyMap<Draft, Blocked>): ReadonlySet<ResourceKey> {
   const open = [...objections].filter(([draft, { verb }]) => verb === 'adopt' || hasIdentityOpen(draft));
   return new Set(open.map(([, { key }]) => key));
 }
 
-/** The key on which the operation rests, and whose live resource is in question as things are now. */
+/** The key that the operation depends on, and whose live resource is unconfirmed at present. */
 export function restsOnOpenIdentity(
   operation: Pick<Operation, 'key' | 'verb'>,
   kinds: ReadonlyMap<KindName, ResourceKind>,
@@ -110,14 +111,14 @@ function hasIdentityOpen({ diff: { verdict } }: Pick<Draft, 'diff'>): boolean {
   return verdict.verdict === 'blocked' && verdict.identity === true;
 }
 
-/** An address that is in the way may be one whose purchase is not settled, and not one to be released. */
+/** An address that blocks the operation may be the result of an open purchase, which must not be released. */
 function inDoubt(objection: Blocked, inFlight: ReadonlyMap<ResourceKey, Intent>): Blocked | undefined {
   if (objection.code !== 'address_not_the_only_free_one') return undefined;
   const open = [...inFlight.values()].find(({ kind, verb }) => kind === 'ip' && verb === 'create');
   return open && dependencyBlocked(objection, open.key, open);
 }
 
-/** The address that is in the way may be the very one that is to stand for what the server names. */
+/** The address that blocks the operation may be the one that the reference of the server will be bound to. */
 function waitsForIts(
   { subject, kind }: Draft,
   objection: Blocked,

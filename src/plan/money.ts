@@ -3,12 +3,12 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price } from '../core/kind.ts';
 import type { Draft } from './draft.ts';
 
-/** What the drafts change of the monthly bill, as far as prices are known. */
+/** The change of the monthly bill by the drafts, by known prices. */
 export function knownDelta(drafts: readonly Draft[]): string {
   return sumDecimals(drafts.flatMap(pricedParts).flatMap(({ diff }) => priceChange(diff) ?? []));
 }
 
-/** A draft, and what comes with it as a creation of its own. */
+/** A draft, and the resource that is created together with it, as a creation of its own. */
 export function pricedParts({ subject, diff }: Pick<Draft, 'subject' | 'diff'>) {
   const { verdict, alongside } = diff;
   const own = { key: subject.key, diff };
@@ -18,12 +18,12 @@ export function pricedParts({ subject, diff }: Pick<Draft, 'subject' | 'diff'>) 
   return [own, { key, diff: { verdict: { verdict: 'create', changes: [] }, price } satisfies Diff }];
 }
 
-/** The most that the drafts may add to the monthly bill, whatever is chosen of what the file leaves open. */
+/** The highest amount that the drafts may add to the monthly bill, for every choice that the file leaves open. */
 export function mostDelta(drafts: readonly Draft[]): string {
   return sumDecimals(drafts.flatMap((draft) => mostChange(draft) ?? []));
 }
 
-/** What each half of the difference changes of the monthly bill, at most; nothing where that cannot be told. */
+/** The highest change of the monthly bill by each half of the difference; zero if a price is unknown. */
 export function halves(diff: Diff): Readonly<Record<'create' | 'update' | 'delete', string>> {
   if (unknownPrice(atMost(diff)) !== undefined) return { create: '0', update: '0', delete: '0' };
   const { comes, goes } = pricesOf(atMost(diff));
@@ -32,7 +32,7 @@ export function halves(diff: Diff): Readonly<Record<'create' | 'update' | 'delet
   return { create, update: sumDecimals([create, gone]), delete: gone };
 }
 
-/** What the draft may add to the monthly bill, whatever is chosen of what the file leaves open. */
+/** The highest amount that the draft may add to the monthly bill, for every choice that the file leaves open. */
 export function mostChange(draft: Draft): string | undefined {
   const amounts = pricedParts(draft).flatMap(({ diff }) => priceChange(atMost(diff)) ?? []);
   return amounts.length === 0 ? undefined : sumDecimals(amounts);
@@ -42,7 +42,7 @@ function atMost(diff: Diff): Diff {
   return diff.dearest === undefined ? diff : { ...diff, price: diff.dearest };
 }
 
-/** Decimal text, or `undefined` where nothing is bought or given up, or a price is not known. */
+/** Decimal text, or `undefined` if nothing is bought or deleted, or a price is unknown. */
 export function priceChange(diff: Diff): string | undefined {
   if (unknownPrice(diff) !== undefined) return undefined;
   const { comes, goes } = pricesOf(diff);
@@ -53,7 +53,7 @@ export function priceChange(diff: Diff): string | undefined {
   return amounts.length === 0 ? undefined : sumDecimals(amounts);
 }
 
-/** Why the change of the bill cannot be told. @assumption A39 */
+/** The reason why the change of the bill is unknown. @assumption A39 */
 export function unknownPrice(diff: Diff): string | undefined {
   const { comes, goes } = pricesOf(diff);
   return [comes, goes].flatMap((price) =>
@@ -61,7 +61,7 @@ export function unknownPrice(diff: Diff): string | undefined {
   )[0];
 }
 
-/** Keys of what the drafts would buy, or make dearer, at a price that is not known. */
+/** Keys of the resources that the drafts would buy, or make dearer, at an unknown price. */
 export function unknownPurchases(drafts: readonly Draft[]): readonly ResourceKey[] {
   return drafts.flatMap(pricedParts).flatMap(({ key, diff }) => {
     const { comes } = pricesOf(diff);

@@ -5,8 +5,8 @@ import { type Draft, isToBeMade } from './draft.ts';
 import type { Objection } from './objections.ts';
 
 /**
- * An entry that is to be made new under a key that became another one, which the file leaves
- * out: the rename was taken back, and neither is it made nor does the other go.
+ * An entry that would be created under a previous key of another key, while the file leaves out that
+ * other key: the operator took the rename back. Neither the creation nor the deletion is carried out.
  */
 export function movedBack(world: World): (draft: Draft) => Objection | undefined {
   const became = new Map(
@@ -32,14 +32,14 @@ function objection(verb: 'create' | 'delete', from: ResourceKey, to: ResourceKey
   return {
     verb,
     code: 'moved_back',
-    reason: `${from} became ${to}, which the file leaves out: if it has its old name back, nothing is to be deleted or made`,
+    reason: `${from} became ${to}, which the file leaves out: if the resource has its old name again, nothing needs to be deleted or created`,
     remedies: [
       edit(from, { set: { moved: { from: to } } }),
       run('forget', [to], { when: 'to leave its resource unmanaged and billed, and create another one' }),
       edit(from, {
         entry: 'remove',
         next: [run('apply'), edit(from, { entry: 'restore' })],
-        when: `if ${to} is to be deleted`,
+        when: `to delete ${to}`,
       }),
     ],
   };

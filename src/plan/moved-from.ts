@@ -7,9 +7,9 @@ import { type Draft, isToBeMade } from './draft.ts';
 import type { Objection } from './objections.ts';
 
 /**
- * An entry that is to be made new, although it says that it had another key: the state binds nothing
- * to that. Where the file has left out what is bound, one of these is probably meant, and
- * neither is it made nor do they go.
+ * An entry that would be created, although its `moved` names a previous key: the state binds nothing to that
+ * key. If the file has left out a bound key, the entry probably means that key. Neither the creation
+ * nor the deletion is carried out.
  */
 export function movedFromUnknown(world: World): (draft: Draft) => Objection | undefined {
   const entries = [...world.subjects.values()].filter((each) => unknownFrom(each, world) !== undefined);
@@ -19,7 +19,7 @@ export function movedFromUnknown(world: World): (draft: Draft) => Objection | un
 function judged(draft: Draft, entries: readonly Subject[], world: World): Objection | undefined {
   const { subject, diff } = draft;
   const { key, parent, kind } = subject;
-  // What else keeps it from being made may come of the slip.
+  // The typing error may also cause other objections to the creation.
   if (isToBeMade(draft)) {
     const from = unknownFrom(subject, world);
     const left = leftOut(world, subject.kind);
@@ -44,15 +44,15 @@ function judged(draft: Draft, entries: readonly Subject[], world: World): Object
   return {
     verb: 'delete',
     code: 'moved_from_unknown',
-    reason: `${top.key} may be what ${entry.key} was: its \`moved\` names ${entry.desired?.moved}, to which the state binds nothing`,
+    reason: `${entry.key} may be the new name of ${top.key}: its \`moved\` names ${entry.desired?.moved}, to which the state binds nothing`,
     remedies: [
       edit(entry.key, { set: { moved: { from: top.key } } }),
-      edit(entry.key, { remove: ['moved'], when: `if ${key} is to be deleted` }),
+      edit(entry.key, { remove: ['moved'], when: `to delete ${key}` }),
     ],
   };
 }
 
-/** Where nothing can be meant, such as in a file that is used for another project. */
+/** No key can be meant, for example in a file that is used for another project. */
 export function movedFromNothing({ subject, diff }: Draft, world: World): Warning[] {
   const from = unknownFrom(subject, world);
   if (from === undefined || diff.verdict.verdict !== 'create' || leftOut(world, subject.kind).length > 0)
@@ -74,7 +74,7 @@ function unknownFrom({ key, desired, binding }: Subject, world: World): Resource
   return isNew && !hasParts() ? desired.moved : undefined;
 }
 
-/** Keys that stand for something which is there, and that the file has no more. */
+/** Keys that are bound to an existing resource, and that the file no longer has. */
 function leftOut(world: World, kind: Subject['kind']): ResourceKey[] {
   return world
     .subjectsOf(kind)

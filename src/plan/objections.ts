@@ -6,34 +6,34 @@ import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
 import type { Register } from './unmanaged.ts';
 
-/** What guards need beside the drafts. */
+/** The facts that guards need in addition to the drafts. */
 export interface GuardInput {
   readonly kinds: ReadonlyMap<KindName, ResourceKind>;
   readonly openIntents: readonly Intent[];
   readonly world: World;
   readonly register: Register;
-  /** `destroy`: everything managed may go, whatever `prune` says. */
+  /** `destroy`: every managed resource may be deleted, regardless of `prune`. */
   readonly destroy: boolean;
   /** Deletions that this run has carried out already. */
   readonly deletedBefore: number;
-  /** What this run has added to the monthly bill already, at most; nothing where left out. */
+  /** The highest amount that this run has added to the monthly bill already; zero if left out. */
   readonly increasedBefore?: string | undefined;
   /** Wall time in ms. */
   readonly now: number;
 }
 
-/** What a purchase is judged by. */
+/** The facts by which a purchase is judged. */
 export type Purchase = Pick<GuardInput, 'world' | 'register'>;
 
 export type Objection = Omit<Blocked, 'key' | 'code'> & { readonly code: BlockCode };
 
-/** What is the same for every draft of a plan. */
+/** The facts that are the same for every draft of a plan. */
 export interface Facts {
   /** The unmanaged object that an entry may describe. */
   readonly matches: ReadonlyMap<ResourceKey, string>;
-  /** Keys of the file's entries, by the kind and id that they stand for. */
+  /** Keys of the file's entries, by the kind and id that they are bound to or name. */
   readonly named: ReadonlyMap<string, ResourceKey>;
 }
 
-/** Says why an operation is held back although it could be done. */
+/** Gives the reason to block an operation that is possible. */
 export type Guard = (draft: Draft, input: GuardInput, facts: Facts) => Objection | undefined;

@@ -7,33 +7,33 @@ import { edit, outside, type Remedy, run, setting } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 
-/** The writes that are not settled, but for refusals that the file has overtaken. */
+/** The writes that are not settled, except for refusals of an entry that the file has changed since. */
 export function openWrites(intents: readonly Intent[], world: World): ReadonlyMap<ResourceKey, Intent> {
   return new Map(
     intents.filter((intent) => !isOvertaken(intent, world)).map((intent) => [intent.key, intent]),
   );
 }
 
-/** A refusal of what the file said then, and the file says something else now. */
+/** The API refused the entry, and the file has another entry now. */
 export function isOvertaken(intent: Intent, world: World): boolean {
   if (intent.phase !== 'blocked' || intent.blocked?.until !== 'file') return false;
   return digestOf(world.subjects.get(intent.key)?.desired?.value ?? null) !== intent.basis;
 }
 
-/** What is known beside an open write. */
+/** The facts about an open write that the write itself does not hold. */
 interface Beside {
   readonly world: World;
-  /** What it would make has come to be by another hand. */
+  /** The objection that another user has created the resource of the write. */
   readonly taken: Blocked | undefined;
-  /** Whether it is known whose an address is. */
+  /** Whether the owner of an address is known. */
   readonly isKnown: (ip: Ip) => boolean;
 }
 
-/** A write that is left to an operator. */
+/** A write that an operator must settle. */
 export function blockedIntent(intent: Intent, { world, taken, isKnown }: Beside): Blocked[] {
   if (intent.phase !== 'blocked' || intent.blocked === undefined) return [];
   const { key, verb, blocked } = intent;
-  // What was found is what it is taken by.
+  // With candidates, the reason names them already.
   const by = taken === undefined || blocked.candidates.length > 0 ? [] : [taken.reason];
   const free = blocked.until === 'file' ? [] : cameFree(intent, world.ips, isKnown);
   const reason = [blocked.reason, ...by];
@@ -45,16 +45,16 @@ export function blockedIntent(intent: Intent, { world, taken, isKnown }: Beside)
   return [{ key, verb, code: blocked.code, reason: reason.join('; '), remedies }];
 }
 
-/** Free addresses that came with a write, and that nothing here is bound to. */
+/** Free addresses that appeared since a write, and that no key of this state is bound to. */
 export function releasing(addresses: readonly string[]): readonly Remedy[] {
   if (addresses.length === 0) return [];
   const text = `release ${addresses.join(', ')} in the client area`;
   return [
-    outside(text, { about: addresses, when: 'free and billed since this write; if nobody else uses it' }),
+    outside(text, { about: addresses, when: 'free and billed since this write; if no other user needs it' }),
   ];
 }
 
-/** What a server may have left that was made and is gone: nothing else would tell whose it was. */
+/** The addresses that a server may have left that was created and is gone: no other output names their origin. */
 export function cameFree(
   { kind, verb, preimage }: Intent,
   ips: readonly Ip[],
@@ -67,7 +67,7 @@ export function cameFree(
     .map(({ address }) => address);
 }
 
-/** Keys of which it is not known whether they were created. */
+/** Keys whose creation is unconfirmed. */
 export function creationsInDoubt(inFlight: ReadonlyMap<ResourceKey, Intent>): ReadonlySet<ResourceKey> {
   const open = [...inFlight.values()].filter(({ verb, ambiguous }) => verb === 'create' && ambiguous);
   return new Set(open.map(({ key }) => key));
@@ -78,12 +78,12 @@ interface Known {
   readonly world?: World;
 }
 
-/** What settles a blocked write, each way with when to take it. */
+/** The remedies of a blocked write, each with its condition. */
 export function waysOut(intent: Intent, { taken = false, world }: Known = {}): readonly Remedy[] {
   const { key, kind, verb, blocked } = intent;
   const { candidates = [], until } = blocked ?? {};
   const say = (words: string, when: string) => run('resolve', [key, ...`--${words}`.split(' ')], { when });
-  // A deletion has no entry to be corrected; where its resource is still there it is given up, and asked for anew.
+  // A deletion has no entry to correct. If its resource still exists, the deletion is given up and requested again.
   if (verb === 'delete') {
     return [say('absent', 'if the client area shows it gone'), say('abandon', 'if it is still there')];
   }
@@ -93,7 +93,7 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
       .map(({ address }) => address)
       .join(', ');
   const adoptable = verb === 'create' && (!refused || taken);
-  // What was seen then may be another's, and its own may have come to be seen since.
+  // The candidates may belong to another user, and the resource itself may have become visible since.
   const other = candidates.length === 0 ? 'it is there' : 'it is another';
   return [
     ...(refused ? [correction(intent, world?.subjects.get(key)?.desired)] : []),
@@ -105,11 +105,14 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
           say('adopt ID', `if ${other}: the client area tells its id`),
         ]
       : []),
-    say('absent', refused ? 'to have it tried again as it is' : absentWhen[verb]),
+    say('absent', refused ? 'to retry it unchanged' : absentWhen[verb]),
   ];
 }
 
-/** The fields that a refusal names, each with its position; the entry's, where the refusal names none of its fields. */
+/**
+ * The fields that a refusal names, each with its position; the position of the entry if the refusal names none of its
+ * fields.
+ */
 function correction({ key, blocked }: Intent, desired: DesiredResource | undefined): Remedy {
   if (desired === undefined) return outside('correct the entry in the file');
   const named = (blocked?.parameters ?? []).flatMap((each) => fieldOf(desired, each) ?? []);
@@ -127,7 +130,7 @@ const absentWhen = {
   adopt: 'if it is not there',
 };
 
-/** One candidate is proof where nobody else creates. */
+/** One candidate is proof if only vdcsync creates resources in the project. */
 function alone({ verb, blocked }: Intent, { settings }: World): readonly Remedy[] {
   const one = verb === 'create' && blocked?.code === 'outcome_unknown' && blocked.candidates.length === 1;
   if (!one || settings.exclusive) return [];

@@ -3,10 +3,10 @@ import type { ResourceKind, World } from '../core/kind.ts';
 import { type Operation, type OperationId, operationId } from '../core/plan.ts';
 
 /**
- * Says of every operation which others come first, and puts them in an order that keeps to it.
+ * Determines for every operation which others come first, and sorts the operations accordingly.
  *
- * Creation goes from networks, addresses and ISOs to servers and what is inside them;
- * deletion the other way. Where nothing else decides, the order is that of kinds, then of keys.
+ * Creation starts with networks, addresses and ISOs, then servers, then the resources inside servers;
+ * deletion is the reverse. Otherwise the order is that of kinds, then of keys.
  *
  * @throws Error on a cycle, which would be a bug: no kind refers to a later one.
  */
@@ -38,7 +38,10 @@ export function successorOf({ key, verb, replacement }: Operation): OperationId 
   return replacement ?? (parent === undefined ? undefined : operationId('create', parent));
 }
 
-/** What makes room for something waits for all that this waits for, but for what makes room as well. */
+/**
+ * A deletion that makes room for a creation waits for all needs of that creation, except for other deletions of this
+ * kind.
+ */
 function givingLast(operations: readonly Operation[]): readonly Operation[] {
   const byId = new Map(operations.map((operation) => [operation.id, operation]));
   const leadsTo = (from: OperationId, to: OperationId, seen = new Set<OperationId>()): boolean => {
@@ -57,7 +60,7 @@ function givingLast(operations: readonly Operation[]): readonly Operation[] {
   return operations.flatMap(({ id }) => byId.get(id) ?? []);
 }
 
-/** The keys that have to exist before the operation can start. */
+/** The keys that must exist before the operation can start. */
 export function prerequisites(
   { key, verb }: Pick<Operation, 'key' | 'verb'>,
   kinds: ReadonlyMap<KindName, ResourceKind>,
@@ -69,7 +72,7 @@ export function prerequisites(
   return [...(subject.parent === undefined ? [] : [subject.parent]), ...references.map((each) => each.key)];
 }
 
-/** The keys whose live resources the operation works in or with: the server that it is inside of, and what it needs to exist. */
+/** The keys whose live resources the operation uses: the server that contains it, and its prerequisites. */
 export function restsOn(
   operation: Pick<Operation, 'key' | 'verb'>,
   kinds: ReadonlyMap<KindName, ResourceKind>,
@@ -80,8 +83,8 @@ export function restsOn(
 }
 
 /**
- * The keys that have to be gone before the operation can start: what holds on to a
- * resource that is deleted, and the old address under a key that a new one will take.
+ * The keys that must be gone before the operation can start: the resources that use a
+ * resource that is deleted, and the old address under a key that a new address will take.
  */
 export function obstacles(
   { key, verb, kind }: Operation,
@@ -117,7 +120,7 @@ function own(
   ];
 }
 
-/** By rank, but no operation before those it needs. */
+/** By rank, but no operation before its needs. */
 function sorted(operations: readonly Operation[], kindOrder: readonly KindName[]): readonly Operation[] {
   const rank = ({ verb, kind }: Operation) => {
     if (verb === 'adopt') return 0;

@@ -7,12 +7,12 @@ import type { Draft } from './draft.ts';
 import type { Facts, GuardInput, Objection, Purchase } from './objections.ts';
 import { described, ignoring, isNone, unmanagedFor } from './unmanaged.ts';
 
-/** What is held against a purchase now: what is there may be just that. */
+/** The objection to a purchase that is about to be sent: an unmanaged resource may be its result already. */
 export function boughtAlready(draft: Draft, input: Purchase): Objection | undefined {
   return unmanaged(draft, input, { matches: new Map() }) ?? unlistedServers(draft, input);
 }
 
-/** What is there and unmanaged may be what this file describes: bought before, or by another copy of the state. */
+/** An unmanaged resource may be the one that this file describes: bought before, or by another copy of the state. */
 export function unmanaged(
   { subject, diff }: Draft,
   { world, register }: Purchase,
@@ -22,7 +22,7 @@ export function unmanaged(
   const found = unmanagedFor(subject.kind, register, world);
   if (isNone(found) || world.settings.unmanaged === 'ignore') return undefined;
   const { key, kind } = subject;
-  // A state that has seen the project before has no server that shows by nothing but a free address.
+  // A state that knows the project from before has no servers that are visible only by a free address.
   if (!register.isNew && kind === 'server' && found.servers.length === 0) return undefined;
   const id = matches.get(key);
   const address = kind === 'ip' ? world.ip(id ?? '')?.address : undefined;
@@ -36,13 +36,13 @@ export function unmanaged(
       : `${what} came without this state's doing: if another copy of it bought that, this would be bought twice`,
     remedies: [
       run('adopt', [key, id ?? 'ID'], { when: `if it is ${address ?? (id === undefined ? one : 'this')}` }),
-      { ...ignoring(found), when: "if nothing of it is this file's" },
+      { ...ignoring(found), when: 'if this file manages none of them' },
       setting('unmanaged', 'ignore'),
     ],
   };
 }
 
-/** The file has said that it is not managed, and says so no more: what the key stood for is there, and billed. */
+/** The file marked the resource as not managed, and does not any more: the resource still exists, and is billed. */
 export function releasedBefore(
   { subject: { key, binding, kind }, diff }: Draft,
   { world, register }: Purchase,
@@ -63,12 +63,12 @@ export function releasedBefore(
   return {
     verb: 'create',
     code: 'let_go_before',
-    reason: `${key} stood for ${nounOf(kind)} ${address ?? id} before it was not managed any more, and that stays billed: this would be another one beside it`,
+    reason: `${key} was bound to ${nounOf(kind)} ${address ?? id} until the file marked it as not managed. It is still billed, and this creation would add another one`,
     remedies: [run('adopt', [key, id], { when: 'to have it managed again' }), another],
   };
 }
 
-/** Servers of which nothing but a count is to be seen may be what this file describes as well. @assumption A8 */
+/** A server that only the count of a network shows may also be the one that this file describes. @assumption A8 */
 export function unlistedServers(
   { subject, diff }: Draft,
   { world, register }: Purchase,
@@ -97,8 +97,8 @@ export function unlistedServers(
 }
 
 /**
- * Of a server that this state did not make an image may have been taken before this state was
- * born, and no list shows images. @assumption A51
+ * If this state did not create the server, an image of the server may be older than this state,
+ * and no list shows images. @assumption A51
  */
 export function takenBefore(
   { subject, diff }: Draft,
@@ -122,7 +122,7 @@ export function takenBefore(
   };
 }
 
-/** A creation that takes what is free could take what an unresolved one has made. */
+/** A creation that takes a free resource could take the result of an unresolved creation. */
 export function besideUnresolved(
   { subject: { key }, diff: { verdict } }: Draft,
   { kinds, world, register, openIntents }: GuardInput,
@@ -152,8 +152,8 @@ export function confusableWith(
 }
 
 /**
- * Whether one of the two creations takes whatever is free in the list in which both show. What came since the open one, and
- * no read settles, may be the other's as well.
+ * Whether one of the two creations takes any free resource in the list in which both show. A resource that came since
+ * the open creation, and that no read attributes, may then be the result of the other creation as well.
  */
 function isConfusable(
   open: Pick<Intent, 'key' | 'kind' | 'phase' | 'preimage'>,
@@ -166,13 +166,13 @@ function isConfusable(
   if (listOf(open.kind) !== listOf(subject.kind)) return false;
   if (open.phase === 'blocked' && hasComeSince(open, world, register)) return true;
   const takes = kinds.get(subject.kind)?.takesFree?.(subject, world);
-  // Nothing of it is there, and it is sent again once what is there has been taken.
+  // The waiting creation has had no effect, and it is sent again after this creation has taken the visible resource.
   if (takes === 'shown' && open.kind === listOf(subject.kind) && open.phase === 'waiting') return false;
   const other = world.subjects.get(open.key);
   return takes !== undefined || (other && kinds.get(open.kind)?.takesFree?.(other, world)) !== undefined;
 }
 
-/** Whether an object that may be the result of a creation has come since this one was sent. */
+/** Whether an object that may be the result of the creation has come since the creation was sent. */
 function hasComeSince({ preimage }: Pick<Intent, 'preimage'>, world: World, register: Attribution): boolean {
   const isOpen = (held: Attributed) => held.is === 'pending' && !held.certain;
   return (

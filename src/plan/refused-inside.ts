@@ -9,7 +9,7 @@ import { isOvertaken } from './open-writes.ts';
 
 type Input = Pick<GuardInput, 'world' | 'kinds' | 'openIntents'>;
 
-/** A server that is made, or made anew, would be without the part that the API refuses, such as its firewall. */
+/** A server that is created, or replaced, would be without the part that the API refuses, such as its firewall. */
 export function refusedInside({ subject, diff }: Draft, input: Input): Objection | undefined {
   const { verdict } = diff.verdict;
   if (subject.kind !== 'server' || (verdict !== 'replace' && verdict !== 'create')) return undefined;
@@ -23,14 +23,17 @@ export function refusedInside({ subject, diff }: Draft, input: Input): Objection
   };
 }
 
-/** The refusal that a part of the server would meet again: of that part, or of another server's with the same entry. */
+/**
+ * The refusal that a part of the server would get again: of that part, or of a part of another server with the same
+ * entry.
+ */
 export function refusalInside(server: ResourceKey, { world, kinds, openIntents }: Input): Intent | undefined {
   const refusals = openIntents.filter(
     ({ blocked, kind }) => blocked?.until === 'file' && kinds.get(kind)?.repeats !== true,
   );
   if (refusals.length === 0) return undefined;
   const parts = world.childrenOf(server).filter(({ desired, kind }) => {
-    // Only what names no other resource is refused for its own entry alone.
+    // A refusal depends on the entry alone only if the entry names no other resource.
     return desired !== undefined && kinds.get(kind)?.references(desired.value).length === 0;
   });
   const isSame = ({ kind, desired }: Subject, refusal: Intent) =>

@@ -5,8 +5,8 @@ import { edit } from '../core/remedy.ts';
 import { type Draft, isToBeMade } from './draft.ts';
 
 /**
- * A new entry that is what leaves the file but for its key: probably renamed by hand, which
- * makes it anew and deletes what is there.
+ * A new entry that equals an entry that leaves the file in all but the key: probably renamed by hand, which
+ * would create it again and delete the existing resource.
  */
 export function perhapsRenamed(drafts: readonly Draft[]): Warning[] {
   const leaving = byLikeness(drafts.filter(isLeaving), ({ subject: { binding } }) => ({
@@ -20,7 +20,7 @@ export function perhapsRenamed(drafts: readonly Draft[]): Warning[] {
   }));
   return [...fresh].flatMap(([likeness, keys]) => {
     const from = leaving.get(likeness) ?? [];
-    // Addresses have nothing to be told apart by.
+    // Addresses have no fields that distinguish them.
     const isGuess = likeness === 'ip' && (keys.length > 1 || from.length > 1);
     return from.length === 0 || isGuess ? [] : keys.map((key) => renamed(key, from));
   });
@@ -62,14 +62,14 @@ function byLikeness(
   return groups;
 }
 
-/** What entries of a kind have in common that are the same but for their keys. */
+/** The common content of entries of a kind that differ only in their keys. */
 function likenessOf(kind: KindName, { cidr, entry }: Content): string | undefined {
   if (kind === 'server') return digestOf(madeAs(entry));
   if (kind === 'network') return cidr;
   return kind === 'ip' ? kind : undefined;
 }
 
-/** Its name may come of its key, and its address be named by one that has another key now as well. */
+/** The name may come from the key, and the address may be named by an entry whose key has changed as well. */
 function madeAs(entry: object | undefined): Json {
   return { ...entry, name: null, public_ipv4: null } as Json;
 }

@@ -6,14 +6,17 @@ import type { Blocked, Cost, Effort, Operation, Plan, Summary } from '../core/pl
 import type { Draft } from './draft.ts';
 import { knownDelta, mostDelta, pricedParts, unknownPrice } from './money.ts';
 
-/** The plan with this as what is blocked: a resource is counted once, so what is held back is not to be done as well. */
+/**
+ * The plan with these blocked operations. Each resource counts once, so a blocked key has no operations in the
+ * summary.
+ */
 export function withBlocked(plan: Plan, blocked: readonly Blocked[]): Plan {
   const keys = new Set(blocked.map(({ key }) => key));
   const left = plan.operations.filter(({ key }) => !keys.has(key));
   return { ...plan, blocked, summary: { ...plan.summary, ...counts(left), blocked: keys.size } };
 }
 
-/** Both halves of a replacement are one. */
+/** Both halves of a replacement count as one. */
 function counts(operations: readonly Operation[]) {
   const plain = (verb: string) =>
     operations.filter((each) => each.verb === verb && each.replacement === undefined).length;
@@ -31,7 +34,7 @@ interface Counted {
   readonly drafts: readonly Draft[];
   readonly operations: readonly Operation[];
   readonly blocked: readonly Blocked[];
-  /** Keys of which something is planned or held back, also where it is left out. */
+  /** Keys with a planned or blocked operation, also outside the selection. */
   readonly concerned: ReadonlySet<ResourceKey>;
 }
 
@@ -50,7 +53,7 @@ export function summarise({ operations, blocked, drafts, concerned }: Counted, {
   };
 }
 
-/** `all`: what is billed now; `drafts`: those that are carried out. */
+/** `all`: the drafts of all resources that are billed now; `drafts`: the drafts that are carried out. */
 export function costOf(world: World, all: readonly Draft[], drafts: readonly Draft[]): Cost {
   const delta = knownDelta(drafts);
   const most = mostDelta(drafts);
@@ -77,7 +80,7 @@ export function costOf(world: World, all: readonly Draft[], drafts: readonly Dra
 }
 
 /**
- * What carrying the plan out takes at least: one look at everything before and one after,
+ * The least effort of carrying the plan out: one refresh before and one after,
  * and for each operation a poll or a check; a deletion is checked against more lists.
  */
 export function effortOf(operations: readonly Operation[], world: World): Effort {

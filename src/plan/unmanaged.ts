@@ -6,23 +6,23 @@ import { type Remedy, type Run, run } from '../core/remedy.ts';
 import type { Ip, NetworkInterface } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 
-/** Who holds what in the project, and what no list shows. */
+/** The holder of each object in the project, and the objects that no list shows. */
 export interface Register extends Attribution {
   readonly claims: readonly Claim[];
-  /** The state has no baseline: whatever is unmanaged may have been there before. */
+  /** The state has no baseline: every unmanaged resource may be older than the state. */
   readonly isNew: boolean;
   readonly unlisted?: Unlisted | undefined;
   /** Creations that the operator has declared absent. */
   readonly declaredAbsent: readonly Intent[];
 }
 
-/** Servers of which nothing but a network's count is to be seen. */
+/** Servers that only the count of a network shows. */
 export interface Unlisted {
   readonly network: string;
   readonly servers: number;
 }
 
-/** Those that an entry of the kind may describe. */
+/** The unmanaged resources that an entry of the kind may describe. */
 export function unmanagedFor(kind: Subject['kind'], register: Register, world: World): Unmanaged {
   const { servers, addresses } = register.unmanaged;
   return {
@@ -32,8 +32,9 @@ export function unmanagedFor(kind: Subject['kind'], register: Register, world: W
 }
 
 /**
- * Addresses of this file's servers that no key is bound to, and that an entry of `ips` may have bought: a server takes such
- * a one where its entry names it, and with `{reuse: true}`. What a server was given by its creation, the state has seen come.
+ * Addresses of this file's servers that no key is bound to, and that an entry of `ips` may have bought: a server
+ * takes this kind of address if its entry names the address, or with `{reuse: true}`. The state has observed every
+ * address that a server got by its creation.
  */
 export function heldAddresses(register: Register, world: World): readonly Ip[] {
   return world.subjectsOf('server').flatMap(({ desired, binding }) => {
@@ -50,7 +51,7 @@ function addressIn(entry: unknown): object {
   return (entry as { readonly public_ipv4?: object } | undefined)?.public_ipv4 ?? {};
 }
 
-/** An address that is claimed by itself, and not with the server that holds it. */
+/** An address that is claimed separately, and not with the server that it is attached to. */
 export function isClaimedAlone(world: World, { address, server }: Register, id: string): boolean {
   const ip = world.ip(id);
   if (ip === undefined || !isForeign(address(ip))) return false;
@@ -61,16 +62,16 @@ function isForeign({ is }: Attributed): boolean {
   return is === 'ignored' || is === 'released';
 }
 
-/** The operator knows of it: its cost is reported no more. */
+/** The operator knows about the resource: vdcsync does not report its cost any more. */
 export function isQuiet(holder: Attributed): boolean {
   return holder.is === 'ignored' && holder.by === 'operator';
 }
 
 /**
- * Where more servers are attached than are known to have a card there: the rest has no
- * public address, so no list shows it. @source API §2
+ * The network with more attached servers than servers with a known network interface there. The other servers have no
+ * public address, so no list shows them. @source API §2
  *
- * @param others the cards of servers that are not this file's
+ * @param others the network interfaces of servers that this file does not manage
  */
 export function unlisted(
   world: World,
@@ -122,7 +123,7 @@ function counted(noun: 'server' | 'address', names: readonly string[]): string[]
   return [`${noun === 'server' ? 'servers' : 'addresses'} ${others.reverse().join(', ')} and ${last}`];
 }
 
-/** For a message: the creations that were declared absent and may have made one of them. */
+/** For a message: the creations that were declared absent and may have created one of the resources. */
 export function perhapsAbsent({ servers, addresses }: Unmanaged, declared: readonly Intent[]): string {
   const texts = declared.flatMap(({ key, kind, closedAt = 0, preimage }) => {
     const came =
@@ -137,15 +138,15 @@ export function perhapsAbsent({ servers, addresses }: Unmanaged, declared: reado
   return texts.join('; ');
 }
 
-/** The command that says of all of them that they are somebody else's. */
+/** The command that marks all of them as not managed by this file. */
 export function ignoring({ servers, addresses }: Unmanaged): Remedy & Run {
   const free = addresses.filter(({ server_id }) => server_id === null || !servers.includes(server_id));
   return run('ignore', [...servers, ...free.map(({ address }) => address)]);
 }
 
 /**
- * The one unmanaged object that each entry may describe. Nothing where several would do, or where
- * one would do for several entries: a wrong guess is not to be copied from a message.
+ * The one unmanaged object that each entry may describe. None if several objects fit, or if
+ * one object fits several entries: an operator must not copy a wrong guess from a message.
  */
 export function matches(
   buyers: readonly Subject[],

@@ -11,7 +11,7 @@ import { described, ignoring, isNone, perhapsAbsent, type Register } from './unm
 export function inFlightWarning(intent: Intent): Warning[] {
   if (intent.phase === 'blocked') return [];
   const said = intent.detail === undefined || intent.detail === '' ? '' : `: ${intent.detail}`;
-  const message = `${intent.verb} was sent before and is not settled yet (${intent.phase}${said}); apply goes on with it first`;
+  const message = `${intent.verb} was sent before and is not settled yet (${intent.phase}${said}); apply settles it first`;
   return [{ code: 'in_flight', key: intent.key, message }];
 }
 
@@ -32,8 +32,8 @@ function movedWarning({ from, to }: { readonly from: ResourceKey; readonly to: R
 }
 
 /**
- * A part of a server whose entry names it no more: nothing says that it is to go, and without its entry
- * nothing is compared. Older backups go by the newest one's key.
+ * A part of a server whose entry no longer declares the part. The file does not ask for its deletion, and without an
+ * entry nothing is compared. The warning of the newest backup covers older backups.
  */
 export function noLongerDeclared({ subject, kind, diff }: Draft, world: World): Warning[] {
   const { key, parent, desired, binding } = subject;
@@ -46,7 +46,7 @@ export function noLongerDeclared({ subject, kind, diff }: Draft, world: World): 
   const older = kind.name === 'backup' ? olderThan(subject, world) : '';
   const what = `${nounOf(kind.name)}${id}${older}`;
   const billed = kind.billed ? ', billed' : '';
-  const message = `the entry of ${parent} no longer declares it: ${what} stays as it is${billed}, and is neither compared nor changed`;
+  const message = `the entry of ${parent} no longer declares it: ${what} stays unchanged${billed}, and is neither compared nor changed`;
   const remedies = [edit(key, { entry: 'restore' }), run('forget', [key], { when: 'to leave it unmanaged' })];
   return [{ code: 'no_longer_declared', key, message, remedies }];
 }
@@ -59,7 +59,7 @@ function olderThan({ key, parent }: Subject, world: World): string {
   return ids.length === 0 ? '' : `, with the older ${ids.join(', ')},`;
 }
 
-/** What is unmanaged stays billed unseen, and may be this file's. */
+/** Unmanaged resources are billed without an entry in the file, and may belong to this file. */
 export function unmanagedWarnings(world: World, { unmanaged, isNew, declaredAbsent }: Register): Warning[] {
   if (isNone(unmanaged) || world.settings.unmanaged === 'ignore') return [];
   const what = described(unmanaged);
@@ -75,7 +75,10 @@ export function unmanagedWarnings(world: World, { unmanaged, isNew, declaredAbse
   return [{ code: 'unmanaged_resources', key: null, message: text, remedies }];
 }
 
-/** Servers that only a network's count shows may be what a lost state created, or what was declared absent. */
+/**
+ * A server that only a network's count shows may be the result of a lost state, or of a creation that was declared
+ * absent.
+ */
 export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { settings }: World): Warning[] {
   if (unlisted === undefined || settings.unmanaged === 'ignore') return [];
   const absent = declaredAbsent.flatMap(({ key, kind }) => (kind === 'server' ? [key] : []));
@@ -84,7 +87,7 @@ export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { se
     ...(absent.length === 0
       ? []
       : [`${absent.join(' or ')}, which was declared absent (\`resolve --absent\`)`]),
-    ...(isNew ? ['what an earlier state of this file created'] : []),
+    ...(isNew ? ['a server that an earlier state of this file created'] : []),
   ];
   const message = `network "${unlisted.network}" counts ${count} that no other read shows, billed. It may be ${may.join(', or ')}. The client area shows its id`;
   const remedies = [
@@ -94,7 +97,7 @@ export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { se
   return [{ code: 'unlisted_servers', key: null, message, remedies }];
 }
 
-/** The rest is not forgotten: the next plan without a selection shows it. */
+/** The next plan without a selection shows the other changes. */
 export function leftOut(count: number): Warning[] {
   if (count === 0) return [];
   const message = `${count} ${count === 1 ? 'change is' : 'changes are'} left out by --target or --exclude`;
@@ -104,7 +107,7 @@ export function leftOut(count: number): Warning[] {
 /** @source API §1.6 */
 export function notActive({ project }: World): Warning[] {
   if (project.status === 'Active') return [];
-  const message = `the project is ${project.status}: what adds spending is refused until it is Active`;
+  const message = `the project is ${project.status}: the API refuses new spending until the project is Active`;
   return [{ code: 'project_not_active', key: null, message }];
 }
 
@@ -114,7 +117,7 @@ export function suspensionOver({ settings: { suspend } }: World, now: number): W
   return [{ code: 'suspension_over', key: null, message }];
 }
 
-/** The cap counts known prices alone: the operator has to know where it cannot hold. */
+/** The cap counts known prices alone: the operator must know the purchases that the cap cannot check. */
 export function capUnchecked(
   { settings: { max_monthly_increase: cap } }: World,
   carriedOut: readonly Draft[],
@@ -127,11 +130,11 @@ export function capUnchecked(
   return [{ code: 'cap_unchecked', key: null, message }];
 }
 
-/** A slip in a type's name would leave its price unknown without a word. */
+/** Without this warning, a typing error in a type's name would silently leave the price unknown. */
 export function pricesOfNothing({ profile, catalogue: { types } }: World): Warning[] {
   const sold = new Set(types.flatMap(({ id, name }) => [String(id), name]));
   const unknown = Object.keys(profile.prices?.servers ?? {}).filter((type) => !sold.has(type));
-  // The catalogue is read where a server asks for it.
+  // The catalogue is read only if a server needs it.
   if (types.length === 0 || unknown.length === 0) return [];
   const what = `${unknown.join(', ')}, which the project's catalogue does not have`;
   const message = `the price list has server type ${what}: it has ${types.map(({ name }) => name).join(', ')}`;
