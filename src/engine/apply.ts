@@ -33,18 +33,17 @@ import { refuseStale } from './saved-plan.ts';
 import { shownBy, unshownResults, withheldOf } from './withheld.ts';
 import type { WriteGate } from './write-gate.ts';
 
-/** Every round but the last has to get something done, so this bounds nothing but a bug. */
+/** Each round except the last round makes progress, so only a bug in vdcsync reaches this limit. */
 const mostRounds = 100;
-/** Between two looks at a server that is still being created. */
+/** The pause between two observations of a server that is still being created. */
 const creationGapMs = 30_000;
-/** An operation that has come to nothing so often in one run is left to the next one. */
+/** After this number of failed tries in one run, the next run retries the operation. */
 const mostTries = 3;
 
 /**
- * Plans and carries out, round after round, until a fresh plan is empty or what is left
- * needs an operator.
+ * Plans and applies, round after round, until a fresh plan is empty or the remaining operations need an operator.
  *
- * A run is: settle what earlier runs left open → look → plan → approve → drain → look …
+ * A run has these steps: settle the open writes of earlier runs → refresh → plan → approve → drain → refresh …
  */
 export async function apply(
   deps: EngineDeps,
@@ -62,7 +61,7 @@ export async function apply(
   });
 }
 
-/** What cannot be read now is found by a later run, or put to the operator. */
+/** A failed read does not end the run. A later run recovers the resource, or asks the operator about the resource. */
 async function recovered(run: Run): Promise<boolean> {
   try {
     return await recover(run);
@@ -72,7 +71,7 @@ async function recovered(run: Run): Promise<boolean> {
   }
 }
 
-/** Ends the run when the state is lost: nothing that it does from then on can be recorded. */
+/** Ends the run when the store loses the state: from then on, the store cannot record any step of the run. */
 async function whileOwned(run: Run, work: () => Promise<ApplyReport>): Promise<ApplyReport> {
   const { lost } = run.deps.store;
   const onLost = () => run.giveUp(lost?.reason);
@@ -90,26 +89,32 @@ async function whileOwned(run: Run, work: () => Promise<ApplyReport>): Promise<A
   }
 }
 
-/** The rounds of one run, and what they have come to so far. */
+/** The rounds of one run, and their results so far. */
 class Rounds {
   readonly #run: Run;
   readonly #options: ApplyOptions;
   readonly #startedAt: number;
   readonly #results: OperationResult[] = [];
-  /** Writes that earlier runs left open, and that are open still. */
+  /** Writes that earlier runs left open, and that are still open. */
   readonly #unsettled: OperationResult[] = [];
   readonly #approved = new Set<OperationId>();
   readonly #added: Increase[] = [];
-  /** Told by the plans of this run, and by what it settled: once a resource has gone, nothing shows what it left. */
+  /**
+   * Reported by the plans of this run and by the settled writes. Once a resource is gone, no read shows the addresses
+   * and backups that the resource left.
+   */
   readonly #leftBilled = new Set<string>();
-  /** How long an operator took to answer, which is no part of the work. */
+  /** The time that an operator took to answer. The duration of the run does not include this time. */
   #askedMs = 0;
-  /** What the last drain read after its writes is as good as read again. */
+  /**
+   * The time from which reads are fresh enough for the next plan. The reads of the last drain, made after its writes,
+   * are fresh.
+   */
   #lookSince: number | undefined;
   #planned: Judged | undefined;
-  /** Since when this run has waited for adopted servers alone. Monotonic ms. */
+  /** The time from which this run has waited only for adopted servers. Monotonic ms. */
   #creationSince: number | undefined;
-  /** What the first plan showed. */
+  /** The operations of the first plan. */
   #shown: ReadonlySet<OperationId> | undefined;
 
   constructor(run: Run, options: ApplyOptions, startedAt: number) {
@@ -125,14 +130,14 @@ class Rounds {
         if (report !== undefined) return report;
       }
     } catch (error) {
-      // Nothing is lost: what is in flight is in the state.
+      // An abort loses no write: the state records each write in flight.
       const stopped = isAbort(this.#run, error) || (this.#run.stop.aborted && isFailedRead(error));
       if (stopped && this.#planned !== undefined) return this.#report('stopped', this.#planned.plan);
       throw error;
     }
   }
 
-  /** `undefined`: another round may get further. */
+  /** `undefined`: another round may make progress. */
   async #round(round: number): Promise<ApplyReport | undefined> {
     const run = this.#run;
     const { saved } = this.#options;
@@ -150,7 +155,7 @@ class Rounds {
     await keepBooks(run, planned);
     for (const id of withheld) this.#approved.delete(id);
     const due = this.#due(plan);
-    // What was in flight hid what is to be done under its key.
+    // A write in flight hides the operations that are due under its key.
     if (due.size === 0 && run.intents.size < inFlight && round < mostRounds) return undefined;
     if (due.size === 0 && round < mostRounds && (await this.#awaitsCreation(plan))) return undefined;
     if (due.size === 0 || round === mostRounds)
@@ -167,7 +172,7 @@ class Rounds {
     this.#lookSince = run.deps.clock.monotonic();
   }
 
-  /** The plan of what is there now; the run's first look counts as now where nothing has been settled since. */
+  /** Plans from the current project. The first refresh of the run is current if no write was settled since. */
   async #plan(): Promise<Judged> {
     const run = this.#run;
     if (!run.halt.aborted && this.#lookSince !== undefined) {
@@ -196,7 +201,7 @@ class Rounds {
     );
   }
 
-  /** A deletion that nobody has read of, and nobody is asked about. */
+  /** A deletion that no operator has read, and that vdcsync does not ask about. */
   #isUnshown(operation: Operation): boolean {
     const { unattended, destroy } = this.#options;
     const { id, kind, risk } = operation;
@@ -207,7 +212,7 @@ class Rounds {
     return server === undefined || !this.#shown.has(server);
   }
 
-  /** Asks where the plan holds what was not asked about before. */
+  /** Asks only if the plan has operations that no earlier question covered. */
   async #approve(plan: Plan, withheld: ReadonlySet<OperationId>): Promise<boolean> {
     const fresh = plan.operations.filter(({ id }) => !this.#approved.has(id) && !withheld.has(id));
     if (fresh.length === 0) return true;
@@ -219,7 +224,10 @@ class Rounds {
     return yes;
   }
 
-  /** What is approved, and has not come to its end in this run; nor has anything that it needs, or is a half of. */
+  /**
+   * The approved operations that have not ended in this run. An operation is left out if an operation that it needs,
+   * or the other half of its replacement, is left out.
+   */
   #due(plan: Plan): ReadonlySet<OperationId> {
     const results = this.#results;
     const isLeft = ({ id, key }: Operation) =>
@@ -230,7 +238,10 @@ class Rounds {
     return new Set(plan.operations.filter(isDue).map(({ id }) => id));
   }
 
-  /** Waits for servers that were adopted before their creation has ended. A daemon looks again by itself. */
+  /**
+   * Waits for servers that were adopted before their creation has ended. A daemon does not wait here, because the
+   * next reconciliation refreshes these servers.
+   */
   async #awaitsCreation({ warnings, blocked }: Plan): Promise<boolean> {
     const run = this.#run;
     const { clock } = run.deps;
@@ -257,7 +268,10 @@ class Rounds {
     return this.#reportFindings(done.some(hasFailed) ? 'failed' : 'blocked', await this.#plan());
   }
 
-  /** With what this run and earlier ones found blocked, recorded so that the next plan reports the same. */
+  /**
+   * Adds the resources that this run and earlier runs found blocked. The state records these findings, so that the
+   * next plan reports the same.
+   */
   async #reportFindings(outcome: ApplyReport['outcome'], last: Judged): Promise<ApplyReport> {
     const run = this.#run;
     const { store } = run.deps;
@@ -272,7 +286,7 @@ class Rounds {
     const found = furtherBlocked(run, plan, results, this.#options.destroy === true);
     const tried = new Set(results.map(({ key }) => key));
     const earlier = (await standingFindings(store)).filter(({ key }) => !tried.has(key));
-    // A refusal that holds back a class of writes is kept, and lifted, by itself.
+    // The refusal of a class of writes has its own record and its own end, so it is not recorded as a finding.
     const held = new Set((await withHolds(run.deps, last)).blocked.map(({ key }) => key));
     const recorded = run.allHeld() === undefined ? found.filter(({ key }) => !held.has(key)) : [];
     await recordFindings(store, run.world, run.intents, { kept: earlier, found: recorded });
@@ -296,7 +310,7 @@ class Rounds {
   }
 }
 
-/** Another round may get further: something was done, or the plan was behind the times. */
+/** Another round may make progress: an operation is done, or the plan was outdated. */
 function isProgress({ outcome, code }: OperationResult): boolean {
   return outcome === 'done' || code === 'overtaken';
 }
@@ -310,7 +324,10 @@ function tries(results: readonly OperationResult[], id: OperationId): number {
     .length;
 }
 
-/** Once a run, whatever a clock says of its age; and again for a server that was replaced since. */
+/**
+ * A repeating operation runs once a run, even if a clock reports its result as too old. The operation runs again if
+ * its server was replaced since.
+ */
 function isDone(results: readonly OperationResult[], key: ResourceKey): boolean {
   const parent = parseKey(key)?.parent;
   const last = (wanted: ResourceKey | undefined) =>
@@ -318,7 +335,7 @@ function isDone(results: readonly OperationResult[], key: ResourceKey): boolean 
   return last(key) > last(parent);
 }
 
-/** What failed and was left behind in this run is for an operator, or for the next run, to look at. */
+/** An operator, or the next run, decides about a resource that failed in this run and still exists. */
 function isTainted(results: readonly OperationResult[], key: ResourceKey): boolean {
   return results.some((result) => result.key === key && result.code === 'tainted');
 }

@@ -8,7 +8,7 @@ import type { StateStore } from '../core/state.ts';
 
 const waitNote = 'approval:wait';
 const grantNote = 'approval:grant';
-/** A digest may be shortened to so many characters. */
+/** The shortest prefix of a digest that identifies a plan, in characters. */
 const shortest = 12;
 
 type Store = Pick<StateStore, 'note' | 'putNote' | 'intents'>;
@@ -24,15 +24,15 @@ interface Grant {
 }
 
 /**
- * Holds back a plan until the operator has approved exactly this plan.
+ * Blocks a plan until the operator has approved exactly this plan.
  *
  * ```
  * plan that asks ──▶ waiting {digest} ──approve DIGEST──▶ granted {operations}
  *                      ▲                                     │ each operation is done once, over all reconciliations
  *                      └──── any other operation: void ──────┘
  * ```
- * A reconciliation that ends early goes on later under the same grant, because the rest of a plan is a part of
- * the plan. An operation that has been done is not covered again: if drift asks for it anew, the plan waits.
+ * A reconciliation that ends early continues later under the same grant, because the rest of a plan is a part of
+ * the plan. The grant does not cover an operation twice: if drift asks for a done operation again, the plan waits.
  */
 export class Approval {
   readonly #store: Store;

@@ -1,4 +1,4 @@
-/** What the engine is handed: the ports it works through, and what is asked of one run. */
+/** The input of the engine: the ports that the engine works through, and the options of one run. */
 
 import type { Clock } from '../core/clock.ts';
 import type { KindName } from '../core/keys.ts';
@@ -13,9 +13,11 @@ import type { Tracing } from '../core/tracing.ts';
 import type { Stopwatch } from './intents/stopwatch.ts';
 import type { ReadCache } from './read-cache.ts';
 
-/** Everything the engine touches; demo, tests, simulation and production differ only here. */
+/**
+ * The engine touches the outside only through these ports. Demo, tests, simulation and production differ only here.
+ */
 export interface EngineDeps {
-  /** `halt` gives up on every read of the port. */
+  /** `halt` aborts every read of the port. */
   readonly reads: (priority: 'poll' | 'operation' | 'refresh', halt?: AbortSignal) => ReadPort;
   readonly writes: WritePort;
   readonly tasks: TaskWatch;
@@ -32,36 +34,44 @@ export interface EngineDeps {
 }
 
 export interface ApplyOptions {
-  /** Asked with each plan that has operations not asked about before; `false` ends the run. */
+  /** Called with each plan that has operations no earlier question covered. `false` ends the run. */
   readonly approve: (plan: Plan) => Promise<boolean>;
-  /** Nobody reads the plans of later rounds: what they delete and the first did not show is left to the next run. */
+  /** No operator reads the plans of later rounds. The next run handles deletions that the first plan did not show. */
   readonly unattended?: boolean;
-  /** A saved plan: carried out exactly, or `PlanStaleError`. */
+  /** A saved plan, which is applied exactly. A different current plan throws `PlanStaleError`. */
   readonly saved?: Plan;
-  /** Deletes all that is managed instead. */
+  /** Deletes all managed resources instead. */
   readonly destroy?: boolean;
-  /** Aborted: settle what is in flight, start nothing new. */
+  /** Aborted: settle the writes in flight, and start no new write. */
   readonly stop?: AbortSignal;
-  /** Aborted: stop now; what is in flight is settled by the next run. */
+  /** Aborted: stop now. The next run settles the writes in flight. */
   readonly halt?: AbortSignal;
   readonly repeating?: Repeating;
-  /** Carries out this part of the plan alone. */
+  /** Applies only this part of the plan. */
   readonly selection?: Selection;
 }
 
-/** What a process that runs again and again keeps from one run to the next. */
+/** The objects that a process with many runs keeps from one run to the next. */
 export interface Repeating {
-  /** What is inside servers is taken from it however old; whoever hands it in refreshes it. Lists are read anew. */
+  /**
+   * Reads about the inside of servers come from the cache at any age: the caller refreshes them. Lists are read again
+   * in each run.
+   */
   readonly cache: ReadCache;
-  /** Classes of writes that the API refuses, by scope or by a write's name; outlives the run that met the refusal. */
+  /**
+   * Classes of writes that the API refuses, by scope or by the name of a write. The record outlives the run that met
+   * the refusal.
+   */
   readonly holds: Map<string, Hold>;
-  /** What this process has timed itself: absence takes longer than many a run. */
+  /** Times that this process has measured itself: confirming an absence takes longer than many runs. */
   readonly stopwatch: Stopwatch;
-  /** How long tasks of earlier runs are waited for before the plan is made, in ms; they go on beside it. */
+  /**
+   * The time to wait for tasks of earlier runs before the plan is made, in ms. The tasks then continue in parallel.
+   */
   readonly settleMs: number;
-  /** Left for a later run, and what needs it with it: whatever failed too often lately. */
+  /** Left for a later run, together with the operations that need it: each operation that failed too often lately. */
   readonly withholds?: (operation: Operation) => boolean;
-  /** Told every look at the project. */
+  /** Called after each refresh of the project. */
   readonly onLook?: (world: World) => void;
 }
 
@@ -71,13 +81,13 @@ export interface PlanOptions {
   readonly repeating?: Repeating;
 }
 
-/** An operator's word on a write that evidence cannot settle. */
+/** The decision of the operator about a write that evidence cannot settle. */
 export type Resolution =
   | { readonly type: 'adopt'; readonly id: string }
   | { readonly type: 'absent' }
   | { readonly type: 'abandon' };
 
-/** Why nothing of a class is sent any more in this run. */
+/** The reason why this run sends no more writes of a class. */
 export interface Hold {
   readonly code: string;
   readonly reason: string;

@@ -3,8 +3,8 @@ import { takeApart } from '../core/keys.ts';
 import type { Binding } from '../core/state.ts';
 
 /**
- * What is left of the file where all that is managed goes (`vdcsync destroy`): the entries that are not managed,
- * as far as the state binds what they name. It is released, and not deleted.
+ * The part of the file that remains when all managed resources are deleted (`vdcsync destroy`): the unmanaged entries
+ * whose resources the state binds. vdcsync releases these resources and does not delete them.
  */
 export function withoutManaged(desired: Desired, bindings: readonly Binding[]): Desired {
   const resources = desired.resources.filter(
@@ -13,7 +13,7 @@ export function withoutManaged(desired: Desired, bindings: readonly Binding[]): 
   return { ...desired, resources, digest: `${desired.digest} destroyed` };
 }
 
-/** A binding with what the file says by now of what is not to go, be it applied or not. */
+/** A binding with the deletion protection that the file asks for now, even if no apply has recorded the protection. */
 export function flaggedBy(binding: Binding, { resources }: Desired): Binding {
   const { kind, parent } = takeApart(binding.key);
   const own = resources.find((each) => isOf(binding, each));
@@ -28,7 +28,7 @@ export function flaggedBy(binding: Binding, { resources }: Desired): Binding {
   };
 }
 
-/** By the key that the entry has, or had, or by the id that it names. */
+/** Matches by the current key, the previous key, or the id of the entry. */
 function isOf({ key, kind, id }: Binding, entry: DesiredResource): boolean {
   return entry.key === key || entry.moved === key || (entry.kind === kind && entry.id === id);
 }

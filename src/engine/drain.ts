@@ -9,12 +9,12 @@ import { type Interrupted, interruption, isIdle } from './interruption.ts';
 import { operate, type Turn } from './operate.ts';
 import type { Run } from './run.ts';
 
-/** More keys than this are never worked on at once; most of them wait for their turn or for tasks. */
+/** The highest number of keys in work at the same time. Most keys wait for their turn or for tasks. */
 const concurrency = 10_000;
 
 /**
- * Carries out what is approved of a plan. Each operation starts when what it needs is
- * done; what fails holds back only what depends on it. Ends when nothing can go on.
+ * Applies the approved operations of a plan. Each operation starts when the operations that it needs are done. A
+ * failed operation blocks only the operations that depend on it. The drain ends when no operation can continue.
  */
 export function drain(run: Run, plan: Plan, approved: ReadonlySet<OperationId>): Promise<OperationResult[]> {
   return new Drain(run, plan, approved).carryOut();
@@ -24,7 +24,7 @@ class Drain {
   readonly #run: Run;
   readonly #approved: ReadonlySet<OperationId>;
   readonly #keys: ReadonlyMap<OperationId, ResourceKey>;
-  /** What is left, by key and in order. */
+  /** The remaining operations, by key and in order. */
   readonly #todo: ReadonlyMap<ResourceKey, Operation[]>;
   readonly #waitingFor: ReadonlyMap<OperationId, readonly ResourceKey[]>;
   readonly #startedAt = new Map<OperationId, number>();
@@ -49,7 +49,7 @@ class Drain {
 
   async carryOut(): Promise<OperationResult[]> {
     const { stop } = this.#run;
-    // Who sleeps has to notice that nothing new is sent any more.
+    // Wakes the sleeping workers, because no new write is sent any more.
     const wake = () => this.#queue.wake();
     stop.addEventListener('abort', wake, { once: true });
     for (const key of this.#todo.keys()) this.#queue.add(key);
@@ -119,12 +119,12 @@ class Drain {
     for (const dependent of this.#waitingFor.get(operation.id) ?? []) this.#queue.add(dependent);
   }
 
-  /** Needs outside of what was approved were met before, or the plan would not hold it. */
+  /** Needs that were not approved were met before. Otherwise the plan would not contain the operation. */
   #isReady({ needs }: Operation): boolean {
     return needs.every((id) => this.#results.get(id)?.outcome === 'done' || !this.#approved.has(id));
   }
 
-  /** Whether the key still has a turn in this run that does not need what waits for it. */
+  /** Whether the key has another turn in this run that does not need the waiting operation. */
   #isToCome(key: ResourceKey, waiting: ResourceKey): boolean {
     const operation = this.#todo.get(key)?.[0];
     if (operation === undefined || key === waiting) return false;
@@ -183,7 +183,7 @@ function resultOf(
     case 'overtaken':
       return { ...base, outcome: 'failed', code: 'overtaken', detail: turn.reason };
     case 'interrupted':
-      return { ...base, outcome: 'unresolved', detail: 'interrupted; the next run goes on from here' };
+      return { ...base, outcome: 'unresolved', detail: 'interrupted; the next run continues from here' };
     case 'unread':
       return {
         ...base,
@@ -194,7 +194,7 @@ function resultOf(
   }
 }
 
-/** How long a new server stood without its firewall, also where an earlier run made the server. */
+/** The time that a new server was exposed, even if an earlier run created the server. */
 async function exposure(run: Run, { key, verb }: Operation): Promise<number | undefined> {
   const server = run.world.subjects.get(key)?.parent;
   if (verb !== 'create' || server === undefined) return undefined;

@@ -18,33 +18,35 @@ import { createWriteGate, type WriteGate } from './write-gate.ts';
 
 /** One project, one spec, one state. */
 export interface Engine {
-  /** Reads and compares; writes nothing, the local state included. */
+  /** Reads and compares. Writes nothing, and leaves the local state unchanged. */
   plan(desired: Desired, options?: PlanOptions): Promise<Plan>;
-  /** Carries out until a fresh plan is empty or what is left needs an operator. */
+  /** Applies until a fresh plan is empty or the remaining operations need an operator. */
   apply(desired: Desired, options: ApplyOptions): Promise<ApplyReport>;
-  /** Binds a key of the file to a live resource, once that is seen to exist. Gives what was bound. */
+  /** Binds a key of the file to a live resource, after a read shows the resource. Returns the binding as text. */
   adopt(desired: Desired, key: ResourceKey, id: string): Promise<CommandResult>;
   /** Marks servers, by id, and addresses as ignored. */
   ignore(desired: Desired, names: readonly string[]): Promise<CommandResult>;
-  /** Takes that back. */
+  /** Reverts `ignore`. */
   unignore(desired: Desired, names: readonly string[]): Promise<CommandResult>;
-  /** Lets go of what a key stands for, and leaves it as it is. */
+  /** Releases the resource that is bound to a key. The resource continues to exist. */
   forget(desired: Desired, key: ResourceKey): Promise<CommandResult>;
-  /** Releases the plan that waits for the operator. Gives a sentence about it. */
+  /** Releases the plan that waits for the operator. Returns a sentence about the plan. */
   approve(desired: Desired, digest: string): Promise<CommandResult>;
-  /** Settles a blocked intent. Gives what was done, in a sentence. */
+  /** Settles a blocked intent. Returns the result as a sentence. */
   resolve(desired: Desired, key: ResourceKey, resolution: Resolution): Promise<CommandResult>;
 }
 
 /**
- * The engine for one token of one API and one state. What changes the state goes one
- * after the other: a run knows the state from its own writes, and a second one beside it
- * would buy what the first is buying.
+ * The engine for one token of one API and one state. Operations that change the state run one after the other: a run
+ * knows the state from its own writes, so a second run at the same time would buy the same resources again.
  */
 export function createEngine(deps: EngineDeps): Engine {
   const gate = createWriteGate();
   const runs = createWriteGate();
-  /** An operator's command, on a store that holds nothing of the environment; nor does its answer. */
+  /**
+   * Runs an operator command on a store without values of the environment. The answer contains no values of the
+   * environment either.
+   */
   const settle = (desired: Desired, work: (own: EngineDeps) => Promise<CommandResult>) =>
     runs.run(0, async () => {
       const { text, remedies } = await work(await maskedDeps(deps, desired));
@@ -69,7 +71,7 @@ export function createEngine(deps: EngineDeps): Engine {
   };
 }
 
-/** Values of the environment go to the API, and neither into the state nor out to whoever looks on. */
+/** Values of the environment go to the API. They are neither in the state nor in the output. */
 async function maskedDeps(deps: EngineDeps, desired: Desired): Promise<EngineDeps> {
   const mask = new Mask(desired);
   const { onEvent } = deps;
@@ -98,7 +100,7 @@ async function applyMasked(
   return { ...report, results, plan, blocked: plan.blocked };
 }
 
-/** The caller compares operations with those of the plans that it has seen. */
+/** The caller compares operations with operations of masked plans. */
 function maskedRepeating(repeating: Repeating, mask: Mask): Repeating {
   const { withholds } = repeating;
   if (withholds === undefined) return repeating;

@@ -11,7 +11,7 @@ import type { Run } from './run.ts';
 
 type Found = Pick<OperationResult, 'key' | 'verb'> & { readonly code: string };
 
-/** What this run found blocked, also where its last plan does not show it. */
+/** The resources that this run found blocked, including those that the last plan does not show as blocked. */
 export function furtherBlocked(
   run: Run,
   plan: Plan,
@@ -23,7 +23,7 @@ export function furtherBlocked(
   return [...found.values()].flatMap((result) => {
     const { key, verb, outcome, code = 'blocked', detail = '', remedies: named } = result;
     const open = run.intents.get(key);
-    // Of what is under way a diff knows nothing: what it did already looks like somebody else's.
+    // A diff knows nothing of writes in flight: a resource that this write created appears unmanaged to the diff.
     const better = open === undefined || open.phase === 'blocked' ? planned.get(key) : undefined;
     if (outcome !== 'blocked' || better !== undefined) return [];
     const again = runs(destroy ? 'destroy' : 'apply');
@@ -41,13 +41,13 @@ export function furtherBlocked(
   });
 }
 
-/** The plan with these in the place of what it reports as blocked under the same keys. */
+/** The plan with these blocked resources instead of its own under the same keys. */
 export function withFindings(plan: Plan, further: readonly Blocked[]): Plan {
   const found = new Set(further.map(({ key }) => key));
   return withBlocked(plan, [...plan.blocked.filter(({ key }) => !found.has(key)), ...further]);
 }
 
-/** What has to be done before it can be tried again, where that is known. */
+/** The step that must come before the next try, if the step is known. */
 function firstOf(run: Run, { key, verb, code }: Found): string | undefined {
   switch (code) {
     case 'unresolved_create': {
@@ -63,14 +63,17 @@ function firstOf(run: Run, { key, verb, code }: Found): string | undefined {
   }
 }
 
-/** One that is to be sent again may have to wait, for an address, for what waits for it: an operator can end that. */
+/**
+ * A write that waits to be resent may itself wait, for example for an address, for the write that waits for it. The
+ * operator can end this deadlock.
+ */
 function waysOfOther(run: Run, { key, verb, code }: Found): readonly Remedy[] {
   const other = code === 'unresolved_create' ? otherInDoubt(run, { key, verb }) : undefined;
   return other?.phase === 'waiting' ? waysOut(other, { world: run.world }) : [];
 }
 
 function otherInDoubt(run: Run, { key, verb }: Pick<Found, 'key' | 'verb'>): Intent | undefined {
-  // Of a replacement it is the creation that has to wait.
+  // Of a replacement, the creation has to wait.
   return unresolvedBeside(run, { key, verb: verb === 'delete' ? 'create' : verb });
 }
 
@@ -81,12 +84,12 @@ function endingIt(open: Intent | undefined): readonly Remedy[] {
   return [...adopt, runs('resolve', [open.key, '--abandon'])];
 }
 
-/** Of what earlier runs left, what this one has closed is not in the way any more. */
+/** The writes of earlier runs that this run has not closed. */
 export function stillOpen(run: Run, unsettled: readonly OperationResult[]): readonly OperationResult[] {
   return unsettled.filter(({ key }) => run.intents.has(key));
 }
 
-/** An API that gives out one id again and again would have this bought in every round. */
+/** If an API gives out the same id again and again, each round would buy the resource again. */
 export function isSuperseded({ superseded }: Run, { key, verb }: Operation): boolean {
   return verb === 'create' && superseded.has(key);
 }
@@ -100,7 +103,7 @@ export function supersededOf(run: Run, { operations }: Plan): readonly Operation
     });
 }
 
-/** New servers that stand on a public address, and whose firewall has not come to be. */
+/** New servers with a public address whose firewall does not exist. */
 export function openServers(run: Run, plan: Plan, results: readonly OperationResult[]) {
   const missing = [...plan.operations, ...plan.blocked]
     .filter(({ key, verb }) => verb === 'create' && isEnabledFirewall(run.world.subjects.get(key)))
@@ -109,7 +112,7 @@ export function openServers(run: Run, plan: Plan, results: readonly OperationRes
   return [...new Set(servers)].flatMap((key) => {
     const open = run.intents.get(key);
     const code = 'stands_open' as const;
-    // What was answered as made, and what looks have missed since, may be gone.
+    // A server that the API answered as created may be gone if reads did not find the server since.
     const isShown =
       open?.phase === 'accepted' && open.resourceId !== undefined && open.notSeenAt === undefined;
     if (run.bindings.has(key) || isShown)
@@ -122,7 +125,7 @@ export function openServers(run: Run, plan: Plan, results: readonly OperationRes
   });
 }
 
-/** One that is not enabled filters nothing, and its file asks for that. */
+/** A firewall that is not enabled filters nothing, as the file asks. */
 function isEnabledFirewall(subject: Subject | undefined): boolean {
   const entry = subject?.desired?.value as { readonly enabled?: boolean } | undefined;
   return subject?.kind === 'firewall' && entry?.enabled === true;

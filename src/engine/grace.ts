@@ -2,24 +2,24 @@ import { takeApart } from '../core/keys.ts';
 import { endsExposure, type Operation } from '../core/plan.ts';
 import type { Run } from './run.ts';
 
-/** How long a firewall may take once the run is to stop, in ms; its conflicts and back-off included. */
+/** The highest time for a firewall after the run is asked to stop, in ms. Conflicts and back-off are included. */
 const graceMs = 60_000;
 
 /**
- * Whether the operation goes out although the run is to stop: a server that this run has bought is exposed until its
- * firewall is there.
+ * Whether the operation is sent although the run is asked to stop: a server that this run has bought is exposed until
+ * its firewall exists.
  */
 export function hasGrace(run: Run, operation: Operation): boolean {
   const { parent } = takeApart(operation.key);
   return endsExposure(operation) && parent !== undefined && run.openSince.has(parent);
 }
 
-/** The same run for an operation that has grace: it stops only once the grace has passed, or at a halt. */
+/** The same run for an operation with grace. The run stops only after the grace, or at a halt. */
 export class Grace {
   readonly run: Run;
   readonly #ended = new AbortController();
 
-  /** `onOver`: the grace has passed, and whoever waits has to notice. */
+  /** `onOver` wakes the waiting workers when the grace is over. */
   constructor(run: Run, onOver: () => void) {
     const over = new AbortController();
     const begin = () =>

@@ -5,16 +5,16 @@ import { draftOne } from '../plan/draft.ts';
 import { halves, pricedParts } from '../plan/money.ts';
 import type { Run } from './run.ts';
 
-/** What an operation adds to the monthly bill: `max_monthly_increase` counts over all rounds of a run. */
+/** The amount that an operation adds to the monthly bill. `max_monthly_increase` counts all rounds of a run. */
 export interface Increase {
   readonly key: ResourceKey;
   /** Decimal text. */
   readonly most: string;
-  /** The file left a choice, and what was bought may be cheaper. */
+  /** The file left a choice, and the bought product may be cheaper. */
   readonly chosen: boolean;
 }
 
-/** What each operation changes of the monthly bill, as things are before it. */
+/** The change of the monthly bill by each operation, calculated before the operation. */
 export function increasesOf(
   run: Run,
   { operations }: Plan,
@@ -33,7 +33,7 @@ export function increasesOf(
   );
 }
 
-/** Those of what was done, or may have been. */
+/** The increases of operations that are done or may be done. */
 export function takenEffect(
   run: Run,
   results: readonly OperationResult[],
@@ -44,7 +44,7 @@ export function takenEffect(
     .flatMap(({ verb, key }) => increases.get(operationId(verb, key)) ?? []);
 }
 
-/** What was bought tells its price once it is seen. Decimal text. */
+/** A bought resource shows its price once a read shows the resource. Decimal text. */
 export function amountOf({ world, deps }: Run, { key, most, chosen }: Increase): string {
   const subject = world.subjects.get(key);
   if (!chosen || subject?.binding === undefined) return most;
@@ -52,7 +52,7 @@ export function amountOf({ world, deps }: Run, { key, most, chosen }: Increase):
   return price !== undefined && 'known' in price ? price.known : most;
 }
 
-/** Also what is of no use, or not known to have been made, may be billed. */
+/** A resource that failed, or whose creation is unconfirmed, may be billed too. */
 function hasEffect(run: Run, { key, verb, outcome, code }: OperationResult): boolean {
   if (outcome === 'done') return true;
   return (

@@ -2,7 +2,7 @@ import type { Operation } from '../core/plan.ts';
 import type { OperationResult } from '../core/progress.ts';
 import { type Span, type Tracing, untraced } from '../core/tracing.ts';
 
-/** The spans of writes: one a write, over all turns of work on its key. */
+/** The spans of writes. One span covers one write over all turns of work on its key. */
 export class IntentSpans {
   readonly #tracing: Tracing;
   readonly #open = new Map<string, Span>();
@@ -30,7 +30,7 @@ export class IntentSpans {
     span?.end(outcome === 'done' ? undefined : outcome);
   }
 
-  /** The work is over: what has not ended goes on in a later run, in a span of its own. */
+  /** The work is over. A write that has not ended continues in a later run, in another span. */
   endAll(): void {
     for (const span of this.#open.values()) {
       span.set({ 'vdcsync.outcome': 'unresolved' });

@@ -3,16 +3,16 @@ import type { ResourceKey } from '../core/keys.ts';
 import { isFailedRead, TransportError } from '../core/transport.ts';
 import type { Run } from './run.ts';
 
-/** Why a turn of work came to nothing without anything being wrong with the work. */
+/** The reason why a turn of work ended without a result although the work itself is correct. */
 export type Interrupted =
-  /** The run is to stop; an intent, if there is one, stays for the next run. */
+  /** The run is asked to stop. If there is an intent, the next run continues it. */
   | { readonly now: 'interrupted' }
-  /** A read failed for good. It is evidence of nothing, and no reason to give up the rest. */
+  /** A read failed permanently. The failed read is no evidence, and does not stop the other work. */
   | { readonly now: 'unread'; readonly reason: string };
 
 /**
- * Tells an abort and a failed read from everything else, which is thrown on: a state that
- * cannot be written, another project's token or a bug end the whole run. `halt`: what ended the work.
+ * Separates an abort and a failed read from all other errors, which are thrown again: a state that cannot be written,
+ * the token of another project, or a bug ends the whole run. `halt` is the signal that ended the work.
  */
 export function interruption(run: Run, error: unknown, halt: AbortSignal = run.halt): Interrupted {
   if (isAbort({ stop: run.stop, halt }, error)) return { now: 'interrupted' };
@@ -26,13 +26,13 @@ export function interruption(run: Run, error: unknown, halt: AbortSignal = run.h
   return { now: 'unread', reason };
 }
 
-/** Whether this is how a wait or a read ends when the run is to stop. */
+/** Whether a wait or a read ends with this error when the run is asked to stop. */
 export function isAbort({ stop, halt }: Pick<Run, 'stop' | 'halt'>, error: unknown): boolean {
   if (halt.aborted && (error === halt.reason || error instanceof TransportError)) return true;
   return stop.aborted && error === stop.reason;
 }
 
-/** Once the run is to stop, only what the API has accepted is followed to its end. */
+/** After the run is asked to stop, only accepted writes are followed to their end. */
 export function isIdle(run: Run, key: ResourceKey): boolean {
   return run.stop.aborted && run.intents.get(key)?.phase !== 'accepted';
 }

@@ -33,7 +33,7 @@ export function openRun(
   return startRun({ deps, desired, cache, gate, stop, halt, repeating, holds, selection, destroy });
 }
 
-/** One plan, and nothing written for it. */
+/** Makes one plan, and writes nothing. */
 export function planOnce(
   deps: EngineDeps,
   gate: WriteGate,
@@ -52,12 +52,12 @@ async function plannedOnce(
 ): Promise<Plan> {
   const run = await openRun(deps, gate, desired, { repeating, selection, destroy });
   const planned = await planFor(run, destroy, 0);
-  // Who runs again and again shows its own holds, and when each is tried again.
+  // A process with many runs shows its own pauses, and the time of the next try of each.
   const plan = repeating === undefined ? await withHolds(deps, planned) : planned.plan;
   return withFurther(plan, applying(await standingFindings(deps.store), plan, run.world));
 }
 
-/** The plan that the run's last look gives. */
+/** The plan from the last refresh of the run. */
 export async function planFor(
   run: Run,
   destroy: boolean,

@@ -23,12 +23,12 @@ import { absenceGapMs } from './staleness.ts';
 
 const overtaken: NotAsked = { now: 'overtaken', reason: 'the server that it came with is there' };
 
-/** What one turn of work on an operation came to. */
+/** The result of one turn of work on an operation. */
 export type Turn = Progress | NotAsked;
 
 /**
- * One turn of work on an approved operation: an open intent goes first, then the
- * operation is begun, if a fresh look still asks for exactly it.
+ * One turn of work on an approved operation. An open intent goes first. Then the operation begins if a fresh
+ * observation still asks for exactly this operation.
  */
 export async function operate(run: Run, operation: Operation): Promise<Turn> {
   const open = run.intents.get(operation.key);
@@ -41,14 +41,17 @@ export async function operate(run: Run, operation: Operation): Promise<Turn> {
   return inTurn(run, operation, () => beginAndSend(run, operation));
 }
 
-/** The open intent of another verb is in the way of the operation, and its end is not the operation's. */
+/** An open intent of another verb blocks the operation. The end of this intent is not the end of the operation. */
 async function goOnWith(run: Run, operation: Operation, open: Intent): Promise<Turn> {
   if (isOvertaken(open, run.world)) return closeOutdated(run, open, { retryAfterMs: 0 });
   const progress = await advance(run, open, operation);
   return progress.now === 'closed' && open.verb !== operation.verb ? { now: 'again', afterMs: 0 } : progress;
 }
 
-/** Has its turn. First the room, which may take long to come: what is looked at afterwards is fresh. */
+/**
+ * Runs when the operation has its turn. The wait for the write budget comes first, because it may be long: the
+ * observation after the wait is fresh.
+ */
 async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   run.stop.throwIfAborted();
   await run.deps.writes.room(run.stop);
@@ -77,7 +80,7 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   return send(run, intent, token, holds);
 }
 
-/** What the API refused since the plan, and would refuse in this server too, is known before the server is bought. */
+/** If the API refused a part of the new server since the plan, the refusal is known before the server is bought. */
 function refusedMeanwhile(run: Run, world: World, { key, kind, verb }: Operation): Turn | undefined {
   if (kind !== 'server' || verb !== 'create') return undefined;
   const { kinds } = run.deps;
@@ -94,7 +97,7 @@ function boundObstacle({ deps }: Run, world: World, operation: Operation): Resou
   );
 }
 
-/** The resource, and what it rests on: its server may be another one by now. */
+/** Observes the resource and the resources that it depends on: its server may be another server by now. */
 async function lookAt(run: Run, operation: Operation): Promise<World> {
   const world = await run.lookAgain(operation.key);
   const below = new Set(restsOn(operation, run.deps.kinds, world));
@@ -103,26 +106,26 @@ async function lookAt(run: Run, operation: Operation): Promise<World> {
 }
 
 /**
- * A resource that was there is made again only once two looks, a minute apart, miss it; nor
- * does the address that came with it go before that.
+ * A resource that existed is created again only after two reads, a minute apart, do not find the resource. The
+ * address that came with the resource is not deleted before that.
  */
 async function confirmLost(run: Run, operation: Operation): Promise<Turn | undefined> {
   const { key, verb } = operation;
   const creation = verb === 'create' ? operation : creationAfter(run, run.world, key, verb);
-  // A creation has a reason of its own only where something is made that was there before.
+  // A creation has a reason of its own only if it recreates a resource that existed before.
   const lost = creation?.reason !== undefined && creation.replacement === undefined;
   if (!lost || !run.bindings.has(creation.key)) return undefined;
   const { clock } = run.deps;
   const gone = creation.key === key ? 'it' : creation.key;
   const untilMs = clock.now() + absenceGapMs;
-  run.tell(operation, 'checking', `${gone} is gone; a second look decides`, { untilMs });
+  run.tell(operation, 'checking', `${gone} is gone; a second read decides`, { untilMs });
   await clock.sleep(absenceGapMs, run.stop);
   const token = await run.fence();
   const world = await run.lookAgain(creation.key, clock.monotonic());
   if (run.deps.writes.token() !== token) return { now: 'again', afterMs: 0 };
   const not = stillAsked(run, world, { ...creation, changes: [] });
   if (not !== undefined) return not.now === 'satisfied' && verb === 'delete' ? overtaken : not;
-  // What comes anew again and again is known until another one takes its place.
+  // A repeating resource, such as a backup, stays known until its successor exists.
   if (verb === 'create' && !run.kindOf(creation.kind).repeats)
     await run.change(released(run, key, 'it does not exist any more'));
   return undefined;
@@ -147,7 +150,7 @@ async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | 
   return { now: 'again', afterMs: taskReadGapMs };
 }
 
-/** Binds what the file names by id, once it is seen to be there. */
+/** Binds the resource that the file names by id, after a read shows the resource. */
 async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const underWay = await creationUnderWay(run, operation);
   if (underWay !== undefined) return underWay;
@@ -166,7 +169,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   // An address that came with a server may get an entry of its own.
   if (ownerSubject?.desired !== undefined && ownerSubject.parent === undefined)
     return { now: 'blocked', code: 'bound_already', reason: `${id} is bound to ${owner?.key}` };
-  // Another name for what stood under one that is of no use any more: the old name goes, and nothing else.
+  // The file gives another name to a resource whose previous entry is gone: only the previous name ends.
   const renamed =
     owner === undefined ? [] : releasing(run, owner.key, 'file', `the file calls it ${subject.key} now`);
   await run.deps.store.claimProject(run.desired.projectId);
@@ -174,7 +177,10 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   return { now: 'closed', outcome: 'done', detail: '' };
 }
 
-/** What an earlier state's creation was given, such as an address that the file does not ask for. @assumption A22 */
+/**
+ * The resources that came with a creation of an earlier state, such as an address that the file does not ask for.
+ * @assumption A22
+ */
 function cameWith(run: Run, operation: Operation, subject: Subject, id: string, world: World): StateChange[] {
   if (subject.desired?.found !== true) return [];
   const request = run.kindOf(subject.kind).write(contextOf(run, { ...operation, verb: 'create' }, world));
@@ -187,7 +193,7 @@ function addressesOf(server: string, world: World) {
   return world.ipsOf(server).map(({ id, address }) => ({ id, address }));
 }
 
-/** The binding of a live resource that somebody else made. */
+/** The binding of a live resource that another program or user created. */
 export function bindingOf(run: Run, subject: Subject, id: string, world: World) {
   const kind = run.kindOf(subject.kind);
   const parentId = subject.parent === undefined ? undefined : world.idOf(subject.parent);

@@ -3,24 +3,24 @@ import type { Clock } from '../core/clock.ts';
 import type { ReadPort, WriteRequest } from '../core/ports.ts';
 
 /**
- * Shares reads between those who may use the same answer. An answer serves everyone who
- * asks for one no older than the moment that its request *started*, and nobody else. What
- * was read under another token may be of another project, and serves nobody any more.
+ * Shares reads between callers that may use the same answer. A caller names a time, and gets an answer whose request
+ * *started* at that time or later. An answer under another token may be from another project, so the cache does not
+ * use that answer any more.
  */
 export interface ReadCache {
   /** A port whose answers all come from requests that started at `time` or later, on the monotonic clock. */
   since(time: number): ReadPort;
-  /** Drops what a write has made untrue. */
+  /** Drops the answers that a write has made untrue. */
   forget(request: WriteRequest): void;
-  /** Drops all but what belongs to one server: lists are cheap, and change behind our back the most. */
+  /** Keeps only the answers about the inside of servers. Lists are cheap, and other programs change lists the most. */
   forgetLists(): void;
-  /** Drops what is kept of one server. */
+  /** Drops the answers about one server. */
   forgetServer(id: string): void;
-  /** What is kept of servers, the oldest first. */
+  /** The kept answers about servers, the oldest first. */
   aboutServers(): readonly KeptAnswer[];
   /**
-   * Asks again through `port` for an answer that is kept. Gives whether it came out
-   * differently; an answer that was forgotten or replaced meanwhile counts as the same.
+   * Sends the request of a kept answer again, through `port`. Returns whether the new answer differs. If the answer
+   * was forgotten or replaced meanwhile, returns `false`.
    */
   refresh(name: string, port: ReadPort): Promise<boolean>;
 }
@@ -129,9 +129,9 @@ export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => st
       const fresh = await entry.ask(port);
       if (entries.get(name) !== entry) return false;
       const differs = !equal(fresh, await entry.answer);
-      // Looked up again: the old answer may have been replaced while it was waited for.
+      // Check the entry again: a caller may have replaced the old answer while this call waited for it.
       if (entries.get(name) !== entry) return false;
-      // A server of which something is gone is gone itself: what is kept of it would still show it.
+      // If a part of a server is gone, the server is gone. The other kept answers would still show the server.
       const [, server] = serverOf.exec(name) ?? [];
       if (differs && fresh === undefined && server !== undefined) forgetServer(server);
       else entries.set(name, { ...entry, ...now, answer: Promise.resolve(fresh) });
@@ -154,7 +154,7 @@ function touches({ name, path, body }: WriteRequest, entry: string): boolean {
     case 'delete_network':
       return entry === 'networks';
     case 'create_server':
-      // One that asks for no address may be given one. @assumption A22
+      // A server that asks for no address may get an address. @assumption A22
       return entry === 'servers' || (entry.startsWith('ip') && !takesNew(body));
     case 'delete_server':
       return (
@@ -183,7 +183,7 @@ function touches({ name, path, body }: WriteRequest, entry: string): boolean {
   }
 }
 
-/** A fresh address changes nothing about the addresses that are free. */
+/** A newly created address does not change the free addresses. */
 function takesNew(body: unknown): boolean {
   return (body as { readonly public_ipv4?: { readonly new?: unknown } }).public_ipv4?.new === true;
 }

@@ -26,7 +26,7 @@ const mostKeys = 8;
 type Held =
   /** The key holds no answer, and is fenced now. */
   | 'unused'
-  /** An earlier state fenced the key, and went on with the next attempt. */
+  /** An earlier state fenced the key, and continued with the next attempt. */
   | 'fenced'
   /** The key holds the refusal of these bytes. */
   | 'refused'
@@ -37,9 +37,9 @@ type Held =
   | { readonly answer: Conclusive };
 
 /**
- * A new state asks the keys of its creations first, if the project holds unmanaged resources, and of renamed resources
- * in any case: the API replays the answers that an earlier state received, and their ids are certain. Returns whether anything was found; the plan then shows an
- * adoption.
+ * A new state asks the keys of its creations first, if the project holds unmanaged resources, and of renamed
+ * resources in any case: the API replays the answers that an earlier state received, and their ids are certain.
+ * Returns whether a resource was found. The plan then shows an adoption.
  *
  * @source API §8.1
  */
@@ -69,7 +69,7 @@ function isNameTaken(run: Run, { key, kind, id, managed }: DesiredResource): boo
 function isWanted(run: Run, { key, kind, id, managed, parent }: DesiredResource): boolean {
   if (!managed || id !== undefined || parent !== undefined) return false;
   if (run.bindings.has(key) || run.intents.has(key)) return false;
-  // Its creation answers whether the key is held by what the file ignores.
+  // If an ignored resource has used the key, the creation itself shows that.
   if (run.desired.settings.unmanaged === 'ignore' && (kind === 'server' || kind === 'ip')) return false;
   return asksKey(run, { verb: 'create', kind });
 }
@@ -122,7 +122,7 @@ async function lookUpOne(
     const { id: told, facts } = kind.accept(held.answer, request, preimage);
     const id = told ?? (await idOfUntold(run, intent));
     if (id === undefined) {
-      // Nothing shows it yet: it is waited for, as after any lost answer.
+      // No read shows the resource yet. The run waits for the resource, as after any lost answer.
       await run.update(intent, { phase: 'unknown', ambiguous: true, dueAt: run.deps.clock.now() });
       return undefined;
     }
@@ -148,7 +148,10 @@ async function lookUpOne(
   return held === 'refused' || held === 'fenced' ? 'next' : undefined;
 }
 
-/** A network is answered without an id: its name and subnet tell it. @source API §3 rule 5 */
+/**
+ * The answer to the creation of a network has no id. The name and the subnet identify the network. @source API §3
+ * rule 5
+ */
 async function idOfUntold(run: Run, intent: Intent): Promise<string | undefined> {
   await run.fence();
   const read = run.cache.since(run.deps.clock.monotonic());
@@ -162,7 +165,7 @@ function asReplay(facts: Json | undefined): Json {
   return { ...(facts as object | undefined), replay: true };
 }
 
-/** What is bound or claimed otherwise keeps its holder. */
+/** A resource that is already bound or claimed keeps its holder. */
 function foundClaim(run: Run, object: Pick<Claim, 'kind' | 'id'>, holder: Holder): readonly StateChange[] {
   const isHeld = (each: LiveObject) => objectName(each) === objectName(object);
   const before = run.claims.get(objectName(object));
@@ -175,7 +178,7 @@ function taskIn({ task }: Conclusive): { readonly taskId?: string } {
   return typeof task === 'object' && task !== null ? { taskId: task.id } : {};
 }
 
-/** It is gone only if it does not show once its task has ended, nor in a look a minute later. */
+/** The resource is gone only if no read finds the resource after its task has ended, and again a minute later. */
 async function lifeOf(
   run: Run,
   intent: Intent,
@@ -203,7 +206,7 @@ async function isLive(run: Run, intent: Intent, id: string): Promise<boolean> {
   return found.verdict === 'done' || found.verdict === 'pending' || found.verdict === 'failed';
 }
 
-/** Probes the key, and has the original bytes replayed where it is held. */
+/** Probes the key. If the key is taken, sends the original bytes again, and the API replays their answer. */
 export async function heldUnder(run: Run, intent: Intent): Promise<Held> {
   const { holds, asking } = await probeKey(run, intent);
   switch (holds.is) {

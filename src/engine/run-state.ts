@@ -8,28 +8,28 @@ import { type HeldMove, type Move, moveChanges, movedBindings, movesOf } from '.
 import type { EngineDeps } from './deps.ts';
 import type { ReadCache } from './read-cache.ts';
 
-/** The state as a run knows it: every change is durable when it resolves, and only then to be seen here. */
+/** The state as a run knows it. A change shows here only after the store has made the change durable. */
 export interface RunState {
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
-  /** By the name of their object. */
+  /** By the name of the claimed object. */
   readonly claims: ReadonlyMap<string, Claim>;
-  /** The open ones. */
+  /** The open intents. */
   readonly intents: ReadonlyMap<ResourceKey, Intent>;
-  /** Keys that the file has renamed, until the state says so too. */
+  /** Keys that the file has renamed, until the state records the new names. */
   readonly moves: readonly Move[];
-  /** Those that cannot be made yet: nothing else is planned meanwhile. */
+  /** Moves that cannot happen yet. No other operation is planned meanwhile. */
   readonly heldMoves: readonly HeldMove[];
   begin(intent: Intent): Promise<void>;
   update(intent: Intent, patch: IntentPatch): Promise<Intent>;
   close(intent: Intent, ended: Ended, changes: readonly StateChange[]): Promise<void>;
   change(changes: readonly StateChange[]): Promise<void>;
-  /** Asks anew what can move, now that writes have been settled; the next look shows it. */
+  /** Calculates the possible moves again after writes were settled. The next refresh shows them. */
   renewMoves(): void;
   /** Makes the moves durable. */
   keepMoves(): Promise<void>;
-  /** Bindings of what is inside a server. */
+  /** Bindings of the resources inside a server. */
   boundIn(server: ResourceKey): readonly Binding[];
-  /** Live ids of the kind that are some key's already, so that they are nobody's new ones. */
+  /** Live ids of the kind that already belong to a key, so that no creation takes them as its own new resource. */
   known(kind: KindName, but?: Intent): ReadonlySet<string>;
 }
 
@@ -37,15 +37,15 @@ interface StateOptions {
   readonly deps: Pick<EngineDeps, 'store' | 'clock'>;
   readonly desired: Desired;
   readonly cache: ReadCache;
-  /** As loaded, under the keys that the file has renamed them to. */
+  /** The loaded bindings, under the keys that the file has renamed them to. */
   readonly bindings: Map<ResourceKey, Binding>;
   readonly claims: Map<string, Claim>;
   readonly intents: Map<ResourceKey, Intent>;
   readonly moves: readonly Move[];
   readonly heldMoves: readonly HeldMove[];
-  /** A binding as the file would have it. */
+  /** The binding with the flags of the file. */
   readonly flaggedBy: (binding: Binding) => Binding;
-  /** Told each key whose binding has changed. */
+  /** Called with each key whose binding has changed. */
   readonly onChange: (key: ResourceKey) => void;
 }
 
@@ -62,7 +62,7 @@ export function createRunState(options: StateOptions): RunState {
     return transferred([...changes, ...leftoverChanges(known, changes, deletion)], known);
   };
 
-  /** Reading back what was written would cost as much as there is. */
+  /** Updates the loaded state from the changes. Reading the stored state back would cost a read of the whole state. */
   function follow(changes: readonly StateChange[]): void {
     for (const change of changes) {
       if (change.type === 'claim') claims.set(objectName(change.claim), change.claim);
@@ -96,7 +96,7 @@ export function createRunState(options: StateOptions): RunState {
     async close(intent, ended, asked) {
       const changes = whole(asked, intent);
       await store.closeIntent(intent.id, ended, changes, clock.now());
-      // What held on to it is looked at anew: it was read while the task was under way.
+      // The resources that used the deleted resource were read during its task, so they are read again.
       if (intent.verb === 'delete') cache.forget(intent.request);
       intents.delete(intent.key);
       follow(changes);
@@ -125,8 +125,8 @@ export function createRunState(options: StateOptions): RunState {
 }
 
 /**
- * The changes as a store takes them: what is bound is claimed no more, nor is what was claimed with it, and of an object
- * that is bound, only that counts.
+ * The changes in the form that a store takes. A bound object has no claim any more, and neither has an address that
+ * was claimed with a bound server. If the changes bind and claim the same object, only the binding counts.
  */
 function transferred(
   changes: readonly StateChange[],

@@ -6,37 +6,43 @@ import type { EngineDeps } from './deps.ts';
 import type { ReadCache } from './read-cache.ts';
 import { lookAtOne, type SurveyInput, subjectOf, survey, worldOf } from './survey.ts';
 
-/** How old a look may be that an operation is decided on, in ms. */
+/** The highest age of an observation that decides an operation, in ms. */
 export const freshMs = 60_000;
 const catalogueFreshMs = 10 * 60_000;
 
-/** The project as a run sees it. */
+/** The project as a run observes it. */
 export interface RunView {
-  /** The last look at everything; operations look again at their own part. */
+  /** The last refresh. Each operation observes its own resources again. */
   readonly world: World;
-  /** Looks at everything; `since` (monotonic ms) is how old a read may be that no write has overtaken, now by default. */
+  /**
+   * Refreshes all resources. `since` (monotonic ms) is the earliest start of a read that is still usable, now by
+   * default. A write makes older reads unusable.
+   */
   look(since?: number): Promise<World>;
-  /** Looks at one resource again; `since` (monotonic ms) is how old the reads may be, a minute by default. */
+  /**
+   * Observes one resource again. `since` (monotonic ms) is the earliest start of a usable read, a minute ago by
+   * default.
+   */
   lookAgain(key: ResourceKey, since?: number): Promise<World>;
-  /** Looks at one resource again where it was neither looked at nor bound within the last minute. */
+  /** Observes one resource again unless the resource was observed or bound within the last minute. */
   lookAgainOnceOld(key: ResourceKey): Promise<World>;
 }
 
 interface ViewOptions {
   readonly deps: EngineDeps;
   readonly desired: Desired;
-  /** Follows what is written. */
+  /** Always shows the current bindings. */
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
   readonly cache: ReadCache;
   readonly onLook: ((world: World) => void) | undefined;
 }
 
-/** A view that shows nothing before its first look. */
+/** A view without content before its first refresh. */
 export function createView({ deps, desired, bindings, cache, onLook }: ViewOptions) {
   const { clock, kinds, profile } = deps;
   const wanted = new Map(desired.resources.map((resource) => [resource.key, resource]));
   let world: World | undefined;
-  /** How old the last look at everything may be, and when each resource was looked at since. Monotonic ms. */
+  /** The start of the last refresh, and the time when each resource was observed since. Monotonic ms. */
   let allAt = 0;
   const lookedAt = new Map<ResourceKey, number>();
 
@@ -49,7 +55,7 @@ export function createView({ deps, desired, bindings, cache, onLook }: ViewOptio
   async function lookAgain(key: ResourceKey, since = clock.monotonic() - freshMs): Promise<World> {
     const at = clock.monotonic();
     const seen = await lookAtOne(input(since), world as World, key);
-    // Others have looked and bound meanwhile, so only what was just seen is put in.
+    // Other callers may have observed and bound resources meanwhile, so only the new observations are merged.
     const now = world as World;
     const observed = new Map(now.observed);
     observed.delete(key);
@@ -75,7 +81,7 @@ export function createView({ deps, desired, bindings, cache, onLook }: ViewOptio
       const isFresh = Math.max(allAt, lookedAt.get(key) ?? 0) >= oldest;
       return isFresh ? (world as World) : lookAgain(key);
     },
-    /** Takes in that the key's binding has changed, without reading anything. */
+    /** Takes the changed binding of a key into the view, without a read. */
     follow(key: ResourceKey): void {
       if (world === undefined) return;
       if (bindings.has(key)) lookedAt.set(key, clock.monotonic());

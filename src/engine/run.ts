@@ -19,57 +19,60 @@ import { createView, freshMs, type RunView } from './run-view.ts';
 import { refuseOtherProject, refuseOtherState } from './survey.ts';
 import type { WriteGate } from './write-gate.ts';
 
-/** What a run is given. */
+/** The input of a run. */
 interface RunParts {
   readonly deps: EngineDeps;
   readonly desired: Desired;
   readonly cache: ReadCache;
   readonly gate: WriteGate;
-  /** Aborted: nothing new is sent. */
+  /** Aborted: no new write is sent. */
   readonly stop: AbortSignal;
   /** Aborted: every wait ends now. */
   readonly halt: AbortSignal;
   readonly repeating: Repeating | undefined;
-  /** Classes of writes that the API refuses, where another look of the same run has met the refusal. */
+  /** Classes of writes that the API refuses, if an earlier part of this run has met the refusal. */
   readonly holds?: Map<string, Hold> | undefined;
-  /** The part of the plan that this run is about. */
+  /** The part of the plan that this run applies. */
   readonly selection: Selection | undefined;
 }
 
-/** Classes of writes that the API refuses, so that no more of them is sent in this run. */
+/** Classes of writes that the API refuses. This run sends no more writes of these classes. */
 interface RunHolds {
   hold(scope: HoldScope, request: WriteRequest, hold: Hold): void;
   heldBy(request: WriteRequest, spend: Spend): Hold | undefined;
-  /** Every write is held. */
+  /** The refusal that pauses every write, if there is one. */
   allHeld(): Hold | undefined;
   holdAll(hold: Hold): void;
 }
 
-/** One run over one project: what its parts share, and nothing that outlives it. */
+/** One run over one project. It holds the objects that its parts share, and only for the time of the run. */
 export interface Run extends RunParts, RunState, RunView, RunHolds {
   readonly stopwatch: Stopwatch;
   /** The world as it was when the plan in hand was made. */
   planned: World | undefined;
-  /** Servers whose purchase waits for a second look at what networks count. */
+  /** Servers whose purchase waits for a second read of the server counts of networks. */
   readonly doubted: Set<ResourceKey>;
-  /** When servers of this run were accepted, for the time their firewalls took. Monotonic ms. */
+  /** The times when servers of this run were accepted, to measure the time without a firewall. Monotonic ms. */
   readonly openSince: Map<ResourceKey, number>;
-  /** Of the last answer to each key, also where its intent is closed. */
+  /** The request id of the last answer to each key, also after its intent is closed. */
   readonly requestIds: Map<ResourceKey, string>;
-  /** GPU packages refused for want of cards, by server. */
+  /** GPU packages that no host had capacity for, by server. */
   readonly exhausted: Map<ResourceKey, readonly string[]>;
-  /** Keys whose ids were given to other keys, which are the values. */
+  /** Keys whose ids were given to other keys. The values are the other keys. */
   readonly superseded: Map<ResourceKey, ResourceKey>;
 
   kindOf(name: KindName): ResourceKind;
   /**
-   * Throws `FenceError` unless the token is the spec's project's, as of the last minute.
-   * Gives the token's name, so that nothing goes out under another one.
+   * Throws `FenceError` unless the token belongs to the project of the file, as of the last minute. Returns the name
+   * of the token, so that no request goes out under another token.
    */
   fence(): Promise<string>;
-  /** Ends the run: nothing of it goes on after this. */
+  /** Ends the run. No step of the run continues after this call. */
   giveUp(cause: unknown): void;
-  /** Wall ms: when the step goes on, and when it is given up; `code`: of the refusal that is waited out. */
+  /**
+   * Wall ms: `untilMs` is the time when the step continues, `deadlineMs` the time when the step is given up. `code`
+   * is the code of the refusal that the step waits for.
+   */
   tell(
     of: Pick<Operation, 'key' | 'verb'>,
     step: Step,
@@ -79,11 +82,11 @@ export interface Run extends RunParts, RunState, RunView, RunHolds {
 }
 
 export interface RunOptions extends RunParts {
-  /** All that is managed goes. */
+  /** Deletes all managed resources. */
   readonly destroy: boolean;
 }
 
-/** Loads the state, makes sure of the project, and takes a first look at it. */
+/** Loads the state, checks the project, and refreshes the view for the first time. */
 export async function startRun(options: RunOptions): Promise<Run> {
   const { deps, cache, repeating } = options;
   const { store, clock, kinds, profile } = deps;
@@ -115,7 +118,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
     superseded: new Map(),
     kindOf(name) {
       const kind = kinds.get(name);
-      if (kind === undefined) throw new Error(`No such kind: ${name}`);
+      if (kind === undefined) throw new Error(`Unknown kind: ${name}`);
       return kind;
     },
     async fence() {
@@ -134,7 +137,7 @@ export async function startRun(options: RunOptions): Promise<Run> {
   return run;
 }
 
-/** What the state holds, and what this run makes of file and state together. */
+/** Loads the state, and combines the file with the state. */
 async function load({ deps: { store, clock }, desired: file, destroy }: RunOptions) {
   const flagged = (binding: Binding) => (destroy ? flaggedBy(binding, file) : binding);
   const claims = new Map((await store.claims()).map((claim) => [objectName(claim), claim]));

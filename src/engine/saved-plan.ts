@@ -6,7 +6,7 @@ import { run } from '../core/remedy.ts';
 
 /** @throws PlanStaleError unless the plan is the one that was reviewed. */
 export function refuseStale(plan: Plan, saved: Plan): void {
-  // The digest is the world's; what was reviewed is the list, so both have to be as they were.
+  // The digest covers the world, and the operator reviewed the list of operations. Both must be unchanged.
   if (plan.digest === saved.digest && equal(plan.operations, saved.operations)) return;
   const others = differing(plan.operations, saved.operations);
   const where =

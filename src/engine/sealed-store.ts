@@ -4,9 +4,9 @@ import type { WriteRequest } from '../core/ports.ts';
 import type { Binding, Intent, IntentPatch, StateChange, StateStore } from '../core/state.ts';
 
 /**
- * The store, with nothing in it that came from the environment: such texts are sealed when they are recorded, and opened
- * when they are read, as long as the spec gives the same ones. A sealed text that cannot be opened differs from every
- * other: its field is planned as changed, and a request that holds it is not sent again.
+ * The store without values of the environment: these texts are sealed when they are recorded. They are opened when
+ * they are read, as long as the file gives the same values. A sealed text that cannot be opened differs from every
+ * other text: its field is planned as changed, and a request with this text is not sent again.
  */
 export async function sealedStore(
   store: StateStore,

@@ -1,4 +1,4 @@
-/** For so long reads may show what was before, in ms. @assumption A9 */
+/** For this time, reads may show the state before a write, in ms. @assumption A9 */
 export const staleMs = 60_000;
-/** So far apart are the two looks that have to miss a resource before it counts as absent, in ms. @assumption A9 */
+/** The time between the two reads that confirm a resource as absent, in ms. @assumption A9 */
 export const absenceGapMs = 60_000;

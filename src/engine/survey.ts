@@ -14,11 +14,11 @@ export interface SurveyInput {
   readonly kinds: ReadonlyMap<KindName, ResourceKind>;
   readonly profile: ApiProfile;
   readonly read: ReadPort;
-  /** Types, prices and images change seldom, and may be older. */
+  /** Types, prices and images change seldom, so these reads may be older. */
   readonly catalogueRead: ReadPort;
 }
 
-/** Looks at everything that the file or the state names, once. Throws `FenceError` in another project. */
+/** Observes all resources that the file or the state names, once. Throws `FenceError` in another project. */
 export async function survey(input: SurveyInput): Promise<World> {
   const { read, kinds } = input;
   const subjects = subjectsOf(input);
@@ -38,8 +38,8 @@ export async function survey(input: SurveyInput): Promise<World> {
 }
 
 /**
- * One resource, and the lists that it is judged by. What is inside a server depends on no
- * list, so none is read for it.
+ * Observes one resource, and reads the lists that the resource is compared with. A resource inside a server depends
+ * on no list, so no list is read for it.
  */
 export async function lookAtOne(
   { read, kinds }: SurveyInput,
@@ -83,7 +83,7 @@ export function worldOf({ desired, profile, read }: SurveyInput, parts: Parts): 
   });
 }
 
-/** What is wanted and what is bound, by key; parents before children. */
+/** The wanted and the bound resources, by key. Parents come before children. */
 function subjectsOf({ desired, bindings, kinds }: SurveyInput): ReadonlyMap<ResourceKey, Subject> {
   const wanted = new Map(desired.resources.map((each) => [each.key, each]));
   return new Map(
@@ -94,7 +94,7 @@ function subjectsOf({ desired, bindings, kinds }: SurveyInput): ReadonlyMap<Reso
   );
 }
 
-/** `undefined`: neither wanted nor bound. */
+/** Returns `undefined` for a key that is neither wanted nor bound. */
 export function subjectOf(
   {
     wanted,
@@ -116,7 +116,10 @@ export function subjectOf(
   };
 }
 
-/** A card or firewall of a server that is no longer the bound one is nobody's. */
+/**
+ * If the key of a server is bound to another server now, the bindings of the previous network interfaces and firewall
+ * do not count.
+ */
 function current(
   bindings: ReadonlyMap<ResourceKey, Binding>,
   key: ResourceKey,

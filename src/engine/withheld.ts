@@ -3,7 +3,7 @@ import type { OperationResult } from '../core/progress.ts';
 import { run } from '../core/remedy.ts';
 import { successorOf } from '../plan/order.ts';
 
-/** What is held back for now, and what cannot be done without it. */
+/** The operations that are paused for now, and the operations that need them. */
 export function withheldOf(
   plan: Plan,
   withholds: (operation: Operation) => boolean,
@@ -21,7 +21,10 @@ export function withheldOf(
   return withheld;
 }
 
-/** What whoever read the plan knows will be done: its operations, and a copy that goes for a new one. */
+/**
+ * The operations that a reader of the plan knows of: the operations of the plan, and the deletion of an old copy for
+ * a new one.
+ */
 export function shownBy({ operations }: Plan): ReadonlySet<OperationId> {
   const copies = operations.flatMap(({ key, changes }) =>
     changes.flatMap(({ path, from }) => (path === 'oldest' ? [`delete:${key}.${from}` as OperationId] : [])),
@@ -29,7 +32,7 @@ export function shownBy({ operations }: Plan): ReadonlySet<OperationId> {
   return new Set([...operations.map(({ id }) => id), ...copies]);
 }
 
-/** What would be lost, and is told instead. */
+/** Reports the losses that the shown plan did not contain, instead of causing them. */
 export function unshownResults(unshown: readonly Operation[]): readonly OperationResult[] {
   const what = ({ loses, replacement }: Operation) =>
     loses === undefined ? `be deleted${replacement === undefined ? '' : ' and made again'}` : `lose ${loses}`;

@@ -1,11 +1,11 @@
 /**
- * One write at a time for a token: what differs between two lists is then the work of
- * one write. Among those that wait, the most urgent goes first, then the longest waiting.
+ * One write at a time for a token: the difference between two lists is then the effect of one write. Among the
+ * waiting writes, the most urgent write goes first, then the write that has waited longest.
  */
 export interface WriteGate {
   /**
-   * Runs `work` alone. Rejects with the signal's reason where it aborts before the turn
-   * comes. `getReady` is called when the turn is near: what the work has to know is best read then.
+   * Runs `work` alone. Rejects with the reason of the signal if the signal aborts before the turn. `getReady` is
+   * called shortly before the turn, so that `work` finds fresh reads.
    */
   run<Result>(
     urgency: number,
@@ -13,7 +13,7 @@ export interface WriteGate {
     signal?: AbortSignal,
     getReady?: () => void,
   ): Promise<Result>;
-  /** Called by whoever has the turn and is about to send: those next in line are to get ready. */
+  /** Called by the work that has the turn and is about to send. The next waiting works prepare their reads. */
   readyNext(): void;
 }
 
@@ -23,7 +23,9 @@ interface Waiter {
   getReady?: (() => void) | undefined;
 }
 
-/** So many get ready at a time: the reads of one take about as long as a write or two. */
+/**
+ * The number of waiting works that prepare at a time. The reads of one work take about as long as one or two writes.
+ */
 const ahead = 4;
 
 export function createWriteGate(): WriteGate {

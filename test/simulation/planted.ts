@@ -222,8 +222,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'deleted after one look',
     file: evidence,
-    find: "two looks.\n      if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));",
-    replace: "two looks.\n      if (intent.verb === 'delete') return settled(run, intent, evidence);",
+    find: "two reads.\n      if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));",
+    replace: "two reads.\n      if (intent.verb === 'delete') return settled(run, intent, evidence);",
   },
   {
     name: 'the age of a backup by one clock alone',

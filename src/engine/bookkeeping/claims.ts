@@ -18,14 +18,17 @@ export interface Judged extends Planned {
   readonly register: Register;
 }
 
-/** Reads may still show what was deleted that recently; twice A9. @assumption A9 */
+/** For this time after a deletion, reads may still show the deleted resource. This is twice A9. @assumption A9 */
 const goneMs = 120_000;
-/** How old a look at the network interfaces of other servers may be. */
+/** The highest age of a read of the network interfaces of other servers. */
 const cardsFreshMs = 60_000;
-/** Between the two looks that miss a claimed object; one that shows in no list costs a read each time. */
+/**
+ * The time between the two reads that confirm a claimed object as absent. An object that no list shows costs one read
+ * each time.
+ */
 const missedGapMs = 3_600_000;
 
-/** Who holds what, as of the last look at the project. */
+/** The holder of each object, as of the last refresh. */
 export async function registerOf(run: Run): Promise<Register> {
   const { store, clock } = run.deps;
   const isNew = ![...run.claims.values()].some(({ holder }) => holder.is === 'baseline');
@@ -33,7 +36,7 @@ export async function registerOf(run: Run): Promise<Register> {
   const counts = isNew || mayBeCounted(run, absent);
   const unlistedHere = counts ? await unlistedBeside(run) : undefined;
   const isRecent = ({ verb, closedAt = 0 }: Intent) => verb === 'delete' && clock.now() - closedAt < goneMs;
-  // Bindings and open writes as of one moment: what has been bound meanwhile is open no more.
+  // Bindings and open writes are from one moment, because a write that was bound meanwhile is no longer open.
   const found = attributionOf(run);
   const removed = isNone(found.unmanaged) ? [] : (await store.intents({ limit: 100 })).filter(isRecent);
   const attribution = removed.length === 0 ? found : attributionOf(run, removed);
@@ -58,7 +61,10 @@ function mayBeCounted({ intents }: Run, absent: readonly Intent[]): boolean {
   return absent.some(({ kind }) => kind === 'server') && !isCreated;
 }
 
-/** What no list shows, beside this file's servers, those that addresses show and those claimed. */
+/**
+ * The servers that no list shows. Not counted are the servers of this file, servers whose addresses show them, and
+ * claimed servers.
+ */
 async function unlistedBeside({ world, cache, deps, claims }: Run): Promise<Unlisted | undefined> {
   if (unlisted(world) === undefined) return undefined;
   const claimed = [...claims.values()].flatMap(({ kind, id }) => (kind === 'server' ? Number(id) : []));
@@ -74,8 +80,9 @@ async function unlistedBeside({ world, cache, deps, claims }: Run): Promise<Unli
 }
 
 /**
- * What an approved plan claims: what the file says is not managed, what a deletion leaves, what claimed servers hold by
- * now, and what `unmanaged: ignore` ignores. The state has its baseline once nothing is unmanaged.
+ * The claims of an approved plan: the resources that the file marks as not managed, the resources that a deletion
+ * leaves, the addresses that claimed servers hold now, and the resources that `unmanaged: ignore` ignores. The state
+ * has its baseline once no resource is unmanaged.
  */
 export async function claimChanges(run: Run, { plan, register }: Judged): Promise<StateChange[]> {
   const { desired, world } = run;
@@ -124,9 +131,9 @@ async function isWithoutUnmanaged(
 }
 
 /**
- * A list may end early, and where the state is new nothing else tells that: what is unmanaged
- * has to be missing from a second look as well. What that shows, the last look before a purchase
- * sees. The two are moments apart: a minute would be one of every first apply. @assumption A8
+ * A list may end early, and a new state has no other evidence of that. Unmanaged resources must therefore be missing
+ * from a second read of the lists too. The second read follows at once, because a pause of a minute would slow each
+ * first apply. The refresh before a purchase shows any resource that the second read adds. @assumption A8
  */
 async function isEmptyStill({ deps, halt, cache, world }: Run): Promise<boolean> {
   const read = deps.reads('operation', halt);
@@ -147,7 +154,7 @@ export function claimsOn(
 ): readonly Claim[] {
   const at = deps.clock.now();
   const own = new Set<number>(servers);
-  // What a server of theirs holds of this file stays this file's.
+  // If an unmanaged server holds an address of this file, the address stays bound to this file.
   const held = world.ips.filter((ip) => own.has(ip.server_id ?? Number.NaN) && world.isNobodys(ip));
   const further = addresses.filter((ip) => !held.includes(ip));
   return [
@@ -165,7 +172,7 @@ function alone(addresses: readonly Ip[]): Unmanaged {
   return { servers: [], addresses };
 }
 
-/** What claimed servers hold is claimed as they are, so that it stays known once they are gone. */
+/** Claims the addresses that claimed servers hold now, so that the addresses stay known after the servers are gone. */
 function claimsWith(run: Run, register: Register): readonly Claim[] {
   const { world } = run;
   return world.ips.filter(world.isNobodys).flatMap((ip) => {
@@ -185,8 +192,9 @@ function isHeld({ bindings, claims }: Run, claim: Claim): boolean {
 }
 
 /**
- * Ends the claims of what is gone, as whatever has the id later is another object. Gone is what the lists lack twice, an hour
- * apart, and its own read does not find. @assumption A8 @assumption A17
+ * Ends the claims of objects that are gone, because another object may get the same id later. An object is gone if
+ * the lists lack the object twice, an hour apart, and if its own read does not find the object. @assumption A8
+ * @assumption A17
  */
 async function goneClaims(run: Run, register: Register): Promise<StateChange[]> {
   const now = run.deps.clock.now();

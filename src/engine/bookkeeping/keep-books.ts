@@ -18,7 +18,7 @@ import { claimChanges, type Judged } from './claims.ts';
 
 const notWanted = 'not wanted any more';
 
-/** What the plan changes of the state alone: no write goes with it. */
+/** Applies the parts of the plan that change only the state, and need no write. */
 export async function keepBooks(run: Run, planned: Judged): Promise<void> {
   const { plan, releases } = planned;
   await run.deps.store.claimProject(run.desired.projectId);
@@ -33,18 +33,18 @@ export async function keepBooks(run: Run, planned: Judged): Promise<void> {
   if (changes.length > 0) await run.change(changes);
 }
 
-/** Writes without effect so far that the plan, or the file as it is now, no longer asks for. */
+/** Closes writes without effect so far that the plan, or the current file, no longer asks for. */
 async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
   for (const intent of [...run.intents.values()]) {
     if (isOvertaken(intent, run.world)) {
       await closeOutdated(run, intent);
       continue;
     }
-    // A plan that waits for a rename asks for nothing, and so says nothing of what is wanted.
+    // A plan that waits for a rename asks for no operations, so the plan does not show which writes are wanted.
     if (intent.phase !== 'waiting' || run.heldMoves.length > 0) continue;
     if (run.selection !== undefined && !isSelected(run.selection, intent.key)) continue;
     const planned = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
-    // What a run leaves out is no edit of the file: what needs it waits for a run that does not.
+    // A partial run leaves out some operations. The file still asks for them, so their writes wait for a full run.
     const asked = planned || (run.selection !== undefined && !stillAsked(run, run.world, intent));
     const subject = run.world.subjects.get(intent.key);
     if (asked && intent.basis === digestOf(subject?.desired?.value ?? null)) continue;
@@ -52,7 +52,9 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
   }
 }
 
-/** What was in flight under a key that the file has renamed is settled: without effect so far, it is asked for anew. */
+/**
+ * Settles the writes in flight under keys that the file has renamed. A write without effect so far is planned again.
+ */
 export async function settleMoves(run: Run): Promise<void> {
   if (run.heldMoves.length === 0) return;
   for (const key of new Set(run.heldMoves.flatMap(({ waitsFor }) => waitsFor))) {
@@ -102,13 +104,13 @@ async function releaseChanges(run: Run, releases: readonly Release[]): Promise<S
   ];
 }
 
-/** The binding or the object that a change is of. */
+/** The key of the binding or object that a change is about. */
 function subjectOf(change: StateChange): string {
   if (change.type === 'claim') return objectName(change.claim);
   return change.type === 'release' ? change.key : change.type;
 }
 
-/** One look that misses a resource is not its absence: a second one decides. @assumption A9 */
+/** One read that does not find a resource does not prove its absence: a second read decides. @assumption A9 */
 async function confirmGone(run: Run, releases: readonly Release[]): Promise<readonly Release[]> {
   if (releases.length === 0) return [];
   await run.deps.clock.sleep(absenceGapMs, run.stop);

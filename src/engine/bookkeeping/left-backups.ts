@@ -4,8 +4,8 @@ import type { World } from '../../core/kind.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 
 /**
- * Backups that were known of a server when it went. They stay billed, and no documented read
- * shows them any more: they are reported until an operator says that they need not be.
+ * Backups that the state knew when their server was deleted. The backups stay billed, and no documented read shows
+ * them any more. vdcsync reports them until the operator ignores their server.
  *
  * @source API §1.5
  * @assumption A42
@@ -28,7 +28,7 @@ export function leftBackups(claims: Iterable<Claim>): readonly LeftBackups[] {
   );
 }
 
-/** What the state holds just before servers are taken as gone; `now` in wall ms. */
+/** The content of the state just before vdcsync records servers as gone. `now` is in wall ms. */
 interface Known {
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
   readonly claims: ReadonlyMap<string, Claim>;
@@ -36,7 +36,10 @@ interface Known {
   readonly now: number;
 }
 
-/** What the backups of a server become that is taken as gone: those bound, and those released while it was there. */
+/**
+ * The changes for the backups of a server that is gone: its bound backups, and the backups that were released while
+ * the server existed.
+ */
 export function leftoverChanges(
   { bindings, claims, boundIn, now }: Known,
   changes: readonly StateChange[],
@@ -50,7 +53,7 @@ export function leftoverChanges(
     const bound = boundIn(key).flatMap(({ kind, id }) => (kind === 'backup' ? [id] : []));
     const of = ({ kind, parentId }: Claim) => kind === 'backup' && parentId === server;
     const released = [...claims.values()].filter((claim) => of(claim) && claim.holder.is === 'released');
-    // Its deletion has seen which of them are still there.
+    // The deletion of the server has read the backups that still exist.
     const seen = deletion?.key === key ? backupsBefore(deletion) : [];
     const left = new Set([...(seen.length > 0 ? seen : released.map(({ id }) => id)), ...bound]);
     const holder = { is: 'leftover', formerKey: key } as const;
@@ -66,19 +69,22 @@ export function leftoverChanges(
   });
 }
 
-/** As its deletion saw them last. */
+/** The backups in the last read before the deletion. */
 export function backupsBefore({ preimage }: Intent): readonly string[] {
   return (preimage as { readonly backups?: readonly string[] } | null)?.backups ?? [];
 }
 
-/** What a run knows of state and project. */
+/** The view that a run has of the state and the project. */
 interface Now {
   readonly intents: ReadonlyMap<ResourceKey, Intent>;
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
   readonly world: World;
 }
 
-/** What a deletion that an earlier run sent has left, once it is settled: that run may not have told. */
+/**
+ * The addresses and backups that the settled deletion of an earlier run left. The earlier run may have ended before
+ * its report.
+ */
 export function leftByDeletion({ intents, bindings, world }: Now, deletion: Intent): readonly string[] {
   const { key, kind, verb, preimage } = deletion;
   if (kind !== 'server' || verb !== 'delete' || intents.has(key) || bindings.has(key)) return [];

@@ -3,7 +3,7 @@ import { childKey, type ResourceKey, takeApart, topLevelKey } from '../../core/k
 import { edit, type Remedy, run, settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 
-/** A binding that goes by another key from now on. */
+/** A binding that gets another key. */
 export interface Move {
   readonly from: ResourceKey;
   readonly to: ResourceKey;
@@ -19,14 +19,14 @@ export interface HeldMove extends Move {
 }
 
 export interface Moves {
-  /** None where one is held: what they rename may be entangled. */
+  /** Empty if one move is blocked, because moves may depend on each other. */
   readonly moves: readonly Move[];
   readonly held: readonly HeldMove[];
 }
 
 /**
- * The bindings that the file has renamed, with what lives in them. A write that is not
- * settled ends under the key that it was sent for, so a rename of either key waits for it.
+ * The bindings that the file has renamed, with the resources inside them. An unsettled write ends under the key that
+ * it was sent for, so a rename of either key waits for the write.
  */
 export function movesOf(
   desired: Desired,
@@ -48,13 +48,13 @@ export function movesOf(
   const held = [...waiting, ...onto.filter((each) => !inside(each)).map(ontoBound)];
   return held.length > 0 ? { moves: [], held } : { moves, held };
 
-  /** Nothing is left under the key before but what was inside it, and went its own way since. */
+  /** Of the previous key, only resources inside it are left. These resources were renamed separately. */
   function isMovedBefore(to: ResourceKey, from: ResourceKey): boolean {
     return bindings.has(to) && !bindings.has(from);
   }
 }
 
-/** The file without the names of keys that stand for nothing: what is made new goes by its own. */
+/** The file without previous names that have no binding: a new resource gets the name of its own key. */
 export function ownNames(
   desired: Desired,
   bindings: ReadonlyMap<ResourceKey, Binding>,
@@ -93,7 +93,7 @@ function inFlight({ from, to }: Move, intents: ReadonlyMap<ResourceKey, Intent>)
 function ontoBound({ from, to }: Move): HeldMove {
   return {
     ...{ from, to, code: 'moved_onto_bound', waitsFor: [] },
-    reason: `${from} cannot become ${to}: each stands for a resource of its own`,
+    reason: `${from} cannot become ${to}: each is bound to a resource of its own`,
     remedies: [
       run('forget', [from], { when: 'to leave its resource unmanaged and billed' }),
       edit(to, { remove: ['moved'], when: `to give ${from} up` }),
@@ -101,7 +101,9 @@ function ontoBound({ from, to }: Move): HeldMove {
   };
 }
 
-/** What is inside a server goes by that; a card by its network as well. */
+/**
+ * A resource inside a server gets the new key of the server. A network interface gets the new key of its network too.
+ */
 function renamedKey(key: ResourceKey, becomes: ReadonlyMap<ResourceKey, ResourceKey>): ResourceKey {
   const { kind, parent, name } = takeApart(key);
   if (parent === undefined) return becomes.get(key) ?? key;
@@ -111,7 +113,7 @@ function renamedKey(key: ResourceKey, becomes: ReadonlyMap<ResourceKey, Resource
   return childKey(server, `network_interfaces.${takeApart(network).name}`);
 }
 
-/** The bindings as they are once everything has moved. */
+/** The bindings after all moves. */
 export function movedBindings(
   bindings: ReadonlyMap<ResourceKey, Binding>,
   moves: readonly Move[],
@@ -128,7 +130,7 @@ export function movedBindings(
   return moved;
 }
 
-/** What makes the moves durable: in one transaction, so that no id ever has two keys, or none. */
+/** The changes that make the moves durable. They are one transaction, so that an id always has exactly one key. */
 export function moveChanges(
   moves: readonly Move[],
   bindings: ReadonlyMap<ResourceKey, Binding>,

@@ -10,16 +10,19 @@ import { withBlocked } from '../../plan/totals.ts';
 const noteName = 'findings';
 
 /**
- * An operation that a run found blocked although a fresh plan alone does not show it: a task
- * past its deadline, a write refused too often. Every later plan and status reports it until
- * its cause may be gone. It decides nothing: the next run tries again whatever is recorded here.
+ * An operation that a run found blocked although a fresh plan alone does not show the block: a task past its
+ * deadline, or a write that was refused too often. Every later plan and status reports the finding until its cause
+ * may be gone. The finding decides nothing: the next run tries again in any case.
  */
 export interface Finding extends Blocked {
   /** Digest of the entry at that time. An edited entry ends the finding. */
   readonly basis: string;
   /** The newest write of the key at that time, or null. A later write ends the finding. */
   readonly intent: string | null;
-  /** That write was open. It then holds whatever the plan asks for, and its end ends the finding. */
+  /**
+   * The write was open at that time. The finding then lasts until the write ends, even if the plan no longer asks for
+   * the operation.
+   */
   readonly open: boolean;
 }
 

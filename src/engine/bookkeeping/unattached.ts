@@ -5,7 +5,7 @@ import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import { isQuiet } from '../../plan/unmanaged.ts';
 
-/** What a state holds. */
+/** The content of a state. */
 export interface Books {
   readonly bindings: readonly Binding[];
   readonly claims: readonly Claim[];
@@ -24,7 +24,7 @@ export interface BilledAddress {
   readonly key: ResourceKey | null;
 }
 
-/** What is attached to nothing, costs money, and is not ignored by the operator. */
+/** Addresses that are attached to no server, cost money, and are not ignored by the operator. */
 export interface Unattached {
   readonly idle: readonly BilledAddress[];
   /** Not idle: an unconfirmed purchase may have made it for use. */
@@ -44,14 +44,17 @@ export function unattached(ips: readonly Ip[], books: Books): Unattached {
   return { idle: billed.filter(({ isOpen }) => !isOpen), inDoubt: billed.filter(({ isOpen }) => isOpen) };
 }
 
-/** A server that is not managed, with the addresses that it holds now, or such an address by itself. */
+/** A server that is not managed, with the addresses that it holds now, or an address without a server. */
 export interface IgnoredObject {
   readonly kind: 'server' | 'ip';
   readonly id: string;
   readonly addresses: readonly string[];
 }
 
-/** What is ignored or released, but for addresses that are reported as idle. `ips`: none where the API was not read. */
+/**
+ * The ignored and released objects, except for addresses that are reported as idle. `ips` is empty if the API was not
+ * read.
+ */
 export function ignoredObjects(claims: readonly Claim[], ips: readonly Ip[] = []): readonly IgnoredObject[] {
   const foreign = claims.filter(({ holder }) => holder.is === 'ignored' || holder.is === 'released');
   const servers = new Set(foreign.flatMap(({ kind, id }) => (kind === 'server' ? Number(id) : [])));

@@ -22,14 +22,14 @@ const mostSilentMs = 30 * minute;
  * | --- | --- |
  * | refused, and the refusal is replayed | *fenced*: the key holds no other answer, and a late original is refused |
  * | refused as another request | *taken*: the original bytes are sent again, and their answer is replayed |
- * | refused three times for its body, by an API that stores such refusals | *taken*: the API checks bodies before keys |
+ * | refused three times for its body, by an API that stores refusals | *taken*: the API checks bodies before keys |
  * | 401, 402, 403, 409, 429, 5xx, lost | unknown: the probe is sent again later |
  *
- * An API that does not store such refusals gets no probe. The key is *open*: reads decide, and then the original bytes are
- * sent again.
+ * An API that does not store refusals of bodies gets no probe. The key is *open*: reads decide, and then the original
+ * bytes are sent again.
  *
- * The original may arrive late, but while the fence lasts (@assumption A70), and a stored answer is not replaced by the
- * refusal of a probe (@assumption A68).
+ * The original may arrive late, as long as it arrives before the fence expires (@assumption A70). The refusal of a
+ * probe does not replace a stored answer (@assumption A68).
  *
  * @source API §4 rule 3, §8.1 to §8.4
  */

@@ -3,9 +3,8 @@ import type { NetworkId, ServerId } from '../../core/resources.ts';
 import type { Run } from '../run.ts';
 
 /**
- * The network that counts more servers than when the plan was made, beside what this file
- * has put there: a server without a public address shows nowhere else. Writes that are
- * under way may be the cause of as many. @source API §2
+ * The network that counts more servers than when the plan was made, without the servers of this file: only this count
+ * shows a server without a public address. Each creation in flight may explain one more server. @source API §2
  */
 export async function attachedMeanwhile(run: Run, world: World): Promise<string | undefined> {
   if (world.listsServers() || run.planned === undefined) return undefined;
@@ -28,7 +27,10 @@ async function risesSince(run: Run, before: World, now: World) {
   return counts.map(({ id, name, rise }) => ({ name, rise: rise - own(id) + ownBefore(id) }));
 }
 
-/** Cards are read again wherever a write may have changed them, and do not change by themselves. */
+/**
+ * The network interfaces of this file's servers. They change only by writes, and each write makes the cache read them
+ * again.
+ */
 async function cardsOfOwn({ cache }: Run, world: World): Promise<(network: NetworkId) => number> {
   const ids = world.subjectsOf('server').flatMap(({ binding }) => binding?.id ?? []);
   const read = cache.since(0);

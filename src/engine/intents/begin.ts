@@ -7,10 +7,10 @@ import type { Intent, KeyQuestion } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { idempotencyKey } from './idempotency-key.ts';
 
-/** What a kind derives a request from. */
+/** The input from which a kind derives a request. */
 export function contextOf(run: Run, operation: Operation, world: World): WriteContext<unknown, unknown> {
   const subject = world.subjects.get(operation.key);
-  if (subject === undefined) throw new Error(`No such resource: ${operation.key}`);
+  if (subject === undefined) throw new Error(`Unknown resource: ${operation.key}`);
   return {
     subject,
     observed: world.observed.get(operation.key),
@@ -27,8 +27,8 @@ export function preimageOf(run: Run, operation: Operation, world: World): Promis
 }
 
 /**
- * Makes the durable record of a write: what will be sent under which key, and what
- * evidence will be compared with. When this resolves, the write may be sent.
+ * Makes the durable record of a write: the request, its idempotency key, and the reads that evidence is compared
+ * with. When this resolves, the write may be sent.
  *
  * @param question the key is asked, as after a send that this state does not know of, and nothing is sent yet
  * @param ahead incarnations after the current one, whose key is asked
@@ -96,10 +96,13 @@ export async function beginIntent(
   return intent;
 }
 
-/** An older list only makes evidence less sharp, never wrong: what is known is left out of it. */
+/** An older list makes evidence less precise, but never wrong: known resources are left out of the list. */
 const preimageFreshMs = 60_000;
 
-/** A child starts anew with its server: else a card's key would replay the old server's. */
+/**
+ * A new server starts a new incarnation of its children. Otherwise the key of a network interface would replay the
+ * answer for the old server.
+ */
 async function incarnationOf(
   run: Run,
   key: ResourceKey,

@@ -6,11 +6,11 @@ import { claimsOn } from '../bookkeeping/claims.ts';
 import type { Run } from '../run.ts';
 import { makerOf, ownerOf, wasNamed } from './owner.ts';
 
-/** The binding of what was made, and of what came with it. */
+/** The binding of the created resource, and of the resources that came with it. */
 export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): StateChange[] {
   const kind = run.kindOf(intent.kind);
   const subject = run.world.subjects.get(intent.key) ?? { key: intent.key, kind: intent.kind };
-  // What the answer told is told of what it named.
+  // The facts of the answer are about the resource that the answer named.
   const told = intent.resourceId === undefined || intent.resourceId === id ? intent.facts : undefined;
   const known = { ...(told as object | undefined), ...(facts as object | undefined) };
   const at = run.deps.clock.now();
@@ -37,13 +37,16 @@ export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): S
   ];
 }
 
-/** A creation, as far as it tells what came with it. */
+/** The fields of a creation that show which resources came with it. */
 type Made = Pick<
   Intent,
   'key' | 'kind' | 'request' | 'preimage' | 'entry' | 'resourceId' | 'ambiguous' | 'facts'
 >;
 
-/** What came with it. What another key stands for, or has made, did not, whatever a short list made of it. */
+/**
+ * The resources that came with the created resource. A short list may suggest more resources: a resource that is
+ * bound to another key, or that another key has created, did not come with this resource.
+ */
 export function companionsOf(run: Run, intent: Made, id: string, facts: Json): StateChange[] {
   const { key, kind, request, preimage, entry: asked } = intent;
   const { world } = run;

@@ -19,10 +19,10 @@ export interface KeyBehaviour {
 const noteName = 'key_behaviour';
 
 /**
- * Returns the behaviour of the operation's keys. The first call asks the API, with a spare key and only with invalid bodies:
- * the refusal names the probe's field (@assumption A69), the refusal is replayed, another body is refused as another
- * request, the first refusal is still replayed. Two deviations turn fences off for the operation. An inconclusive answer is
- * returned as it is, and the calibration starts again later.
+ * Returns the behaviour of the operation's keys. The first call asks the API, with a spare key and only with invalid
+ * bodies: the refusal names the probe's field (@assumption A69), the refusal is replayed, another body is refused as
+ * another request, the first refusal is still replayed. Two deviations turn fences off for the operation. If an
+ * answer is inconclusive, the function returns this answer, and the calibration starts again later.
  */
 export async function calibrated(run: Run, intent: Intent): Promise<KeyBehaviour | WriteResult> {
   const { store, random } = run.deps;
@@ -48,8 +48,8 @@ export function spareKey(next: () => number): string {
 }
 
 /**
- * Shows by four refused requests under one spare key how the API treats the keys of an operation. An inconclusive answer is
- * returned as it is.
+ * Shows by four refused requests under one spare key how the API treats the keys of an operation. If an answer is
+ * inconclusive, the function returns this answer.
  */
 export async function observeKeys(
   ask: (probe: 1 | 2) => Promise<WriteResult>,

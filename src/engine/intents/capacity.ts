@@ -4,13 +4,13 @@ import { unbrokenRow } from './earlier-attempts.ts';
 import { block, close, goOn, type Progress, packageOf } from './endings.ts';
 import { backoff, noCapacity } from './outcome.ts';
 
-/** How long a want of capacity is waited out, before an operator hears of it. */
+/** The longest wait for capacity before vdcsync asks the operator. */
 const deadlineMs = 24 * 3_600_000;
 const pauseMs = { first: 60_000, most: 15 * 60_000 };
 
 /**
- * A list of packages is an order of preference; each has a key of its own. When all of
- * them are refused, the list begins anew after a pause, for as long as the deadline allows.
+ * A list of packages is an order of preference. Each package has a key of its own. When the API refuses all of them,
+ * the list starts again after a pause, until the deadline.
  */
 export async function nextPreference(run: Run, intent: Intent, reason: string): Promise<Progress> {
   const entry = run.world.subjects.get(intent.key)?.desired?.value as { gpu_package?: unknown } | undefined;

@@ -9,28 +9,30 @@ import { notForUs } from './ignored-answer.ts';
 import { released } from './release.ts';
 import { takeOver } from './reused-id.ts';
 
-/** Where an intent has got to after one step. */
+/** The progress of an intent after one step. */
 export type Progress =
   /** The next step of the same intent, not before `afterMs`. */
   | Again
-  /** Closed. `done`: it took effect; else, with `retryAfterMs`, the operation may be begun anew. */
+  /** Closed. `done`: the write took effect. Any other outcome with `retryAfterMs`: the operation may begin again. */
   | {
       readonly now: 'closed';
       readonly outcome: IntentOutcome;
       readonly retryAfterMs?: number;
       readonly detail: string;
     }
-  /** It stays open until an operator, the file or time changes something. */
+  /** The intent stays open until the operator, the file or time changes something. */
   | Stopped;
 
-/** `until`: what it waits for is the end of the write that is open for that key. */
+/** `until`: the step waits for the end of the open write of that key. */
 export interface Again {
   readonly now: 'again';
   readonly afterMs: number;
   readonly until?: ResourceKey;
 }
 
-/** Needs an operator. `remedies`: what leads out, where that is not to apply once the cause is gone. */
+/**
+ * The intent needs an operator. `remedies`: the ways out, if another apply after the end of the cause is not enough.
+ */
 export interface Stopped {
   readonly now: 'blocked';
   readonly code: string;
@@ -42,17 +44,17 @@ export function again(afterMs: number): Again {
   return { now: 'again', afterMs };
 }
 
-/** Looks every few seconds whether the other key's write has ended. */
+/** Checks every few seconds whether the write of the other key has ended. */
 export function awaitEnd(until: ResourceKey): Again {
   return { now: 'again', afterMs: 5_000, until };
 }
 
-/** Nothing of the kind is begun, or bound, before that is known. */
+/** The operation is blocked until the result of the creation is known, because both could take the same resource. */
 export function unresolved(key: ResourceKey): Stopped {
   return { now: 'blocked', code: 'unresolved_create', reason: `it is not known whether ${key} was created` };
 }
 
-/** Ends the intent; `retryAfterMs`: the operation is to be begun anew, under a new key. */
+/** Ends the intent. With `retryAfterMs`, the operation begins again under a new key. */
 export async function close(
   run: Run,
   intent: Intent,
@@ -64,7 +66,10 @@ export async function close(
   return { now: 'closed', outcome, detail: text, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
-/** A change that was sent, and not refused, may have been carried out; what no read shows is to be asked for again. */
+/**
+ * An update that was sent, and not refused, may have been applied. A field that no read shows is therefore asked for
+ * again.
+ */
 function doubted(run: Run, { key, kind, verb, request }: Intent, outcome: IntentOutcome): StateChange[] {
   const binding = run.bindings.get(key);
   if (verb !== 'update' || binding === undefined || outcome === 'done' || outcome === 'refused') return [];
@@ -74,13 +79,13 @@ function doubted(run: Run, { key, kind, verb, request }: Intent, outcome: Intent
 
 const done = { outcome: 'done', because: 'done' } as const;
 
-/** Why a write is not wanted any more, with the last answer of the API for the history. */
+/** The reason why a write is no longer wanted, with the last answer of the API for the history. */
 export function after(why: string, { blocked, detail }: Intent): string {
   const said = blocked?.reason ?? detail ?? '';
   return said === '' ? why : `${why}; before that: ${said}`;
 }
 
-/** Ends a refusal that the file has answered. */
+/** Ends a refused intent whose entry the file has changed since. */
 export function closeOutdated(
   run: Run,
   intent: Intent,
@@ -94,7 +99,7 @@ export function closeOutdated(
   );
 }
 
-/** Leaves it to an operator, or to the file. */
+/** Leaves the decision to the operator, or to the file. */
 export async function block(
   run: Run,
   intent: Intent,
@@ -114,14 +119,14 @@ export async function block(
   return { now: 'blocked', code, reason };
 }
 
-/** Records something, and goes on with the intent. */
+/** Records the patch, and continues with the intent. */
 export async function goOn(run: Run, intent: Intent, patch: IntentPatch, afterMs = 0): Promise<Progress> {
   await run.update(intent, patch);
   if (patch.dueAt !== undefined) run.stopwatch.mark(intent.id, 'due', afterMs);
   return again(afterMs);
 }
 
-/** It took effect: what it made is bound, what it removed is released. */
+/** The write took effect. A created resource is bound, and a deleted resource is released. */
 export async function settled(
   run: Run,
   intent: Intent,
@@ -170,7 +175,7 @@ async function refusedAnswer(
   return { now: 'blocked', code: 'key_conflict', reason, remedies };
 }
 
-/** A resource has one key: the other key that had it before releases it, or it has to wait. */
+/** A resource has one key. The other key that had the resource before releases it. Otherwise this key waits. */
 async function takenBy(
   run: Run,
   intent: Intent,
@@ -181,11 +186,11 @@ async function takenBy(
   const taken = await takeOver(run, intent, own);
   if (!('isOpen' in taken)) return taken;
   if (taken.isOpen) return awaitEnd(taken.key);
-  const reason = `${own.id} was answered as made for ${intent.key}, and ${taken.key} stands for it`;
+  const reason = `the API answered that ${own.id} was created for ${intent.key}, but ${taken.key} is bound to ${own.id}`;
   return block(run, intent, 'bound_already', reason);
 }
 
-/** What a key stands for is not to drop out of the state unseen. */
+/** The resource that is bound to a key must not leave the state without a warning. */
 function isBoundToAnother(run: Run, { key, kind, verb, parentId }: Intent, id: string): boolean {
   const { repeats, freshKeys } = run.kindOf(kind);
   const bound = run.bindings.get(key);
@@ -195,21 +200,24 @@ function isBoundToAnother(run: Run, { key, kind, verb, parentId }: Intent, id: s
 
 function blockSecond(run: Run, intent: Intent, id: string): Promise<Progress> {
   const bound = run.bindings.get(intent.key)?.id;
-  const reason = `${id} was made for ${intent.key}, which stands for ${bound} already: adopting ${id} lets go of that one`;
+  const reason = `${id} was created for ${intent.key}, which is already bound to ${bound}: adopting ${id} releases ${bound}`;
   return block(run, intent, 'bound_already', reason, { candidates: [id] });
 }
 
-/** Its id was given to another key while this one was looked at. */
+/** The id was given to another key while this step read its evidence. */
 function hasPassedOn(run: Run, intent: Intent, id: string): boolean {
   return intent.resourceId === id && run.intents.get(intent.key)?.resourceId !== id;
 }
 
-/** Which package a server was asked for with, as the file may name several. */
+/** The package that a server was requested with. The file may name several packages. */
 export function packageOf({ request }: Intent): string {
   return (request.body as { readonly gpu_package?: string } | undefined)?.gpu_package ?? '';
 }
 
-/** It is there and of no use: bound with all that came with it, so that it is not lost, and left to an operator or the next run. */
+/**
+ * The resource exists, but is not usable. It is bound with all that came with it, so that the state does not lose it.
+ * The operator or the next run decides about it.
+ */
 export async function tainted(
   run: Run,
   intent: Intent,
@@ -235,16 +243,16 @@ export async function tainted(
   return { now: 'blocked', code: 'tainted', reason: detail };
 }
 
-/** How an attempt has ended, and how often it may end so before an operator hears of it. */
+/** The end of an attempt, and the number of equal ends before the operator is asked. */
 interface Ending extends Ended {
-  /** Of what an operator then hears. */
+  /** The code of the question to the operator. */
   readonly code: string;
   readonly most: number;
-  /** Of the state, with its end. */
+  /** The state changes of this end. */
   readonly changes?: readonly StateChange[];
 }
 
-/** Begun anew unless this resource's attempts have ended so `most` times already. */
+/** The operation begins again unless this number of attempts (`most`) has ended the same way already. */
 export async function closeAndRetry(
   run: Run,
   intent: Intent,

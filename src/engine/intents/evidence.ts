@@ -26,12 +26,12 @@ import { asksKey, isServerError, questionOf } from './question.ts';
 const minute = 60_000;
 /** A key of this age is not sent again: the API forgets it after 24 h. @source API §8 @assumption A3 */
 const keyLifeMs = 23 * 60 * minute;
-/** Of an update or a deletion: sends without an answer, the first one included, and sends of one key. */
+/** For updates and deletions: the most sends without an answer (the first included), and the most of one key. */
 const mostLost = 3;
 const mostSends = 10;
-/** Of a creation under an open key: sends, the first one included, once the API refuses them. */
+/** For a creation under an open key: the most sends (the first included) after the API refuses one. */
 const mostRefused = 3;
-/** Attempts of an operation that may end without an effect, or in a failed task. */
+/** The attempts of an operation that may end without an effect, or in a failed task. */
 const unseen = { outcome: 'absent', most: 3 } as const;
 const failed = { outcome: 'failed', code: 'task_failed', most: 1 } as const;
 type Found = Extract<Evidence, { verdict: 'done' }>;
@@ -43,7 +43,7 @@ export function keyIsFresh(run: Run, intent: Intent): boolean {
   return age >= 0 && Math.max(age, apiAge) < keyLifeMs;
 }
 
-/** Looks for evidence of a write whose answer is missing or inconclusive. */
+/** Reads evidence of a write whose answer is missing or inconclusive. */
 export async function lookForEffect(run: Run, intent: Intent): Promise<Progress> {
   const { stopwatch } = run;
   const settleMs = run.deps.requestTimeoutMs + minute / 2;
@@ -57,7 +57,7 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
   if (evidence === undefined) return again(0);
   switch (evidence.verdict) {
     case 'done':
-      // A deleted resource counts as absent only after two looks.
+      // A deleted resource counts as absent only after two reads.
       if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));
       return (
         unlessAnothers(run, intent, evidence) ??
@@ -75,25 +75,25 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
     case 'failed':
       return tainted(run, intent, evidence, evidence.detail);
     case 'unseen':
-      // One that has come since may be it, although it was not asked to show.
+      // A candidate that appeared since may be the created resource, although no read is documented to show it.
       if (evidence.candidates.length === 0 && isRetried(run, intent)) return afterAbsence(run, intent);
       return unclear(run, intent, evidence);
     case 'unclear':
       return unclear(run, intent, evidence);
     case 'not_done':
-      // A deletion that has had no effect is seen, not missed.
+      // Reads show that the deletion had no effect: the resource still exists.
       return intent.verb === 'delete'
         ? afterAbsence(run, intent)
         : notSeen(run, intent, () => afterAbsence(run, intent), await hiddenMs(run, intent));
   }
 }
 
-/** What has come to be seen since the operator was asked, and is what was created beyond doubt, needs no answer. */
+/** A resource that appeared after the question to the operator, and is certainly the created one, needs no answer. */
 export async function seenSince(run: Run, intent: Intent): Promise<Progress | undefined> {
   const { repeats } = run.kindOf(intent.kind);
   const { code, candidates } = intent.blocked ?? {};
   const isAsked = (intent.ambiguous || code === 'not_there') && candidates?.length === 0;
-  // A backup that comes later is another one.
+  // A backup that appears later is another backup.
   if (!asksKey(run, intent) || !isAsked || repeats) return undefined;
   const evidence = await seek(run, intent);
   if (evidence?.verdict !== 'done' || !evidence.certain) return undefined;
@@ -118,9 +118,9 @@ function unclear(
 }
 
 /**
- * A resource that only a difference of lists shows may be another creation's, which ends first, or somebody else's. It is
- * ours only if nobody else creates in the project, and no other creation is left unconfirmed. After a day it is not: a
- * state that was put back does not know of the resources that this file created and deleted meanwhile.
+ * A resource that only a difference of lists shows may be unmanaged, or of another creation, which ends first. It is
+ * ours only if the project is exclusive, no other creation is unconfirmed, and the key is fresh: a restored state
+ * does not know the resources that this file created and deleted meanwhile.
  */
 function unlessAnothers(
   run: Run,
@@ -144,7 +144,7 @@ function unlessAnothers(
   return isOurs ? ours() : undefined;
 }
 
-/** Its key, and not a read, settles it next. */
+/** The key of the intent, and not a read, settles the intent next. */
 function isAsked(run: Run, intent: Intent): boolean {
   const { stage } = questionOf(intent);
   return keyIsFresh(run, intent) && (stage === 'asking' || stage === 'taken');
@@ -163,11 +163,11 @@ function offer(
   return block(run, intent, code, reason, { candidates: [id] });
 }
 
-/** Sends the same key again, takes a new one, or asks the operator, as the outcome table says. */
+/** Sends the same key again, takes a new key, or asks the operator, by the outcome table. */
 async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
   const { kind, why = 'lost', detail = 'a server error' } = intent;
   if (!keyIsFresh(run, intent)) {
-    const reason = 'nothing of it is to be seen, and its key is too old to be sent again';
+    const reason = 'no read finds the resource, and its idempotency key is too old to be sent again';
     return block(run, intent, 'key_too_old', reason);
   }
   if (asksKey(run, intent)) return createAgain(run, intent);
@@ -176,7 +176,7 @@ async function afterAbsence(run: Run, intent: Intent): Promise<Progress> {
     case 'unreadable':
     case 'conflict': {
       if ((intent.lost ?? 0) >= mostLost || intent.sends >= mostSends) {
-        const reason = `no answer after ${intent.sends} sends, and no effect is to be seen`;
+        const reason = `no answer after ${intent.sends} sends, and reads show no effect`;
         return block(run, intent, 'outcome_unknown', reason);
       }
       if (run.kindOf(kind).freshKeys)
@@ -246,7 +246,7 @@ export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promi
   const { deadlineMs } = run.kindOf(intent.kind);
   const elapsed = () => run.stopwatch.since(intent.id, 'accepted', intent.acceptedAt ?? intent.lastSentAt);
   if (intent.why === 'task_failed') return taskFailed(run, intent);
-  /** The API has reported the end of the operation. Without a task it never does. */
+  /** Whether the API has reported the end of the operation. Without a task, the API never reports it. */
   let ended = intent.why !== 'no_task';
   if (intent.taskId !== undefined && ended && intent.notSeenAt === undefined) {
     run.tell(intent, 'task', intent.taskId);
@@ -266,17 +266,17 @@ export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promi
     if (task.end === 'lost') await run.update(intent, { why: 'no_task' });
     ended = task.end === 'succeeded';
   }
-  run.tell(intent, 'checking', 'what is there now');
+  run.tell(intent, 'checking', 'the current resource');
   const evidence = await seek(run, intent);
   if (evidence === undefined) return again(0);
   switch (evidence.verdict) {
     case 'done':
-      // Without a task, one look that misses the resource does not prove its deletion.
+      // Without a task, one read that does not find the resource does not prove its deletion.
       if (intent.verb === 'delete' && !ended)
         return notSeen(run, intent, () => settled(run, intent, evidence));
       return (
         unlessAnothers(run, intent, evidence) ??
-        offer(run, intent, 'outcome_unknown', 'the answer does not tell which one it is', evidence)
+        offer(run, intent, 'outcome_unknown', 'the answer does not name the resource', evidence)
       );
     case 'pending':
       return elapsed() > deadlineMs
@@ -289,27 +289,27 @@ export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promi
       return block(run, intent, 'outcome_unknown', evidence.reason, { candidates: evidence.candidates });
     case 'not_done':
       if (!ended && elapsed() <= deadlineMs) return again(nextLookMs(elapsed()));
-      // Nothing has reported the end of this creation, so the API may still be at work on it.
+      // The API has not reported the end of this creation, so the API may still be at work on it.
       if (!ended && intent.verb === 'create' && !isReplay(intent)) {
-        const reason = `no read shows it after ${minutes(elapsed())}, and no task tells whether it has ended`;
+        const reason = `no read shows it after ${minutes(elapsed())}, and no task shows whether it has ended`;
         return notSeen(run, intent, async () => stuck(reason));
       }
       return notSeen(run, intent, () => notThere(run, intent, evidence));
   }
 }
 
-/** Looks for the remains of a failed task, once the reads are no older than its end. @assumption A14 */
+/** Reads the remains of a failed task, once the reads are no older than its end. @assumption A14 */
 async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
   const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
   if (wait > 0) return again(wait);
-  run.tell(intent, 'checking', 'what the failed task left');
+  run.tell(intent, 'checking', 'the remains of the failed task');
   const failure = intent.detail ?? '';
   const evidence = await seek(run, intent);
   if (evidence === undefined) return again(0);
   const harmless = intent.verb !== 'create' || run.kindOf(intent.kind).freshKeys;
   switch (evidence.verdict) {
     case 'done':
-      // The failed task says that the resource still exists, and one look that misses it does not prove the opposite.
+      // The task failed, so the resource probably still exists. One read that does not find it proves nothing.
       if (intent.verb === 'delete') return notSeen(run, intent, () => settled(run, intent, evidence));
       if (harmless) return settled(run, intent, evidence);
       return (
@@ -340,8 +340,8 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
 }
 
 /**
- * Absent only if a second look, a minute after the first, misses the resource too. Both looks come once a creation that was
- * carried out would show, which may take another `forMs`.
+ * A resource is absent only if two reads, a minute apart, do not find it. Both reads come after the time in which a
+ * successful creation would show, which may take another `forMs`.
  */
 async function notSeen(
   run: Run,
@@ -356,7 +356,7 @@ async function notSeen(
     return again(Math.min(forMs, minute));
   }
   if (intent.notSeenAt === undefined) {
-    const detail = 'nothing to be seen; a second look decides';
+    const detail = 'not found; a second read decides';
     run.tell(intent, 'checking', detail, { untilMs: now + absenceGapMs });
     run.stopwatch.mark(intent.id, 'not_seen');
     return goOn(run, intent, { notSeenAt: now }, absenceGapMs);
@@ -365,7 +365,7 @@ async function notSeen(
   return rest > 0 ? again(rest) : absent();
 }
 
-/** How much longer a creation may exist without showing; more if tasks of that kind have taken longer. @source API §3 rule 5 */
+/** The time that a creation may stay hidden: longer if tasks of its kind took longer. @source API §3 rule 5 */
 async function hiddenMs(run: Run, { id, verb, kind, request, lastSentAt }: Intent): Promise<number> {
   if (verb !== 'create') return 0;
   const { showsWithinMs = 0 } = run.kindOf(kind);
@@ -374,8 +374,8 @@ async function hiddenMs(run: Run, { id, verb, kind, request, lastSentAt }: Inten
 }
 
 /**
- * Reads evidence again, behind the project fence: the token of another project sees nothing.
- * `undefined`: the token was exchanged meanwhile, so the reads do not count.
+ * Reads evidence again, after the project fence: the token of another project shows no resource. Returns `undefined`
+ * if the token was exchanged meanwhile, because the reads then do not count.
  */
 async function seek(run: Run, intent: Intent): Promise<Evidence | undefined> {
   const token = await run.fence();
@@ -383,7 +383,7 @@ async function seek(run: Run, intent: Intent): Promise<Evidence | undefined> {
   const found = await run.kindOf(intent.kind).evidence(intent, read, (kind) => run.known(kind, intent));
   if (run.deps.writes.token() !== token) return undefined;
   if (!('id' in found) || fitsPath(found.id)) return found;
-  const reason = `what appeared since has the id ${JSON.stringify(found.id)}, which no path can carry`;
+  const reason = `the resource that appeared since has the id ${JSON.stringify(found.id)}, which no path can carry`;
   return { verdict: 'unclear', reason, candidates: [] };
 }
 
@@ -391,7 +391,7 @@ function stuck(reason: string): Progress {
   return { now: 'blocked', code: 'stuck', reason };
 }
 
-/** Often at first, and later once a minute. */
+/** Often at first, later once a minute. */
 function nextLookMs(elapsedMs: number): number {
   return Math.min(minute, 10_000 + elapsedMs / 4);
 }

@@ -10,15 +10,15 @@ import { isServerError, unasked } from './question.ts';
 /**
  * The key of a creation holds the answer to another body: an earlier state may have replaced the resource since, with
  * the body of this creation. An incarnation begins only when the one before it is gone, so a used key of the next
- * incarnation shows that. Returns the creation that is begun anew under that key, or the intent that takes the place of
- * this one.
+ * incarnation shows that. Returns the creation that begins again under that key, or the intent that takes the place
+ * of this intent.
  *
  * @source API §8.1
  */
 export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Progress | Intent> {
   const { key, kind, changes, request, preimage } = intent;
   const desired = run.world.subjects.get(key)?.desired;
-  // The creation of an entry that was edited since is not begun anew. A server error may have had its effect.
+  // If the entry was edited since, its creation does not begin again. A server error may have had its effect.
   const isEdited = desired === undefined || digestOf(desired.value ?? null) !== intent.basis;
   if (isEdited || isServerError(intent.why)) return intent;
   const operation: Operation = {

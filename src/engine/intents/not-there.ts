@@ -10,7 +10,7 @@ import { inTurn } from './turn.ts';
 
 /** Writes in a row with a replayed answer and no visible effect: replays buy nothing. */
 const mostReplayed = 10;
-/** Of a creation, where nothing shows that the API marks only replays as replayed. */
+/** The same limit for a creation, if no evidence shows that the API marks only replays as replayed. */
 const mostUnsureReplays = 3;
 
 /** The write was accepted and succeeded, but no read shows its effect: an old answer was replayed, or the API is in breach. */
@@ -31,10 +31,10 @@ export async function notThere(
     return createNext(
       run,
       intent,
-      'its key was used before this state knew it, and what it did then is gone',
+      'its key was used before this state knew it, and the effect of that write is gone',
     );
   }
-  const reason = 'the API accepted it and told of no failure, but its reads do not show the effect';
+  const reason = 'the API accepted it and reported no failure, but its reads do not show the effect';
   // A deletion or an update may be repeated.
   if (intent.verb !== 'create' || run.kindOf(intent.kind).freshKeys)
     return closeAndRetry(run, intent, {
@@ -48,7 +48,7 @@ export async function notThere(
   return createNext(run, intent, `${intent.resourceId} was created, and is gone`, bound);
 }
 
-/** What was created is gone, so the next one has a key of its own. */
+/** The created resource is gone, so the next creation has a key of its own. */
 function createNext(
   run: Run,
   intent: Intent,

@@ -2,58 +2,61 @@ import { type Conclusive, probeField, type WriteResult } from '../../core/ports.
 import type { TaskId } from '../../core/resources.ts';
 import type { Intent, KeyQuestion, WhyUnknown } from '../../core/state.ts';
 
-/** No host has the cards free. @source API §4 */
+/** No host has the graphics cards free. @source API §4 */
 export const noCapacity = 'no_gpu_capacity';
 
-/** Which writes a refusal speaks for beside its own. */
+/** The writes that a refusal is about, in addition to its own write. */
 export type HoldScope =
-  /** 402: all that adds spending. */
+  /** 402: all writes that add spending. */
   | 'spending'
-  /** 403: writes of that name. */
+  /** 403: writes of the same name. */
   | 'operation'
   /** 401, 405, 415, and a token that may only read: every write. */
   | 'everything';
 
-/** What to do after one send. `code` and `reason` are for people. */
+/** The step after one send. `code` and `reason` are for the operator. */
 export type Disposition =
-  /** It is certain that it took effect, or is about to. */
+  /** The write took effect, or certainly will. */
   | { readonly do: 'accept'; readonly task: TaskId | null; readonly breach?: string }
-  /** No effect, nothing stored: the same key and bytes again, not before `afterMs`. */
+  /** No effect, and no answer is stored: send the same key and bytes again, not before `afterMs`. */
   | {
       readonly do: 'wait';
       readonly afterMs: number;
       readonly code: string;
       readonly reason: string;
-      /** Nothing may ever change about it: the key may have been used for another body. @assumption A4 */
+      /** Waiting may never help: the key may have been used for another body. @assumption A4 */
       readonly doubted?: true;
     }
-  /** No host has the cards; the next preference has its own key. */
+  /** No host has the graphics cards; the next preference has its own key. */
   | { readonly do: 'next_preference'; readonly reason: string }
-  /** No effect, and the refusal is stored: a new key, once `until` has come. */
+  /** No effect, and the refusal is stored: send a new key, after the time of `until`. */
   | {
       readonly do: 'refuse';
       readonly code: string;
       readonly reason: string;
-      /** `token`: another token is asked at once. */
+      /** `token`: send with another token at once. */
       readonly until: 'file' | 'replan' | 'now' | 'token';
       /** The parameters that the refusal names. */
       readonly parameters?: readonly string[];
       readonly hold?: HoldScope;
-      /** What it speaks for in later runs, where that is less. */
+      /** The writes that the refusal is about in later runs, if they are fewer. */
       readonly later?: HoldScope;
     }
-  /** Its effect is unknown: the key of a creation is asked, lists tell of the rest; not before `afterMs`. */
+  /**
+   * The effect is unknown. The key of a creation is asked, and lists show the effect of other writes; not before
+   * `afterMs`.
+   */
   | {
       readonly do: 'look';
       readonly afterMs: number;
       readonly why: WhyUnknown;
       readonly reason: string;
-      /** Where the question to the key goes on; left out where it is asked from the start. */
+      /** The stage at which the question to the key continues. Left out if the question starts from the beginning. */
       readonly stage?: KeyQuestion['stage'];
       /** The original bytes were refused as another request. */
       readonly conflict?: true;
     }
-  /** Nothing is known that was not known before: the same is asked again once the hold is over. */
+  /** The refusal shows nothing new about the write. The same request is sent again after the pause. */
   | {
       readonly do: 'hold';
       readonly code: string;
@@ -62,14 +65,14 @@ export type Disposition =
       readonly later: HoldScope;
     };
 
-/** What waits are reckoned from. */
+/** The values that waits are calculated from. */
 export interface Pace {
   readonly requestTimeoutMs: number;
-  /** In [0, 1): up to a tenth more, so that clients do not march in step. */
+  /** In [0, 1): adds up to a tenth to a wait, so that clients do not send at the same moments. */
   readonly jitter: number;
-  /** Waits of this intent so far. */
+  /** The number of waits of this intent so far. */
   readonly waits: number;
-  /** `Retry-After` is in real seconds, whatever the clock. */
+  /** `Retry-After` is in real seconds, even if the clock of the profile runs faster. */
   readonly timeScale: number;
 }
 
@@ -77,17 +80,17 @@ const second = 1000;
 const minute = 60 * second;
 
 /**
- * The outcome table, row by row: what one answer means for the write it answers.
+ * The outcome table, row by row: the meaning of one answer for its write.
  *
- * A refusal answers only its own send. Where an earlier send of the same intent may have
- * had its effect, a refusal of the resend says nothing about that, and evidence goes first.
+ * A refusal answers only its own send. If an earlier send of the same intent may have had its effect, a refusal of
+ * the resend says nothing about that send, and evidence goes first.
  *
  * @source API §7, §8
  */
 export function disposition(
   result: WriteResult,
   intent: Pick<Intent, 'ambiguous' | 'verb' | 'why' | 'question' | 'doubted'> & {
-    /** It is a creation, whose key can be asked. */
+    /** The write is a creation, whose key can be asked. */
     readonly asks: boolean;
   },
   pace: Pace,
@@ -103,7 +106,7 @@ export function disposition(
     case 'answer':
       if (result.status < 300) return accepted(result, asks, settleMs);
       if (result.status >= 500) return serverError(result, asks, settleMs);
-      // What is replayed is the answer to these very bytes, and nothing else is stored under the key.
+      // A replayed answer belongs to exactly these bytes, and the key holds no other answer.
       if (intent.ambiguous && asks && !result.replayed) return refusalOfResend(result, pace);
       if (intent.doubted === true && asks && !result.replayed && !isWaitedOut(result))
         return refusalInDoubt(result);
@@ -121,7 +124,7 @@ export function disposition(
 function accepted(result: Conclusive, asks: boolean, settleMs: number): Disposition {
   if (result.malformed !== undefined) {
     const reason = `${result.status} with a body that cannot be read: ${result.malformed}`;
-    // It is stored, and replayed in full. @source API §8.1
+    // The key holds this answer, and replays the whole answer. @source API §8.1
     if (asks) return { do: 'look', afterMs: second, why: 'unreadable', reason, stage: 'taken' };
     return { do: 'look', afterMs: settleMs, why: 'unreadable', reason };
   }
@@ -148,25 +151,25 @@ function serverError(result: Conclusive, asks: boolean, settleMs: number): Dispo
   return { do: 'look', afterMs, why, reason: told(result) };
 }
 
-/** The refusal of a creation's resend says nothing of the sends before it, whose answer the key may hold. */
+/** The refusal of a creation's resend says nothing about the earlier sends. The key may hold their answer. */
 function refusalOfResend(result: Conclusive, pace: Pace): Disposition {
   const { status } = result;
   const code = codeOf(result);
   const reason = saysNothing(result);
   const held = holding(result, reason);
   if (held !== undefined) return held;
-  // The key is asked under another token.
+  // The key is asked again with another token.
   if (isOfToken(result)) return { do: 'look', afterMs: second, why: 'refused', reason, stage: 'asking' };
   if (status === 429) return wait(0, code, reason);
   if (status === 409 && (result.retryAfterMs !== undefined || stateCodes.has(code)))
     return waitOut(result, code, reason, pace);
-  // The probe tells whether the key is held by another request, or by the probe itself.
+  // The probe shows whether the key holds the answer to another request, or to the probe itself.
   const conflict = status === 409 || mayBeReusedKey(result, code, true);
   if (conflict) return { do: 'look', afterMs: second, why: 'conflict', reason, stage: 'asking', conflict };
   return { do: 'look', afterMs: second, why: 'refused', reason, stage: 'open' };
 }
 
-/** The key may have been used for another body, so only the key tells whether the next one is safe. @assumption A4 */
+/** The key may have been used for another body, so only the key shows whether the next key is safe. @assumption A4 */
 function refusalInDoubt(result: Conclusive): Disposition {
   return (
     holding(result, told(result)) ?? {
@@ -179,12 +182,12 @@ function refusalInDoubt(result: Conclusive): Disposition {
   );
 }
 
-/** It is sent again under the same key. */
+/** The write is sent again under the same key. */
 function isWaitedOut(result: Conclusive): boolean {
   return result.status === 429 || (result.status === 409 && codeOf(result) !== noCapacity);
 }
 
-/** Where the refusal speaks for more than its own send. */
+/** Returns a pause if the refusal is about more than its own send. */
 function holding(result: Conclusive, reason: string): (Disposition & { readonly do: 'hold' }) | undefined {
   const { status } = result;
   if (isOfToken(result)) return undefined;
@@ -195,7 +198,7 @@ function holding(result: Conclusive, reason: string): (Disposition & { readonly 
   return { do: 'hold', code, reason, hold, later: bug ? 'operation' : hold };
 }
 
-/** The refusal speaks for one of several tokens, so it holds nothing. */
+/** The refusal is about one of several tokens, so no class of writes is paused. */
 function isOfToken({ ofToken, status }: Conclusive): boolean {
   return ofToken === true && status !== 429;
 }
@@ -211,15 +214,17 @@ function refusal(
 ): Disposition {
   const code = codeOf(result);
   const reason = told(result);
-  // Another token does it, under a new key: the refusal may be stored under this one.
+  // Another token sends the write under a new key, because this key may hold the refusal.
   if (isOfToken(result)) return { do: 'refuse', code, reason, until: 'token' };
-  // A token that may not write at all may do no other write either. @source API §5
+  // A token without write access cannot do any other write either. @source API §5
   const hold = code === 'insufficient_scope' ? 'everything' : holds[result.status];
-  // Under a new key the same entry is refused again where its refusal was fresh a moment ago, and not where it was old.
+  // Under a new key, the API refuses the same entry again if the replayed refusal was fresh a moment ago. An old
+  // refusal may not apply any more.
   const wasFresh = why === 'refused' && question?.stage === 'taken';
   if (result.replayed && hold === undefined)
     return { do: 'refuse', code, reason, until: wasFresh ? 'file' : 'now', ...parametersOf(result) };
-  // Sent again, the refusal of these bytes is replayed; the refusal of another request's key is not.
+  // If these bytes are sent again, their own refusal is replayed. The refusal of a key that another request used is
+  // not replayed.
   if (asks && mayBeReusedKey(result, code, asks))
     return { do: 'look', afterMs: second, why: 'refused', reason, stage: 'taken' };
   // An earlier state deleted another resource under this key, so this deletion was not carried out.
@@ -238,7 +243,7 @@ function refusal(
       if (hold !== undefined) {
         const bug = result.status === 405 || result.status === 415;
         const told = bug ? `${reason} (a bug of vdcsync: please report it)` : reason;
-        // Such a mistake stops a run, and is one operation's.
+        // This mistake of vdcsync stops the run, but later runs pause only the operation.
         const later = bug ? 'operation' : hold;
         return { do: 'refuse', code, reason: told, until: 'replan', hold, later };
       }
@@ -250,7 +255,7 @@ function parametersOf({ invalidParams = [] }: Conclusive): { readonly parameters
   return invalidParams.length === 0 ? {} : { parameters: invalidParams.map(({ name }) => name) };
 }
 
-/** As long as the API says, or longer and longer. */
+/** Waits for the time that the API asks for, or longer each time. */
 function waitOut(
   result: Conclusive,
   code: string,
@@ -266,7 +271,7 @@ function waitOut(
   };
 }
 
-/** What a refusal of the status speaks for beside its own write. */
+/** The classes of writes that a refusal with this status is about, in addition to its own write. */
 export const holds: Readonly<Record<number, HoldScope>> = {
   401: 'everything',
   402: 'spending',
@@ -275,7 +280,7 @@ export const holds: Readonly<Record<number, HoldScope>> = {
   415: 'everything',
 };
 
-/** What the state of a resource can be refused with. @source API §7 */
+/** The codes of refusals because of the state of a resource. @source API §7 */
 const stateCodes: ReadonlySet<string> = new Set([
   'ip_in_use',
   'server_busy',
@@ -283,7 +288,7 @@ const stateCodes: ReadonlySet<string> = new Set([
   'firewall_no_public_iface',
 ]);
 
-/** What a body can be refused with, where no field is named. @source API §7 */
+/** The codes of refusals because of the body that name no field. @source API §7 */
 const bodyCodes: ReadonlySet<string> = new Set([
   'image_not_supported',
   'resources_managed_by_package',
@@ -300,7 +305,7 @@ function codeOf({ code, status }: Conclusive): string {
 
 /** The refusal of a key that was used for another body has no known code. @assumption A4 */
 function mayBeReusedKey({ status, invalidParams = [] }: Conclusive, code: string, asks: boolean): boolean {
-  // A 409 is waited out under the same key.
+  // A 409 is waited for under the same key.
   if (status === 409) return false;
   if ([code, ...invalidParams.map(({ name }) => name)].some((each) => /idempotency/i.test(each))) return true;
   const ofBody = invalidParams.length > 0 || bodyCodes.has(code);
@@ -316,15 +321,15 @@ function wait(afterMs: number, code: string, reason: string): Disposition & { re
   return { do: 'wait', afterMs, code, reason };
 }
 
-/** What the answer to a probe shows of its key. */
+/** The information of the answer to a probe about its key. */
 export type ProbeAnswer =
-  /** The probe's own refusal is stored, so nothing else ever was. */
+  /** The refusal of the probe itself is stored, so the key never held another answer. */
   | 'fenced'
   /** Another answer is stored. */
   | 'taken'
   /** A refusal of the probe's body that was not replayed. */
   | 'fresh'
-  /** Nothing: it is asked again later. */
+  /** Nothing: the probe is sent again later. */
   | 'nothing';
 
 /**
@@ -352,7 +357,7 @@ export function reuseRefusal(result: Conclusive): ReuseRefusal {
   return { status: result.status, code: codeOf(result) };
 }
 
-/** The origin behind a gateway may work that long. */
+/** The longest time that the origin behind a gateway may work on a request. */
 export const gatewayMs = 15 * minute;
 
 /** The origin behind a gateway may still be at work. */

@@ -3,14 +3,14 @@ import type { Binding, Intent } from '../../core/state.ts';
 import { draftOne } from '../../plan/draft.ts';
 import type { Run } from '../run.ts';
 
-/** What tells one live resource from the others. */
+/** The fields that identify a live resource. */
 export type Live = Pick<Binding, 'key' | 'kind' | 'id' | 'parentId'>;
 
 /**
- * The binding of another key to the same live resource. The id of what is inside a server
- * means something there alone; an address has its own, wherever it came with.
+ * The binding of another key to the same live resource. The id of a resource inside a server is unique only within
+ * the server. The id of an address is unique in the project, even if the address came with a server.
  *
- * @param but keys that are bound to something else at the same time
+ * @param but keys that are bound to another resource at the same time
  */
 export function ownerOf(
   { bindings }: Run,
@@ -36,21 +36,24 @@ function isSame(each: Live, { key, kind, id, parentId }: Live): boolean {
   );
 }
 
-/** Both tell what they are, and not the same: the id of one of them was used again. @assumption A17 */
+/** Both bindings have an identity, and the identities differ: the id of one of them was used again. @assumption A17 */
 export function isAnother(one: Pick<Binding, 'identity'>, other: Pick<Binding, 'identity'>): boolean {
   return Object.entries(one.identity).some(
     ([field, value]) => other.identity[field] !== undefined && other.identity[field] !== value,
   );
 }
 
-/** What has the id that the key is bound to is another one by now, as far as its kind can tell. @assumption A17 */
+/**
+ * The id that the key is bound to belongs to another resource by now, as far as the kind can recognize that.
+ * @assumption A17
+ */
 export function identityChanged({ deps, world }: Pick<Run, 'deps' | 'world'>, key: ResourceKey): boolean {
   const subject = world.subjects.get(key);
   const verdict = subject && draftOne(deps.kinds, world, subject).diff.verdict;
   return verdict?.verdict === 'blocked' && verdict.code === 'identity_changed';
 }
 
-/** A fresh answer to the very request named it. */
+/** A fresh answer to exactly this request named the resource. */
 export function wasNamed(
   { resourceId, ambiguous, facts }: Pick<Intent, 'resourceId' | 'ambiguous' | 'facts'>,
   id: string,

@@ -10,7 +10,7 @@ import { sendFenced } from './turn.ts';
 /** Refusals of the probe's body that are not replayed, before the key counts as held by another answer. */
 const mostFresh = 3;
 
-/** What the probes of one turn show of a key. */
+/** The information of the probes of one turn about a key. */
 export type KeyHolds =
   /** The refusal of the probe: no other answer is stored. `earlier`: an earlier turn or state has sent that probe. */
   | { readonly is: 'fenced'; readonly earlier: boolean }
@@ -49,7 +49,8 @@ export async function probeKey(
     if (shows === 'nothing') return { holds: { is: 'untold', result }, asking };
     if (shows === 'taken') break;
   }
-  // The API stores such refusals. If it stored none of these, it checks bodies first, and the key holds another answer.
+  // The API stores refusals of bodies. If it stored none of these refusals, it checks bodies first, and the key holds
+  // another answer.
   return { holds: { is: 'taken', reuse: behaviour.reuse }, asking };
 }
 

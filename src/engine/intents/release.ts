@@ -3,7 +3,10 @@ import type { ResourceKey } from '../../core/keys.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 
-/** What ends with a resource that is gone: a server's cards and firewall, but not its address. */
+/**
+ * The bindings that end with a resource that is gone: the network interfaces and firewall of a server, but not its
+ * address.
+ */
 export function released(run: Run, key: ResourceKey, reason: string): StateChange[] {
   const children = run.boundIn(key).filter((each) => !run.kindOf(each.kind).outlivesParent);
   return [
@@ -15,8 +18,8 @@ export function released(run: Run, key: ResourceKey, reason: string): StateChang
 }
 
 /**
- * What ends with a resource that stays and is managed no longer: all that is in it, its address too. What is billed by
- * itself is claimed as released.
+ * The bindings that end when a resource stays but is managed no longer: the resources inside it, and its address too.
+ * A resource that is billed separately is claimed as released.
  */
 export function releasing(
   run: Run,
@@ -35,7 +38,7 @@ export function releasing(
   ];
 }
 
-/** @param server the live id of the server that is released as well, with what is inside it */
+/** @param server the live id of the server that is released together with the resources inside it */
 function releasedClaim(
   { deps, world }: Run,
   binding: Binding,

@@ -9,12 +9,12 @@ import type { Run } from '../run.ts';
 import { awaitEnd, type Progress, unresolved } from './endings.ts';
 import { heldBefore } from './standing-holds.ts';
 
-/** How old the project's standing may be that a deletion is decided on, in ms. */
+/** The highest age of the project status that a deletion is decided on, in ms. */
 const standingHoldsMs = 30_000;
 
 /**
- * The creation that a deletion of the key makes room for, as the file and the project are
- * now: its own, or that of the server that the address came with.
+ * The creation that a deletion of the key makes room for, by the current file and project: the creation of the same
+ * key, or of the server that the address came with.
  */
 export function creationAfter(
   run: Run,
@@ -31,8 +31,8 @@ export function creationAfter(
 }
 
 /**
- * All that has to be sent behind a deletion before what it makes room for is there: that
- * creation, what is inside it, and the release of each address that is in its way.
+ * All writes that must follow a deletion before the new resource is complete: its creation, the creation of the
+ * resources inside it, and the release of each address that blocks it.
  */
 export function madeRoomFor(
   run: Run,
@@ -50,14 +50,14 @@ export function madeRoomFor(
   return [creation, ...releases, ...inside.filter((each) => isPartOf(run, each))];
 }
 
-/** A backup is not, and comes when it is due. */
+/** A backup is no part of the new resource. The backup is taken when it is due. */
 function isPartOf(run: Run, { kind, verb }: Operation): boolean {
   return verb === 'create' && run.kindOf(kind).repeats !== true;
 }
 
 /**
- * What keeps the second half of a replacement from being sent keeps the first: what is
- * deleted has to come again.
+ * A cause that blocks the second half of a replacement also blocks the first half: the deleted resource must come
+ * back.
  *
  * @source API §1.6
  */
@@ -80,7 +80,7 @@ export async function secondHalfHeld(
   return unresolvedCreate(run, creation);
 }
 
-/** A creation that takes what is free could take what an unresolved one has made. */
+/** A creation that takes a free resource could take the resource that an unresolved creation has made. */
 export function unresolvedCreate(
   run: Run,
   operation: Pick<Operation, 'key' | 'kind' | 'verb'>,
@@ -90,7 +90,7 @@ export function unresolvedCreate(
   return other.phase === 'blocked' ? unresolved(other.key) : awaitEnd(other.key);
 }
 
-/** The unresolved creation beside which the operation has to wait, as one of the two takes what is free. */
+/** The unresolved creation that the operation must wait for, because one of the two takes a free resource. */
 export function unresolvedBeside(
   run: Run,
   { key, verb }: Pick<Operation, 'key' | 'verb'>,

@@ -6,8 +6,8 @@ import { isAnother, makerOf, ownerOf } from './owner.ts';
 import { released } from './release.ts';
 
 /**
- * What the API gives out as new was another key's before: that one's is gone. A name that
- * was asked for is not given out. @assumption A17 @assumption A51
+ * The API answers a creation with an id that belonged to another key: the resource of the other key is gone. An id
+ * that the request named is not a new id. @assumption A17 @assumption A51
  */
 export async function giveOn(run: Run, intent: Intent, id: string): Promise<void> {
   if (isNamed(intent, id)) return;
@@ -17,16 +17,16 @@ export async function giveOn(run: Run, intent: Intent, id: string): Promise<void
   if (maker !== undefined) await markGivenOn(run, maker, intent);
 }
 
-/** Who else has what an intent has made. */
+/** Another key that has the resource of an intent. */
 export interface Rival {
   readonly key: Binding['key'];
-  /** Its end will tell. */
+  /** The end of its open write will show who has the resource. */
   readonly isOpen: boolean;
 }
 
 /**
- * An old answer tells what was given out then. What another key had before has gone since;
- * what another key has got later, or may have, is that key's: the rival.
+ * An old answer shows the id that the API gave out at that time. If another key had the id before, its resource is
+ * gone. If another key got the id later, or may have, the id belongs to that key: the rival.
  */
 export async function takeOver(run: Run, intent: Intent, binding: Binding): Promise<StateChange[] | Rival> {
   if (isNamed(intent, binding.id) || run.kindOf(intent.kind).repeats) return [];
@@ -40,28 +40,28 @@ export async function takeOver(run: Run, intent: Intent, binding: Binding): Prom
   return bound === undefined ? [] : takenFrom(run, bound, intent);
 }
 
-/** Sent later; of two that were sent in one millisecond, the one that was answered later. */
+/** The intent was sent later. If both were sent in the same millisecond, it was answered later. */
 function isLater(one: Intent, other: Intent): boolean {
   if (one.firstSentAt !== other.firstSentAt) return one.firstSentAt > other.firstSentAt;
   return (one.acceptedAt ?? 0) > (other.acceptedAt ?? 0);
 }
 
-/** What a creation made is gone: its id has passed on to another key. */
+/** The created resource is gone: its id now belongs to another key. */
 interface GivenOn {
   readonly givenOn?: string;
   readonly formerId?: string;
-  /** The address that it was answered with. */
+  /** The address in the answer to the creation. */
   readonly ipv4?: string;
 }
 
-/** To which key the id of what it made has passed on. */
+/** The key that now has the id of the resource of this intent. */
 export function givenOnTo({ facts }: Intent): string | undefined {
   return (facts as GivenOn | undefined)?.givenOn;
 }
 
 /**
- * The address that came with what is gone: it is billed, and goes as any that outlives its
- * server, unless a server holds it by now. `undefined`: the token was exchanged meanwhile.
+ * The address that came with the resource that is gone. The address is billed, and is released like any address that
+ * outlives its server, unless a server holds it now. Returns `undefined` if the token was exchanged meanwhile.
  */
 export async function leftBy(run: Run, intent: Intent): Promise<StateChange[] | undefined> {
   const { formerId, ipv4 } = (intent.facts ?? {}) as GivenOn;
@@ -80,7 +80,7 @@ function takenFrom(run: Run, { key, id }: Binding, intent: Intent): StateChange[
   return released(run, key, `its id ${id} was given to ${intent.key}`);
 }
 
-/** It is closed by whoever works on its key, who may be waiting for its task now. */
+/** The work on the key of `maker` closes `maker`. That work may be waiting for the task of `maker` now. */
 async function markGivenOn(run: Run, maker: Intent, { key }: Intent): Promise<void> {
   run.superseded.set(maker.key, key);
   const { resourceId: formerId } = maker;
@@ -93,7 +93,7 @@ async function markGivenOn(run: Run, maker: Intent, { key }: Intent): Promise<vo
   });
 }
 
-/** What was asked for later has the id by now. */
+/** Whether the resource with the id was requested before the intent. The later request has the id by now. */
 async function wasAskedBefore(run: Run, { key, id, boundAt }: Binding, intent: Intent): Promise<boolean> {
   const past = await run.deps.store.intents({ key, limit: 20 });
   const made = past.find(({ verb, resourceId }) => verb === 'create' && resourceId === id);

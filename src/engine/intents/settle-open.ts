@@ -9,17 +9,16 @@ import type { Progress } from './endings.ts';
 import { advance } from './settle.ts';
 
 /**
- * Brings every intent that an earlier run left open to its end, or to an operator, before
- * anything new is planned: what it made is then bound and not made again. What had no
- * effect yet is not sent from here: the plan says whether it is still wanted. Gives what
- * has to be waited for still, or needs an operator.
+ * Brings every intent that an earlier run left open to its end, or to an operator, before a new operation is planned:
+ * the created resource is then bound and not created again. A write without effect so far is not sent from here,
+ * because the plan shows whether the write is still wanted. Returns the writes that still need a wait or an operator.
  */
 export async function settleOpen(run: Run): Promise<readonly OperationResult[]> {
   if (run.repeating !== undefined) return settleFor(run, run.repeating.settleMs);
   return settleUntil(run, run.halt);
 }
 
-/** What takes longer goes on beside the plan: whoever comes to its key takes it up. */
+/** A longer task continues in parallel with the plan. The next work on its key waits for the task. */
 async function settleFor(run: Run, patienceMs: number): Promise<readonly OperationResult[]> {
   const late = new AbortController();
   const early = new AbortController();
@@ -34,7 +33,7 @@ async function settleFor(run: Run, patienceMs: number): Promise<readonly Operati
   return left;
 }
 
-/** `halt` ends every wait, those for tasks included. */
+/** `halt` ends every wait, including waits for tasks. */
 async function settleUntil(run: Run, halt: AbortSignal): Promise<readonly OperationResult[]> {
   const left: OperationResult[] = [];
   const inHand = new Set(run.intents.keys());
@@ -85,7 +84,7 @@ async function settleOne(
     } else if (!isIdle(run, key) && isToCome(progress.until, inHand))
       return { next: 'again', afterMs: progress.afterMs };
   } catch (error) {
-    // What cannot be read now is looked at again when its operation comes, and told where none does.
+    // If a read fails now, the operation of the key reads again. A key without an operation is reported.
     const ended = interruption(run, error, halt);
     if (ended.now === 'unread')
       leave(tellEnd(run, intent, { now: 'blocked', code: 'read_failed', reason: ended.reason }));
@@ -93,7 +92,7 @@ async function settleOne(
   return { next: 'done' };
 }
 
-/** What is left open by now is for the plan to go on with, and so is what waits for it. */
+/** The plan continues with the writes that are still open, and with the operations that wait for them. */
 function isToCome(until: ResourceKey | undefined, inHand: ReadonlySet<ResourceKey>): boolean {
   return until === undefined || inHand.has(until);
 }

@@ -13,13 +13,12 @@ import { givenOnTo, leftBy } from './reused-id.ts';
 import { boughtMeanwhile, stillAsked } from './still-asked.ts';
 import { inTurn, lookHoldsMs, sendHoldsMs, sinceLook } from './turn.ts';
 
-/** The replacement that the intent is one half of, as the plan says. */
+/** The plan has the intent as one half of this replacement. */
 type Half = Pick<Operation, 'replacement'>;
 
 /**
- * Takes an open intent one step further: sends the write, asks its key, waits for its task, or looks for
- * evidence, as the phase says (see `IntentPhase`). Called again until the intent is closed or blocked.
- * `halt` ends the wait for the task.
+ * Takes an open intent one step further, by its phase (see `IntentPhase`): sends the write, asks its key, waits for
+ * its task, or reads evidence. Called again until the intent is closed or blocked. `halt` ends the wait for the task.
  */
 export async function advance(
   run: Run,
@@ -74,7 +73,7 @@ export async function send(
   const chosen = [intent.request.name, intent.idempotencyKey, packageOf(intent)];
   run.tell(intent, 'sent', chosen.filter((each) => each !== '').join(' '));
   run.stopwatch.mark(intent.id, 'sent');
-  // Up to its first byte it may wait long for a connection.
+  // The send may wait long for a connection before its first byte.
   const mayGo = () => holds(sendHoldsMs) && deps.store.isOwned?.() !== false;
   const result = await deps.writes.send(intent.request, intent.idempotencyKey, token, mayGo);
   run.cache.forget(intent.request);
@@ -115,7 +114,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
   run.stop.throwIfAborted();
   const { writes, clock } = run.deps;
   const held = run.heldBy(intent.request, spendOf(run, intent));
-  // The intent stays open, because a hold ends later.
+  // The intent stays open, because a pause ends later.
   if (held !== undefined) return { now: 'blocked', ...held };
   await writes.room(run.stop);
   run.gate.readyNext();
@@ -172,7 +171,7 @@ function serverIsGone(run: Run, { key, kind, parentId }: Intent): boolean {
 function endWithServer(run: Run, intent: Intent): Promise<Progress> {
   const reason = 'its server is gone';
   if (run.kindOf(intent.kind).billed && intent.phase !== 'waiting')
-    return block(run, intent, 'outcome_unknown', `${reason}, and with it every way to see what was made`);
+    return block(run, intent, 'outcome_unknown', `${reason}, so no read can show the created resource`);
   return close(run, intent, { outcome: 'absent', because: 'server_gone', text: reason });
 }
 

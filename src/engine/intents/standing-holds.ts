@@ -12,22 +12,22 @@ import type { EngineDeps } from '../deps.ts';
 import { withheldOf } from '../withheld.ts';
 import type { HoldScope } from './outcome.ts';
 
-/** Where the state keeps what the API refused for more than one write. */
+/** The note of the state that holds the refusals of more than one write. */
 const noteName = 'holds';
 
-/** What helps where the token's level is too low. */
+/** The remedy if the level of the token is too low. */
 export const writingToken = 'use a token that may write';
 
-/** Shows what the token may do. */
+/** Shows the permissions of the token. */
 export const tokenReport = run('doctor', [], { when: 'to see what this token may do' });
 
-/** Made and changed by one and the same write. */
+/** The same write creates and changes a firewall. */
 const firewall: KindName = 'firewall';
 
-/** A refusal that spoke for a class of writes, and that nothing has shown to be over since. */
+/** The refusal of a class of writes, which no later answer has shown to be over. */
 type StandingHold = {
   readonly scope: HoldScope;
-  /** Of the write that was refused: under `operation` the hold speaks for no other. */
+  /** The kind of the refused write. Under `operation`, the pause is about this kind and verb only. */
   readonly kind: string;
   readonly verb: string;
   readonly code: string;
@@ -40,13 +40,13 @@ type StandingHold = {
 
 type Refused = Pick<StandingHold, 'code' | 'reason'>;
 
-/** What a hold is judged by: an operation that would be written, or an intent that was. */
+/** The fields that show whether a pause applies: of an operation to write, or of a sent intent. */
 type Written = Pick<Operation, 'kind' | 'verb'> & { readonly spend: Operation['spend'] };
 
 /**
- * Holds the class of writes for which the refusal speaks, for this run and for later ones.
+ * Pauses the class of writes that the refusal is about, for this run and for later runs.
  *
- * @param later the class in later runs, where that is less
+ * @param later the class in later runs, if it is smaller
  */
 export async function holdClass(
   run: {
@@ -66,7 +66,7 @@ export async function holdClass(
   await remember(run.deps, later, intent, refusal);
 }
 
-/** Keeps the refusal, so that a plan made by another process still tells of it. */
+/** Records the refusal, so that the plan of another process reports it too. */
 async function remember(
   deps: EngineDeps,
   scope: HoldScope,
@@ -78,7 +78,7 @@ async function remember(
   await deps.store.putNote(noteName, [...others, hold]);
 }
 
-/** A write that was accepted shows that nothing holds its class any more. */
+/** An accepted write shows that its class is not paused any more. */
 export async function lift(deps: EngineDeps, written: Written): Promise<void> {
   const all = await standing(deps);
   const left = all.filter((hold) => !speaksFor(hold, written));
@@ -86,8 +86,8 @@ export async function lift(deps: EngineDeps, written: Written): Promise<void> {
 }
 
 /**
- * What a process that runs again and again holds by itself ends once the state tells of it
- * no more: an operator has lifted it, or a write that was accepted.
+ * Ends the pauses in the memory of a process with many runs if the state has no record of them any more: the
+ * operator, or an accepted write, has ended them.
  */
 export async function dropLifted(deps: EngineDeps, holds: Map<string, Refused>): Promise<void> {
   if (holds.size === 0) return;
@@ -97,7 +97,7 @@ export async function dropLifted(deps: EngineDeps, holds: Map<string, Refused>):
   }
 }
 
-/** What was refused before, and still speaks for some of what the key's deletion makes room for. */
+/** An earlier refusal that still applies to a write that the deletion of the key makes room for. */
 export async function heldBefore(
   deps: EngineDeps,
   second: readonly Written[],
@@ -107,12 +107,15 @@ export async function heldBefore(
   return hold && { code: hold.code, reason: since(hold), remedies: liftedBy(hold, lifting(key)) };
 }
 
-/** Where something makes room for it, nothing is sent that could show that a hold is over. */
+/**
+ * If a deletion makes room for the resource, no write is sent that could show the end of the pause. The operator must
+ * end it.
+ */
 function lifting(key: ResourceKey): readonly Step[] {
   return [run('resolve', [key, '--abandon']), run('apply')];
 }
 
-/** The plan, with what it would do and the API refused to do lately told as blocked, and so what cannot be done without it. */
+/** The plan with its paused operations as blocked, together with the operations that need them. */
 export async function withHolds(
   deps: EngineDeps,
   { plan, reckon }: Pick<Planned, 'plan' | 'reckon'>,
@@ -123,7 +126,7 @@ export async function withHolds(
     if (hold === undefined) return [];
     const { id, key, verb, replacement } = operation;
     const waits = replacement !== undefined || plan.operations.some((each) => successorOf(each) === id);
-    // The first half of a replacement is not sent where what comes between the two cannot be.
+    // The first half of a replacement is not sent if an operation between the two halves is paused.
     const between = plan.operations.find((each) => each.replacement !== undefined && each.needs.includes(id));
     const makesRoom = waits ? key : (between?.key ?? renewedWith(deps, plan, operation));
     const remedies = liftedBy(hold, makesRoom === undefined ? [run('apply')] : lifting(makesRoom));
@@ -145,7 +148,7 @@ export async function withHolds(
   return { ...withBlocked(plan, blocked), ...reckon(plan.operations.filter(({ key }) => !stays.has(key))) };
 }
 
-/** The server that is made anew, where it would be without this. A backup comes when it is due. */
+/** The replaced server that would lack this part. A backup is no part of a server: it is taken when it is due. */
 function renewedWith({ kinds }: EngineDeps, plan: Plan, { key, kind, verb }: Operation) {
   const { parent } = takeApart(key);
   if (verb !== 'create' || kinds.get(kind)?.repeats === true) return undefined;
@@ -161,11 +164,11 @@ function waitsFor(
   const { key, verb, needs } = operation;
   const first = [...needs, successorOf(operation)].find((id) => id !== undefined && withheld.has(id));
   const other = part ?? plan.operations.find(({ id }) => id === first)?.key ?? key;
-  const reason = `waits for ${other}, which is held back`;
+  const reason = `waits for ${other}, which is paused`;
   return { key, verb, code: 'dependency_blocked', reason, remedies: settleFirst(other) };
 }
 
-/** What is known to hold back all spending, and how it ends, in words. */
+/** The refusal that pauses all spending, and its remedies, as text. */
 export async function heldSpending(
   store: Pick<EngineDeps['store'], 'note'>,
 ): Promise<Pick<Blocked, 'reason' | 'remedies'> | undefined> {
@@ -201,7 +204,7 @@ function sameClass(a: StandingHold, b: StandingHold): boolean {
   return a.scope === b.scope && (a.scope !== 'operation' || (a.kind === b.kind && a.verb === b.verb));
 }
 
-/** Another token may be allowed what this one was refused. */
+/** Another token may have the permission that this token lacks. */
 async function inForce(deps: EngineDeps): Promise<readonly StandingHold[]> {
   const token = deps.writes.token();
   return (await standing(deps)).filter((each) => each.scope === 'spending' || each.token === token);

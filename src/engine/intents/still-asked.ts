@@ -10,17 +10,17 @@ import { staleMs } from '../staleness.ts';
 import { attachedMeanwhile } from './attached-meanwhile.ts';
 import { type Again, again, type Stopped } from './endings.ts';
 
-/** Why an operation is not to be done as things are now. */
+/** The reason why an operation must not be done now. */
 export type NotAsked =
-  /** Nothing to do any more: the world is already so. */
+  /** Nothing is left to do: the project is already in the wanted state. */
   | { readonly now: 'satisfied' }
   | Stopped
-  /** The world moved, and this is not what was approved: the next plan tells. */
+  /** The project changed, so the operation is not the approved one. The next plan shows the change. */
   | { readonly now: 'overtaken'; readonly reason: string };
 
 /**
- * The plan is a permission: what is done is what a fresh look says, if that is the same.
- * A creation is the same whatever it is diffed against: its server may not have been there yet.
+ * The plan is a permission: the operation is done only if a fresh observation asks for the same operation. A creation
+ * is the same even if its diff differs, because its server may not have existed at the time of the plan.
  */
 export function stillAsked(
   run: Run,
@@ -38,7 +38,7 @@ export function stillAsked(
   const { verdict } = draft.diff;
   const fresh = operationsOf(draft).find(({ id }) => id === operationId(verb, key));
   if (verb === 'create' && verdict.verdict === 'replace')
-    return { now: 'overtaken', reason: 'what it takes the place of is there' };
+    return { now: 'overtaken', reason: 'the resource that it replaces still exists' };
   if (fresh !== undefined && (verb === 'create' || equal(fresh.changes, changes))) return undefined;
   if (verdict.verdict === 'blocked') return { now: 'blocked', code: verdict.code, reason: verdict.reason };
   if (fresh === undefined && verdict.verdict === 'unchanged') return { now: 'satisfied' };
@@ -46,9 +46,9 @@ export function stillAsked(
 }
 
 /**
- * What is unmanaged, and has come since the plan, may be what is about to be bought. The
- * creation that ends a replacement is held only where nobody else creates: what it replaces is
- * gone already, and what came is elsewhere likely to be somebody else's.
+ * An unmanaged resource that appeared since the plan may be the same purchase by another copy of the state. The
+ * creation that ends a replacement waits only in an exclusive project: the replaced resource is already gone, and in
+ * a shared project the new resource is probably unmanaged.
  */
 export async function boughtMeanwhile(
   run: Run,
@@ -66,11 +66,11 @@ export async function boughtMeanwhile(
   if (subject.kind !== 'server' || entry?.public_ipv4 !== undefined) return undefined;
   const network = await attachedMeanwhile(run, world);
   if (network === undefined) return undefined;
-  // What reads show may be behind what they count. @assumption A9
+  // Resource lists may be older than the server count of a network. @assumption A9
   if (!run.doubted.has(key)) {
     run.doubted.add(key);
     return again(staleMs);
   }
-  const reason = `network ${network} counts more servers than when the plan was made, and no address shows them: another copy of the state may have bought just this; look in the client area, then adopt it or apply again`;
+  const reason = `network ${network} counts more servers than when the plan was made, and no address shows them: another copy of the state may have bought just this; check the client area, then adopt it or apply again`;
   return { now: 'blocked', code: 'unlisted_servers', reason };
 }

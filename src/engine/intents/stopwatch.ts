@@ -1,27 +1,27 @@
 import type { Clock } from '../../core/clock.ts';
 
-/** What is timed of an intent. */
+/** The moments of an intent that are timed. */
 export type Moment = 'sent' | 'not_seen' | 'accepted' | 'due' | 'silent';
 
 /**
- * Times what has to be a span and not a date: how long ago something was sent, or not
- * seen. The state knows wall times only, and a wall clock may jump; what this process saw
- * happen is timed on the monotonic clock. What an earlier one saw is taken from the state,
- * but never as being longer to come than `mostMs`, and where absence is concluded from it
- * (`sent`, `not_seen`) never as longer ago than this stopwatch is old.
+ * Measures time spans: the time since a write was sent, or since a resource was not found. The state has only wall
+ * times, and a wall clock may jump. This process times its own events on the monotonic clock. For events of an
+ * earlier process, the stopwatch uses the wall time in the state, with two limits: a remaining wait is never longer
+ * than `mostMs`, and a span that confirms an absence (`sent`, `not_seen`) is never longer than the age of this
+ * stopwatch.
  */
 export interface Stopwatch {
-  /** `inMs`: the moment is that far ahead. */
+  /** `inMs`: the moment is this number of milliseconds in the future. */
   mark(intentId: string, moment: Moment, inMs?: number): void;
-  /** Milliseconds since the moment; `wallAt` is what the state says of it. */
+  /** Milliseconds since the moment. `wallAt` is the wall time of the moment in the state. */
   since(intentId: string, moment: Moment, wallAt: number): number;
-  /** Milliseconds until the moment, 0 where it has passed. */
+  /** Milliseconds until the moment, or 0 if the moment has passed. */
   until(intentId: string, moment: Moment, wallAt: number): number;
-  /** Forgets the intents that are not among these. */
+  /** Forgets all intents except these. */
   keep(intentIds: ReadonlySet<string>): void;
 }
 
-/** No wait that the outcome table knows is longer. */
+/** The outcome table has no longer wait. */
 const mostMs = 20 * 60_000;
 
 export function createStopwatch(clock: Clock, timeScale: number): Stopwatch {
@@ -31,7 +31,8 @@ export function createStopwatch(clock: Clock, timeScale: number): Stopwatch {
   function sinceWall(intentId: string, moment: Moment, wallAt: number): number {
     const ms = clock.now() - wallAt;
     if (ms < 0) {
-      // The wall was set back since: it is timed from here on, and not from when the wall comes by there again.
+      // The wall clock was set back since. The span starts now, and not when the wall clock reaches the same time
+      // again.
       mark(intentId, moment);
       return 0;
     }
@@ -53,7 +54,7 @@ export function createStopwatch(clock: Clock, timeScale: number): Stopwatch {
       const marked = marks.get(intentId)?.get(moment);
       if (marked !== undefined) return Math.max(0, marked - clock.monotonic());
       const ms = Math.max(0, Math.min(wallAt - clock.now(), mostMs * timeScale));
-      // Asked again, it has come nearer, whatever the wall says.
+      // The mark makes the next call return a shorter time, even if the wall clock stops.
       mark(intentId, moment, ms);
       return ms;
     },

@@ -3,14 +3,14 @@ import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 
 /**
- * How long what a write was decided on holds, in ms from the look. The look's own reads may
- * be a minute old, so that of a slow turn the next one can use what was read last.
+ * The highest age of the observation that a write is decided on, in ms. The reads of this observation may be a minute
+ * old, so that a slow turn leaves usable reads for the next turn.
  */
 export const lookHoldsMs = 30_000;
-/** The same up to the first byte: a machine may stand still between the record and the send. */
+/** The same limit up to the first byte, because the machine may be suspended between the record and the send. */
 export const sendHoldsMs = 60_000;
 
-/** Waits for the turn to write; the look that it needs is taken when the turn is near. */
+/** Waits for the turn to write. The observation that the write needs is made shortly before the turn. */
 export function inTurn<Result>(
   run: Run,
   of: Pick<Intent, 'key' | 'kind' | 'verb'>,
@@ -21,13 +21,13 @@ export function inTurn<Result>(
   return run.gate.run(run.kindOf(of.kind).urgency, write, run.stop, look);
 }
 
-/** A machine that stood still may have stopped either of its clocks, and not the other. */
+/** Uses both clocks, because a suspended machine may stop only one of them. */
 export function sinceLook({ deps: { clock } }: Run): (holdsMs: number) => boolean {
   const [monotonic, wall] = [clock.monotonic(), clock.now()];
   return (holdsMs) => clock.monotonic() - monotonic <= holdsMs && Math.abs(clock.now() - wall) <= holdsMs;
 }
 
-/** Sends under the token that passed the project fence, unless the machine stands still in between. */
+/** Sends under the token that passed the project fence, unless the machine is suspended in between. */
 export async function sendFenced(run: Run, request: WriteRequest, key: string): Promise<WriteResult> {
   run.stop.throwIfAborted();
   const { writes, store } = run.deps;

@@ -17,7 +17,7 @@ import { survey } from '../survey.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { bindingsOf, stays } from './disown.ts';
 
-/** Binds a key of the file to a live resource, whoever made it. */
+/** Binds a key of the file to a live resource of any origin. */
 export async function adoptKey(
   deps: EngineDeps,
   gate: WriteGate,
@@ -70,8 +70,8 @@ export async function adoptKey(
 }
 
 /**
- * What looks otherwise now is the same all the same: an operator says so. What it was made of is known as
- * before, or believed where no read shows it.
+ * The operator confirms that a resource with another identity is still the same. The binding gets the current
+ * identity. Its recorded fields stay, but fields that no read shows are taken from the file.
  */
 async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<string> {
   const { key, id } = before;
@@ -87,12 +87,12 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   return `${key} is ${id}, as it is now.${believed(run, subject, seen)}`;
 }
 
-/** What the file then asks for, at the price of what was adopted. */
+/** The replacement that the file would then ask for, which would delete the adopted resource. */
 function comesAnew(run: Run, subject: Subject, live: unknown): string {
   const { verdict } = run.kindOf(subject.kind).diff(subject, live, run.world);
   if (verdict.verdict !== 'replace' || !verdict.allowed) return '';
   const changes = verdict.changes.map(({ path, from, to }) => `${path} ${from}, not ${to}`).join(', ');
-  return ` But it has ${changes}, which cannot be changed in place: the next apply would delete it and make it anew. If that is not meant, correct the entry first.`;
+  return ` But it has ${changes}, which cannot be changed in place: the next apply would delete it and create it again. If that is not meant, correct the entry first.`;
 }
 
 function doubtsOf(run: Run, subject: Subject, id: string): readonly string[] {
@@ -110,7 +110,7 @@ function refuseUnmanaged({ key, managed, position: { file, line, column } }: Des
   );
 }
 
-/** An entry that binds its key to another live resource would put the new binding in question at once. */
+/** An entry that names another live resource would contradict the new binding at once. */
 export function refuseContradiction({ key, kind, id: named, position }: DesiredResource, id: string): void {
   const { file, line, column } = position;
   if (named === undefined || named === id) return;
@@ -119,14 +119,14 @@ export function refuseContradiction({ key, kind, id: named, position }: DesiredR
   );
 }
 
-/** An address can be named by itself: no list of an operator's shows its id. */
+/** The operator may name an address by its text, because no list of the operator shows its id. */
 function idOf({ world }: Run, key: ResourceKey, named: string): string {
   const isAddress = parseKey(key)?.kind === 'ip';
   const live = isAddress ? world.ips.find(({ address }) => address === named) : undefined;
   return live === undefined ? named : String(live.id);
 }
 
-/** What may have been meant: a key that is near, or some of the sort. */
+/** A suggestion: a similar key, or some keys of the same kind. */
 function instead(key: ResourceKey, { resources }: Desired): string {
   const keys = resources.map((each) => each.key);
   const hint = didYouMeanKey(key, keys);
@@ -137,7 +137,7 @@ function instead(key: ResourceKey, { resources }: Desired): string {
   return alike.length === 0 ? '.' : `. It has ${shown}${more > 0 ? ` and ${more} more` : ''}.`;
 }
 
-/** What the entry says otherwise of the server that it is to stand for. */
+/** The differences between the entry and the server that is about to be bound. */
 function misfits({ world }: Run, { kind, desired }: Subject, id: string): readonly string[] {
   if (kind !== 'server') return [];
   const { public_ipv4: wanted, name } = (desired?.value ?? {}) as {
@@ -164,13 +164,14 @@ function misfits({ world }: Run, { kind, desired }: Subject, id: string): readon
 }
 
 /**
- * A resource has one key. Another one that is bound to its id either is the same resource,
- * and keeps it, or was one that is gone and whose id was used again, or is in doubt. @assumption A17
+ * A resource has one key. If another key is bound to the same id, there are three cases: both mean the same resource,
+ * which stays with the other key; or the resource of the other key is gone, and its id was used again; or the case is
+ * unconfirmed. @assumption A17
  */
 export function takenFrom(
   run: Run,
   binding: Binding,
-  /** Keys that are bound to something else at the same time. */
+  /** Keys that are bound to another resource at the same time. */
   rebound?: ReadonlySet<ResourceKey>,
 ): StateChange[] {
   const { id } = binding;
@@ -182,7 +183,7 @@ export function takenFrom(
     ]);
   const owner = ownerOf(run, binding, rebound);
   if (owner === undefined) return [];
-  // What a failed write left may be what another one made under an id that was free again.
+  // A resource that a failed write left may be the resource of another write, if its id was free again.
   const isIts = !isAnother(owner, binding) && !identityChanged(run, owner.key);
   if (owner.tainted === undefined && isIts) throw new ConfigError(`${id} is bound to ${owner.key} already.`);
   return [
@@ -191,10 +192,11 @@ export function takenFrom(
   ];
 }
 
-/** The addresses under the old key that the very server holds: they are the new key's to take. */
+/** The addresses under the old key that this server holds. The new key takes them. */
 function heldBy({ boundIn, world }: Run, live: Binding, owner: Binding): StateChange[] {
   const reason = `came with ${live.id}, which is ${live.key} now`;
-  // A list may end early: what none shows is where the server is, unless that is another one. @assumption A8
+  // A list may end early. An address that no list shows belongs to the server, unless the server is another one.
+  // @assumption A8
   const isHeld = (ip: Ip | undefined) =>
     ip === undefined ? !isAnother(owner, live) : String(ip.server_id) === live.id;
   return boundIn(owner.key)
@@ -202,13 +204,13 @@ function heldBy({ boundIn, world }: Run, live: Binding, owner: Binding): StateCh
     .map(({ key }) => ({ type: 'release', key, gone: false, reason }));
 }
 
-/** Where nothing tells whether there is anything of that id. */
+/** A remark if no read can show whether a resource with this id exists. */
 export function unverified(run: Run, { kind }: Pick<Subject, 'kind'>): string {
   if (!run.kindOf(kind).unread) return '';
   return ` That is believed: no documented read shows ${nounOf(kind)}s, so nothing verifies the id.`;
 }
 
-/** What the entry says of it, and no read shows. */
+/** The fields of the entry that no read shows. */
 function believed(run: Run, subject: Subject, live: unknown): string {
   const fields = run.kindOf(subject.kind).unseen?.(subject, live) ?? [];
   return fields.length === 0
@@ -216,7 +218,7 @@ function believed(run: Run, subject: Subject, live: unknown): string {
     : ` No read shows whether it has ${fields.join(', ')} as the file says: that is believed.`;
 }
 
-/** A look as if the key were bound to the id already. */
+/** An observation as if the key were already bound to the id. */
 function supposing(run: Run, subject: Subject, id: string): Promise<World> {
   const { key, kind } = subject;
   const parentId = subject.parent === undefined ? undefined : run.world.idOf(subject.parent);

@@ -20,7 +20,7 @@ import { refuseContradiction, refuseMalformed, takenFrom, unverified } from './a
 import { askBeforeAbsent } from './ask-absent.ts';
 import { ignoring } from './disown.ts';
 
-/** Ends an intent on an operator's word, checked against the project where that is possible. */
+/** Ends an intent by a decision of the operator, and checks the decision against the project if possible. */
 export async function resolveIntent(
   deps: EngineDeps,
   gate: WriteGate,
@@ -59,7 +59,7 @@ export async function resolveIntent(
   }
 }
 
-/** What waits for a hold to end is given up in the words that end the hold. */
+/** Gives up a write. If the write waits for the end of a pause, the same command ends the pause. */
 async function abandonedOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const { key, verb, phase } = intent;
   const lifted = verb === 'delete' && phase !== 'blocked' ? await liftHold(run, key) : undefined;
@@ -72,18 +72,21 @@ async function abandonedOutcome(run: Run, intent: Intent): Promise<CommandResult
   return result(lifted === undefined ? told : `${told} ${lifted}`);
 }
 
-/** What was refused before holds a replacement back, which sends nothing to find out: an operator says that it is over. */
+/**
+ * An earlier refusal pauses a replacement, so no write is sent that could show the end of the refusal. The operator
+ * declares the end.
+ */
 async function liftHold(run: Run, key: ResourceKey): Promise<string | undefined> {
   const second = madeRoomFor(run, run.world, key, 'delete');
   const held = await heldBefore(run.deps, second, key);
   if (held === undefined) return undefined;
   for (const each of second) await lift(run.deps, each);
-  return `${key}: it is not held by ${held.code} any more; the next apply makes it anew.`;
+  return `${key}: it is not paused by ${held.code} any more; the next apply creates it again.`;
 }
 
-/** What is known of what a write made is named, for nothing is bound to it. */
+/** Names the known resources of the write, because they are not bound to a key. */
 function leftBehind({ world }: Run, { verb, kind, resourceId, blocked }: Intent): string {
-  if (verb !== 'create') return 'What it stands for stays bound, as it is.';
+  if (verb !== 'create') return 'The bound resource is unchanged, and stays bound.';
   const noun = nounOf(kind);
   if (resourceId === undefined) {
     const seen = (blocked?.candidates ?? []).map((id) => (kind === 'ip' ? world.ip(id)?.address : id) ?? id);
@@ -96,17 +99,17 @@ function leftBehind({ world }: Run, { verb, kind, resourceId, blocked }: Intent)
     ' and ',
   );
   const unseen = kind === 'server' && held.length === 0 ? ', which no plan will show' : '';
-  return `It made ${what}${unseen}: nobody's now, and billed as long as it is there.`;
+  return `It created ${what}${unseen}. No key is bound to this, and it is billed while it exists.`;
 }
 
-/** What has the bound id is somebody else's now, and what was bound is gone. @assumption A17 */
+/** The bound id belongs to an unmanaged resource now, and the bound resource is gone. @assumption A17 */
 async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<CommandResult> {
   const address = kind === 'ip' ? run.world.ip(id) : undefined;
   const isOurs = (server: number | null) =>
     server !== null && run.world.keyOf('server', String(server)) !== undefined;
   const ignored = ignoring(run, {
     servers: kind === 'server' ? [Number(id)] : [],
-    // What a server of this file came with is that server's.
+    // An address that came with a server of this file belongs to that server.
     addresses: address === undefined || isOurs(address.server_id) ? [] : [address],
   });
   const gone = released(run, key, 'an operator said that it is gone, and its id used again');
@@ -125,11 +128,11 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   const entry = run.world.subjects.get(intent.key)?.desired;
   if (entry !== undefined) refuseContradiction(entry, id);
   const read = run.cache.since(run.deps.clock.monotonic());
-  // An operator's word goes before what an answer told.
+  // The decision of the operator takes precedence over the facts of an answer.
   const { facts: _told, ...asked } = intent;
   const found = await run.kindOf(intent.kind).evidence({ ...asked, resourceId: id }, read, () => new Set());
   const fits = 'id' in found && found.id === id;
-  // Another request used the key, so what it made need not be what this one asked for.
+  // Another request used the key, so its resource may differ from the request of this intent.
   const other = fits ? undefined : await madeByOther(run, intent, id);
   if (!fits && other === undefined) {
     throw new ConfigError(`The project has no ${nounOf(intent.kind)} ${id} that fits ${intent.key}.`);
@@ -154,7 +157,7 @@ async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateC
   return live?.id === id ? [{ type: 'bind', binding: bindingOf(run, subject, id, run.world) }] : undefined;
 }
 
-/** An operator's word goes where reads tell nothing, and not against what they do tell. */
+/** The decision of the operator counts if reads show no evidence. It does not count against evidence. */
 async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const { key, verb, kind } = intent;
   refuseTooSoon(run, intent);
@@ -168,7 +171,7 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   const isThere =
     found.verdict === 'pending' || found.verdict === 'failed' || (found.verdict === 'done' && found.certain);
   const isOurs = isThere && ownerOf(run, { ...intent, id: found.id }) === undefined;
-  // A refusal of the entry made nothing, so that what is there is another one.
+  // A refused entry created no resource, so the live resource is another one.
   if (verb !== 'delete' && isOurs && intent.blocked?.until !== 'file') {
     throw new ConfigError(`${key} is not absent: it is ${found.id}.`, false, [
       runs('resolve', [key, '--adopt', found.id]),
@@ -188,7 +191,7 @@ async function absentOutcome(run: Run, intent: Intent): Promise<CommandResult> {
   );
 }
 
-/** An address that was named for it tells where it is, if it is there after all. */
+/** If the server exists after all, the address that its entry names shows where the server is. */
 function heldElsewhere(
   { world }: Run,
   { key, kind, verb, entry }: Intent,
@@ -206,7 +209,7 @@ function heldElsewhere(
   );
 }
 
-/** A write that nobody has answered may take effect until its time-out and a while longer. */
+/** A write without an answer may take effect until its time-out and a short time after. */
 function refuseTooSoon({ deps }: Run, { key, ambiguous, phase, lastSentAt }: Intent): void {
   if (!ambiguous && phase !== 'sending') return;
   const age = deps.clock.now() - lastSentAt;

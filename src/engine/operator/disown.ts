@@ -19,8 +19,8 @@ import type { WriteGate } from '../write-gate.ts';
 import { namedOf } from './named.ts';
 
 /**
- * Says of servers (by id) and addresses (as text) that they are somebody else's; of a server
- * that is gone, that the backups it left are not to be told of any more.
+ * Marks servers (by id) and addresses (as text) as ignored. For a server that is gone, ends the reports about the
+ * backups that the server left.
  */
 export async function ignore(
   deps: EngineDeps,
@@ -61,14 +61,17 @@ export async function ignore(
     ...ignoring(run, { servers, addresses }),
   ]);
   if (servers.length + addresses.length === 0) return result(told.join(' '));
-  // What a server of theirs holds of this file stays this file's.
+  // An address of this file stays bound to this file, even if an ignored server holds it.
   const held = servers.flatMap((id) => world.ipsOf(String(id))).filter(world.isNobodys);
   const what = described({ servers, addresses: [...addresses, ...held] });
   const are = servers.length + addresses.length === 1 ? 'is' : 'are';
   return result([`${what} ${are} ignored: not managed, and no longer asked about.`, ...told].join(' '));
 }
 
-/** What becomes ignored. A key that was bound to the id was bound to another object, which is gone. @assumption A17 */
+/**
+ * The changes that mark objects as ignored. A key that was bound to the id was bound to another object, which is
+ * gone. @assumption A17
+ */
 export function ignoring(run: Run, objects: Unmanaged): StateChange[] {
   const claims = claimsOn(run, { is: 'ignored', by: 'operator' }, objects);
   const names = new Set(claims.map(objectName));
@@ -94,7 +97,7 @@ async function isServer({ world, cache, deps }: Run, id: ServerId): Promise<bool
   return (await read.findNetworkInterfaces(id)) !== undefined;
 }
 
-/** Lets go of what a key stands for, which stays as it is. */
+/** Releases the resource that is bound to a key. The resource continues to exist. */
 export async function forgetKey(
   deps: EngineDeps,
   gate: WriteGate,
@@ -125,19 +128,19 @@ export async function forgetKey(
   return result(`${key} is released.${stays(run, binding, ended)}`);
 }
 
-/** The bindings that changes end, asked before they are made. */
+/** The bindings that the changes end. Call this before the changes are made. */
 export function bindingsOf({ bindings }: Run, changes: readonly StateChange[]): Binding[] {
   return changes.flatMap((change) => (change.type === 'release' ? (bindings.get(change.key) ?? []) : []));
 }
 
 function whyDeclared({ world }: Run, key: ResourceKey, id: string): string {
   const goes = world.settings.prune
-    ? '; with `prune: true` under `settings`, as it is now, an apply in between would delete it, so turn that off before'
+    ? '; with `prune: true` under `settings`, the current setting, an apply in between would delete it, so turn that off first'
     : '';
-  return `${key} is in the file, and would be made anew: make its entry \`{managed: false, id: ${id}}\`, with which the next apply lets go of it, or take the entry out first${goes}.`;
+  return `${key} is in the file, and would be created again: make its entry \`{managed: false, id: ${id}}\`, with which the next apply releases it, or take the entry out first${goes}.`;
 }
 
-/** Backups that are released while their server is there. Those that a list lacks are gone already. */
+/** The backups of a server that exists, as released. A backup that the list lacks is gone already. */
 async function listedBackups({ deps, cache }: Run, backups: readonly Binding[]): Promise<StateChange[]> {
   const [{ parentId: server } = {}] = backups;
   if (server === undefined) return [];
@@ -150,7 +153,7 @@ async function listedBackups({ deps, cache }: Run, backups: readonly Binding[]):
   });
 }
 
-/** What is released, with what goes by it, goes on being billed where it is still there. */
+/** Reports that a released resource, with the resources released together with it, is still billed if it exists. */
 export function stays({ world, kindOf }: Run, { kind, id }: Binding, ended: readonly Binding[]): string {
   const held = kind === 'server' ? world.ipsOf(id).map(({ address }) => address) : [];
   const backups = ended.filter((each) => each.kind === 'backup').map((each) => each.id);
@@ -161,5 +164,5 @@ export function stays({ world, kindOf }: Run, { kind, id }: Binding, ended: read
   ];
   const what = [`${nounOf(kind)} ${name}`, ...(along.length === 0 ? [] : [along.join(' and ')])];
   const billed = kindOf(kind).billed === true ? ', and is billed as long as it is there' : '';
-  return ` What it stood for is nobody's now${billed}: ${what.join(' with ')}.`;
+  return ` The released resource is no longer managed${billed}: ${what.join(' with ')}.`;
 }

@@ -1,6 +1,6 @@
 import type { ServerId } from '../../core/resources.ts';
 
-/** What an operator names of others': servers by id, addresses as they are. */
+/** Splits the names of unmanaged objects: a server by its id, an address by its text. */
 export function namedOf(names: readonly string[]) {
   const isAddress = (name: string) => name.includes('.');
   return {

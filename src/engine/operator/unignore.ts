@@ -11,7 +11,7 @@ import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { namedOf } from './named.ts';
 
-/** Takes back that servers (by id) and addresses (as text) are ignored or released: they are asked about again. */
+/** Ends the ignored or released mark of servers (by id) and addresses (as text). vdcsync asks about them again. */
 export async function unignore(
   deps: EngineDeps,
   gate: WriteGate,
@@ -22,7 +22,7 @@ export async function unignore(
   const { world } = run;
   if (world.settings.unmanaged === 'ignore')
     throw new ConfigError(
-      "`unmanaged: ignore` under `settings` says of whatever is there that it is somebody else's: take that out first.",
+      '`unmanaged: ignore` under `settings` ignores all unmanaged resources: remove that setting first.',
     );
   const { servers, addresses } = namedOf(names);
   for (const id of servers) refuseServer(run, id);
@@ -80,12 +80,14 @@ function isSame(
   return String(ip.id) === id && ip.address === identity.address;
 }
 
-/** What the file says of it the next apply would note again. */
+/** If the file marks the object, the next apply would mark the object again. */
 function refuseDeclared(noun: string, key: string | undefined): void {
   if (key !== undefined)
-    throw new ConfigError(`${noun} is ${key} in the file, and it is what that says: correct its entry.`);
+    throw new ConfigError(`${noun} is ${key} in the file, so the file decides about it: correct its entry.`);
 }
 
 function notIgnored(noun: string): ConfigError {
-  return new ConfigError(`${noun} is not ignored.`, false, [runs('status', [], { when: 'to list what is' })]);
+  return new ConfigError(`${noun} is not ignored.`, false, [
+    runs('status', [], { when: 'to list the ignored resources' }),
+  ]);
 }
