@@ -6,7 +6,7 @@ import { type Controller, keysAsked } from './controller.ts';
 import type { Stage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
-/** What a dry run shows; nothing where something is still under way, so that the world would not stand still. */
+/** The plan of a dry run. `undefined` while a task is still under way, because the world would change before the next run. */
 export async function show(stage: Stage, controller: Controller, spec: SpecModel): Promise<Plan | undefined> {
   // Reads lag, and requests count, for a minute.
   await stage.clock.advance(2 * 60_000);
@@ -22,7 +22,7 @@ export async function show(stage: Stage, controller: Controller, spec: SpecModel
   return open > 0 ? undefined : plan;
 }
 
-/** Reasons that may go away by what the same run does. */
+/** Reasons for a block that the same run may remove. */
 const liftable = new Set([
   'dependency_blocked',
   'unmanaged_resources',
@@ -34,10 +34,10 @@ const liftable = new Set([
   'address_not_the_only_free_one',
 ]);
 
-/** What was shown was done, or is told as not needed or not possible; and nothing else was done. */
+/** Each operation of the dry run was done, or reported as unnecessary or impossible. The run did no other operation. */
 export function checkAsShown(stage: Stage, controller: Controller, shown: Plan, report: ApplyReport): void {
   const { done } = controller;
-  // A dry run writes nothing, so it asks no key for what an earlier state has lost.
+  // A dry run writes nothing, so it does not ask a key for resources that an earlier state has lost.
   if (done.has(keysAsked)) return;
   stage.coverage.count('runs compared with their dry run');
   const ids = new Set(shown.operations.map(({ id }) => id));
@@ -52,16 +52,16 @@ export function checkAsShown(stage: Stage, controller: Controller, shown: Plan, 
   const more = [...done].filter((id) => !ids.has(id) && !lifted.has(id) && !rotated.has(id) && !found(id));
   if (more.length > 0) stage.fail('I14', `no dry run showed ${more.join(', ')}`);
   const told = new Set([...report.plan.operations, ...report.blocked, ...report.results].map(idOf));
-  // What keeps the first half of a replacement keeps the second.
+  // A reason that blocks the first half of a replacement blocks the second half too.
   const held = new Set(report.blocked.map(idOf));
   const less = shown.operations
     .filter(({ id, replacement }) => !done.has(id) && !told.has(id) && !held.has(replacement as OperationId))
     .map(({ id }) => id);
   if (less.length > 0)
-    stage.fail('I14', `shown by the dry run, and neither done nor told: ${less.join(', ')}`);
+    stage.fail('I14', `planned by the dry run, but neither done nor reported: ${less.join(', ')}`);
 }
 
-/** A server whose creation turns out to be an old one has what is inside it already, and the address that came with it. */
+/** A replayed creation returns an existing server: the resources inside the server and its address exist already. */
 function foundAgain({ endings }: Controller, shown: ReadonlySet<OperationId>): (id: OperationId) => boolean {
   const isOld = (server: ResourceKey) =>
     (endings.get(`${server} create`)?.facts as { readonly replay?: boolean } | undefined)?.replay === true;

@@ -11,24 +11,24 @@ export interface Controller {
   readonly name: string;
   readonly box: StateBox;
   readonly disk: Disk;
-  /** Goes up when its state is no longer what it wrote last. */
+  /** Increases when its state differs from the state that it wrote last. */
   epoch: number;
-  /** Its state is an old copy: not new, so it asks about nothing that only a network's count shows. */
+  /** Its state is an old copy, not a new state. So it asks no question that only the number of resources in a network raises. */
   behind: boolean;
   /** How its writes ended, the last one by key and verb. */
   readonly endings: Map<string, Intent>;
   /** How far its wall is off, in ms; each process starts with it. */
   skewMs: number;
   clockWasSet: boolean;
-  /** What it remembers of its requests is not all that its token has sent. */
+  /** Its record of sent requests does not hold all requests that were sent with its token. */
   budgetUnknown(): boolean;
   forgetBudget(): void;
   /** The secrets that it has now. */
   tokens(): readonly string[];
   runs: number;
-  /** What its last process began. */
+  /** The operations that its last process began. */
   readonly done: Set<OperationId>;
-  /** What happens to its disk once its process is gone. */
+  /** Changes of its disk that take effect once its process has ended. */
   readonly onRelease: (() => Promise<void>)[];
 }
 
@@ -44,7 +44,7 @@ export interface Running {
   readonly dry: boolean;
   readonly mostDeletions: number;
   readonly deleted: Set<string>;
-  /** What answers of this run forbid for the rest of it. */
+  /** The requests that the answers to this run forbid for its remainder. */
   readonly holds: {
     everything: boolean;
     spendingUntil: number;
@@ -64,10 +64,10 @@ export interface Running {
   readonly halt: AbortController;
 }
 
-/** Among what a run did: it asked keys that its state had not used. */
+/** A member of `done`: the run asked the API about keys that its state had not used. */
 export const keysAsked = 'keys asked' as OperationId;
 
-/** A machine's state, for as long as it is not lost. */
+/** Identifies a machine's state until the state is lost or exchanged. */
 export function stateOf({ controller }: Running): string {
   return `${controller.name}${controller.epoch}`;
 }

@@ -7,18 +7,18 @@ import { operations, operationsWith } from './operations.ts';
 /** Operations that are answered with a task. @source API §4 */
 const withTask = operationsWith(({ task }) => task);
 const everything = operations;
-/** What an old key can make again: deletions that took effect are never sent again. */
+/** The writes that an old key can repeat. A deletion that took effect is never sent again. */
 const creations = operationsWith(({ creates }) => creates);
-/** Answered with a task or without, as a reading has it. */
+/** Answered with or without a task, depending on the reading. */
 const eitherWay: readonly string[] = ['add_iso', 'create_network', 'delete_network'];
 
 /** Rows of the outcome table, each with the operations that it applies to. */
 export const rows = {
   '2xx with task': withTask,
   '2xx, task null or none': everything.filter((each) => !withTask.includes(each) || eitherWay.includes(each)),
-  // Of what only a profile opens nobody has promised a task.
+  // The document promises no task for writes that only a profile enables.
   '2xx without the task field': operationsWith(({ task, profile }) => task && !profile),
-  // A card or a backup that is there satisfies the file, whoever made it, so that its key is not used again.
+  // An existing network interface or backup satisfies the file, no matter which program made it. So its key is not used again.
   'replayed 2xx': creations.slice(0, 4),
   'refused before sending': everything,
   'reset, time-out, unidentified': everything,
@@ -53,7 +53,7 @@ export const rows = {
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 export type Row = keyof typeof rows;
 
-/** What the scenarios have met so far. Counted from outside: the code under test knows nothing of it. */
+/** The situations that the scenarios have met so far. They are counted from outside: the code under test does not count. */
 export interface Coverage {
   readonly hits: Map<string, number>;
   hit(row: Row, operation: string): void;
@@ -99,7 +99,7 @@ function sideOf(values: readonly unknown[], value: unknown): string {
   return values.includes('number') && value !== values[0] ? 'another' : JSON.stringify(value);
 }
 
-/** What a full run has to have met. */
+/** The situations that a full run must have met. */
 export function wantedCoverage(): readonly string[] {
   const cells = Object.entries(rows).flatMap(([row, each]) =>
     each.map((operation) => `row ${row} × ${operation}`),

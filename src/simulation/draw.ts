@@ -12,7 +12,7 @@ import { tokenStoryOf } from './token-drills.ts';
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** Draws the story of a seed. What is drawn is small: a bug that needs more has a smaller sister. */
+/** Draws the story of a seed. The specs are small: a bug that needs a large spec usually has a variant that needs a small one. */
 export function drawStory(seed: number): Story {
   const events =
     seed % slowSeeds === 1
@@ -24,7 +24,7 @@ export function drawStory(seed: number): Story {
 /** One seed of so many plays a drill of slow work and late requests. */
 const slowSeeds = 16;
 
-/** Undisturbed in the first round, then with other readings beside its own. */
+/** Undisturbed in the first round. Later rounds add other readings to those of the drill. */
 function drawSlowDrill(seed: number): Story {
   const number = Math.floor(seed / slowSeeds);
   const drill = slowDrillOf(number);
@@ -33,8 +33,9 @@ function drawSlowDrill(seed: number): Story {
 }
 
 /**
- * How slow the service is, when it shows what it makes, and how it treats keys; drawn apart, so that nothing before it
- * moves. The first round of drills, each of which is about something else, stays as it is.
+ * How slow the service is, when it shows the resources it creates, and how it treats keys. These values are drawn separately,
+ * so that the rest of an existing story does not change. The first round of drills does not get these values: each of
+ * its drills tests another point.
  */
 function drawPace(dice: Chance, story: Story): Story {
   const { seed } = story;
@@ -46,7 +47,7 @@ function drawPace(dice: Chance, story: Story): Story {
     const value = dice.pick(values);
     if (dice.happens(0.35) && isMixed) readings[name] = value;
   }
-  // Without a task nothing tells when it ends, so no client can wait for what comes with its end.
+  // Without a task, no answer shows when the work ends. So no client can wait for an effect that comes with its end.
   if (story.readings.omitTaskField === true)
     for (const name of ['addressAt', 'attachedAt', 'networkAt', 'failedTaskLeaves']) delete readings[name];
   const showsLater = readings.failedTaskLeaves === 'later' || story.faults.some(isShownLater);
@@ -65,7 +66,7 @@ function isShownLater({ then }: FaultRule): boolean {
   return then.do === 'task' && then.leaves === 'later';
 }
 
-/** What comes once the faults have stopped; drawn apart, so that nothing before it moves. */
+/** The checks after the faults have stopped. They are drawn separately, so that the rest of an existing story does not change. */
 function drawEnd(dice: Chance): Pick<Story, 'shown' | 'cut'> {
   const cut = { back: dice.mostlySmall(1, 100), afterMs: dice.pick([minute, 25 * hour]) };
   return { ...(dice.happens(0.4) ? { shown: true } : {}), ...(dice.happens(0.3) ? { cut } : {}) };
@@ -75,7 +76,7 @@ function drawEvents(seed: number): Story {
   const dice = chance(seed);
   if (seed % 2 === 0) {
     const drill = drillOf(seed / 2);
-    // Undisturbed once, so that each is sure to be met; then with whatever else there is.
+    // Undisturbed in the first round, so that each drill is certain to be met. Later rounds add random faults.
     const disturbed = seed / 2 > drillCount;
     const further = disturbed && dice.happens(0.5) ? drawIncidents(dice.fork(), 1).slice(0, 2) : [];
     const readings = { ...(disturbed ? drawReadings(dice.fork(), false) : {}), ...drill.readings };
@@ -101,7 +102,7 @@ function drawEvents(seed: number): Story {
   };
 }
 
-/** Some of what only a profile opens. */
+/** Adds some of the fields that only a profile enables. */
 function withProfile(dice: Chance, spec: SpecModel): SpecModel {
   const iso = Object.keys(spec.isos)[0] ?? null;
   const servers = Object.entries(spec.servers).map(([name, server]) => {
@@ -265,7 +266,7 @@ function editSpec(dice: Chance, spec: SpecModel): SpecModel {
   return copy as unknown as SpecModel;
 }
 
-/** With what names it, so that the file stays valid. */
+/** Removes the entry together with the entries that reference it, so that the file stays valid. */
 function removeEntry(
   copy: Record<string, Record<string, Record<string, unknown>>>,
   collection: 'servers' | 'ips' | 'isos' | 'networks',
@@ -285,7 +286,7 @@ function removeEntry(
   }
 }
 
-/** A wrong 404 on what is looked up by id is a lie that no client can see through: it comes at most once. */
+/** No client can detect a wrong 404 on a resource that it reads by its id. So this fault occurs at most once. */
 const liars: readonly string[] = ['404', 'list cut off', 'list empty', 'stale'];
 
 function drawFaults(dice: Chance): readonly FaultRule[] {

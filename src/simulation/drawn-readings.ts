@@ -1,7 +1,7 @@
 import { readingValues } from '../emulator/readings.ts';
 
 /**
- * Readings, and values of others, that are drawn apart: by seeds that came before them, stories are what they were.
+ * Readings, and further values of readings, that are drawn separately: the stories of the seeds before them do not change.
  */
 const apart: Readonly<Record<string, readonly unknown[] | 'all'>> = {
   inFlightKey: ['conflictRetryAfter'],
@@ -36,7 +36,7 @@ function isApart(name: string, value: unknown): boolean {
 /** The readings that each story draws, each with its values, default first. */
 export const drawnReadings: Values = valuesWhere((name, value) => !isApart(name, value));
 
-/** The values beside the default of the readings that are drawn apart. */
+/** The values, except the defaults, of the readings that are drawn separately. */
 export const readingsApart: Values = valuesWhere(
   (name, value) => isApart(name, value) && value !== readingValues[name]?.[0],
 );

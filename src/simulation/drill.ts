@@ -36,7 +36,7 @@ const drillsOf = (write: Write): readonly Drill[] => [
     (boundary) => drill(write, [], [crash(boundary)]),
   ),
   {
-    // Sent, never answered, and looked into only when its key is too old.
+    // Sent and never answered. The run checks the outcome only when the key is too old.
     ...drill(
       write,
       [faultRule({ path: writes[write].name, nth: 1 }, { do: 'reset' })],
@@ -67,7 +67,7 @@ const drillsOf = (write: Write): readonly Drill[] => [
 
 const loseNetwork: Happening = { do: 'remove', sort: 'network', place: 0 };
 
-/** What takes more than one write, or more than one fault. */
+/** Drills that need more than one write, or more than one fault. */
 const further: readonly Drill[] = [
   ...(['allocate_ip', 'create_network', 'create_server', 'add_iso'] as const).map((write) =>
     drill(
@@ -84,7 +84,7 @@ const further: readonly Drill[] = [
     ...drill(write, [], [happens('closeIntent:after', 1, { do: 'lose_state' })]),
     pausesMs: [25 * hour],
   })),
-  // What one refusal says of the next write.
+  // The effect of one refusal on the next write.
   {
     specs: subjects.many ?? [],
     faults: [faultRule({ path: 'allocate_ip', nth: 1 }, writeFaults['403'] as FaultAction)],
@@ -94,7 +94,7 @@ const further: readonly Drill[] = [
   // More than a minute's worth of writes, and the same with a new process in the middle.
   { specs: subjects.many ?? [], faults: [], incidents: [], pausesMs: [1_000] },
   { specs: subjects.many ?? [], faults: [], incidents: [crash('write:after', 15)], pausesMs: [1_000] },
-  // Somebody else allocates while an answer is lost, and nobody said that this file is alone.
+  // Another user allocates an address while an answer is lost, and the file does not set `exclusive`.
   {
     specs: (subjects.ip ?? []).map((spec) => ({ ...spec, settings: { ...spec.settings, exclusive: false } })),
     faults: [faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset' })],
@@ -109,7 +109,7 @@ const further: readonly Drill[] = [
     incidents: [happens('write:after', 15, { do: 'stop' })],
     pausesMs: [1_000],
   },
-  // A list that is cut off behind the default network once, while what it shows is bound, or while its deletion is in doubt.
+  // A list is cut off after the default network once, while its networks are bound, or while a deletion is unconfirmed.
   ...[2, 3, 4, 5, 6, 8].flatMap((nth) => {
     const cut = faultRule({ path: 'list_networks', nth }, { do: 'truncate_list', keep: 1 });
     const lost = faultRule({ path: 'delete_network', nth: 1 }, { do: 'reset' });
@@ -123,7 +123,7 @@ const further: readonly Drill[] = [
       ),
     ];
   }),
-  // The id of a network that is gone stands for the next one, and then the first leaves the file.
+  // The id of a deleted network is given to the next network, and then the first network leaves the file.
   {
     specs: [['one'], ['one', 'two'], ['two']].map(networksOnly),
     faults: [],
@@ -131,7 +131,7 @@ const further: readonly Drill[] = [
     readings: { reuseIds: true },
     pausesMs: [minute],
   },
-  // A replacement whose deletion fails round after round, in a run that somebody's hand keeps going.
+  // The deletion of a replacement fails in each round, in a run that changes by another user keep busy.
   ...(['404', 'task fails'] as const).map((what) => ({
     specs: ['ubuntu-24.04', 'debian-13'].map(besideNetwork),
     faults: [faultRule({ path: 'delete_server', nth: 1, times: 12 }, writeFaults[what] as FaultAction)],
@@ -150,7 +150,7 @@ const further: readonly Drill[] = [
     pausesMs: [minute],
   },
 ];
-/** What a failed task leaves, where no list tells of it: nothing but its own record keeps it from being bought again. */
+/** The leftover of a failed task that no list shows: only the leftover's own record prevents a second purchase. */
 const leftUnseen = drill(
   'create_server',
   [faultRule({ path: 'create_server', nth: 1 }, writeFaults['task fails, all there'] as FaultAction)],
@@ -168,10 +168,10 @@ const opened: readonly Drill[] = operationsWith(({ profile }) => profile).flatMa
 /** Spreads the writes over the numbers; a prime that is no factor of how many there are. */
 const stride = 167;
 
-/** After so many numbers they come round again. */
+/** The numbers of the drills repeat after this count. */
 export const drillCount = documented.length + opened.length;
 
-/** The drill of that number: first what the document shows, then what a profile opens. */
+/** The drill of a number: first those of documented operations, then those of operations that a profile enables. */
 export function drillOf(number: number): Drill {
   const place = (number - 1) % drillCount;
   const [list, at] = place < documented.length ? [documented, place + 1] : [opened, place];
@@ -198,7 +198,7 @@ function happens(boundary: string, nth: number, what: Happening): Incident {
   return { at: { boundary, nth }, what };
 }
 
-/** Lost networks are only told, so that their ids are free for others. */
+/** Specs with networks only. A lost network is only reported, so that its id is free for another network. */
 function networksOnly(names: readonly string[]): SpecModel {
   const [like] = subjects.network ?? [];
   const networks = names.map((name, at) => [name, { cidr: `10.${20 + at}.0.0/24` }]);

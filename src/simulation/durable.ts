@@ -6,13 +6,13 @@ import type { Binding, Intent, StateChange, StateStore } from '../core/state.ts'
 import { ended } from '../state/journal.ts';
 import type { Mortal } from './mortal.ts';
 
-/** What of a state is on disk, told from outside: never asked for, only watched. */
+/** The durable part of a state. The simulation watches the writes and never asks the store. */
 export interface Mirror {
   readonly bindings: Map<ResourceKey, Binding>;
   readonly open: Map<ResourceKey, Intent>;
 }
 
-/** Told once a change is durable. */
+/** Called once a change is durable. */
 export interface StateWatch {
   began(intent: Intent): void;
   updated(before: Intent, after: Intent): void;
@@ -63,7 +63,7 @@ export function noted(
   };
 }
 
-/** Reads what is in the store now. */
+/** Reads the current content of the store. */
 export async function mirrorOf(store: StateStore): Promise<Mirror> {
   const bindings = new Map((await store.bindings()).map((each) => [each.key, each]));
   const open = new Map((await store.openIntents()).map((each) => [each.key, each]));
@@ -72,7 +72,7 @@ export async function mirrorOf(store: StateStore): Promise<Mirror> {
 
 /**
  * The store as one process sees it: each call is a boundary, the disk may fail, and the
- * mirror follows what has become durable.
+ * mirror follows the changes that have become durable.
  */
 export function watchedStore(
   store: StateStore,

@@ -1,12 +1,12 @@
 import type { HttpRequest, HttpResponse } from '../core/transport.ts';
 
-/** Whether the answer says that a task has ended, so that nobody may ask for it again. */
+/** Whether the answer says that a task has ended. No client may ask for an ended task again. */
 export function isEndedTask(response: HttpResponse | undefined): boolean {
   if (response?.status !== 200 || !isConclusive(response)) return false;
   return (JSON.parse(response.body) as { data?: { is_terminal?: boolean } }).data?.is_terminal === true;
 }
 
-/** A proxy's page or a broken body speaks for nobody. */
+/** A proxy's page or a broken body proves nothing: the API did not write it. */
 export function isConclusive({ headers, body }: HttpResponse): boolean {
   if (headers['x-request-id'] === undefined) return false;
   try {

@@ -6,7 +6,7 @@ import type { Happening, Incident, SpecModel, Story } from './story.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
-/** What a process can meet at any boundary. */
+/** The disturbances that a process can meet at any boundary. */
 const sudden: Readonly<Record<string, Happening>> = {
   crash: { do: 'crash' },
   halt: { do: 'halt' },
@@ -15,7 +15,7 @@ const sudden: Readonly<Record<string, Happening>> = {
   'failing fsync': { do: 'disk_full', writes: 1, durable: true },
 };
 
-/** A named story; the name says what strikes where. */
+/** A named story. The name says which disturbance happens at which boundary. */
 export interface Case {
   readonly name: string;
   readonly story: Story;

@@ -147,7 +147,7 @@ const networks = { a: { cidr: '10.20.0.0/24' }, b: { cidr: '10.21.0.0/24' } };
 const policy = (hour: number) => ({ enabled: true, days: ['mon'], hour, minute: 0, keep: 4 });
 const rotating = withServer({ backup: { max_age: '24h', keep: 1 } });
 
-/** The same for what only a profile opens. */
+/** The same for the fields that only a profile enables. */
 export const profiledSubjects: Readonly<Record<string, readonly SpecModel[]>> = {
   drive: [withServer({ iso: 'rescue' }, { isos }), withServer({ iso: null }, { isos }), empty],
   backups: [rotating, rotating, rotating, empty],

@@ -7,7 +7,7 @@ import type { Stage } from './stage.ts';
 import type { Happening, Incident } from './story.ts';
 import type { TokenName } from './tokens.ts';
 
-/** What the incidents ask of the scenario beside what they do at once. */
+/** Changes that the incidents request of the scenario, in addition to their immediate effect. */
 export interface Wishes {
   /** The spec of that number from the next run on. */
   spec: number;
@@ -65,7 +65,7 @@ function strike(stage: Stage, wishes: Wishes, running: Running, what: Happening,
       mortal.kill();
       controller.skewMs += what.ms;
       controller.clockWasSet = true;
-      // What was used before is as old as the clock says, for who starts under it.
+      // For a process that starts now, the age of earlier requests follows the new clock.
       controller.forgetBudget();
       return;
     case 'suspend':
@@ -126,7 +126,7 @@ function afterDeath(controller: Controller, kill: () => void, change: () => unkn
   controller.onRelease.push(() => exchangeState(controller, change, behind));
 }
 
-/** What the machine has from now on is not what it wrote last. */
+/** Gives the machine another state than the one it wrote last. */
 export async function exchangeState(
   controller: Controller,
   change: () => unknown,
@@ -140,7 +140,7 @@ export async function exchangeState(
 }
 
 export function mutate(stage: Stage, mutation: Mutation): void {
-  // What is there by now is nobody else's doing.
+  // Resources that exist by now do not count as made by another user.
   stage.ledger.look(false);
   const ip = mutation.do === 'delete_ip' && ipOf(stage, mutation.id);
   if (ip && ip.serverId !== null) stage.ledger.bare(String(ip.serverId));

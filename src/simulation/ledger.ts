@@ -18,39 +18,39 @@ export interface Birth {
 }
 
 /**
- * What the simulation knows and the controllers do not: who made what, and whether it is
- * still there. The truth that their conclusions are measured by.
+ * The facts that the simulation knows and the controllers do not: who made each resource, and whether it
+ * still exists. The rules measure the conclusions of the controllers against these facts.
  */
 export interface Ledger {
-  /** The write that an idempotency key stands for; the same one for every controller with the same file. */
+  /** The write that an idempotency key identifies. It is the same write for every controller with the same file. */
   readonly writes: ReadonlyMap<string, Intent>;
   recordWrite(intent: Intent): void;
-  /** Notices what has come and gone. `isForeign`: whoever made it, it was not a controller. */
+  /** Records the resources that were created or deleted since the last call. `isForeign`: another program or user made them. */
   look(isForeign: boolean): void;
   birthOf(sort: Sort, id: string): Birth | undefined;
-  /** What was alive when the binding was made; `undefined` for kinds without ids of their own. */
+  /** The resource that existed when the binding was made; `undefined` for kinds without ids of their own. */
   bound(binding: Binding): void;
   birthBoundAs(binding: Binding): Birth | undefined;
   /** Creations that took effect for a resource, oldest first. */
   executionsOf(key: ResourceKey): readonly Execution[];
   executionsUnder(idempotencyKey: string): readonly Execution[];
   isLive(execution: Execution): boolean;
-  /** An operator, or the file, released what the key was bound to. */
+  /** An operator, or the file, released the resource of the key. */
   released(key: ResourceKey, id: string): void;
-  /** An operator has given up a creation, whatever came of it. */
+  /** An operator has given up a creation, no matter how it ended. */
   releasedUnder(idempotencyKey: string): void;
   wasReleased(sort: Sort, id: string): boolean;
-  /** An operator has said of it that it is not this file's. */
+  /** An operator has declared that the resource does not belong to this file. */
   dismiss(birth: Birth): void;
   /** The key that it was made for, if a controller made it. */
   makerOf(sort: Sort, id: string): ResourceKey | undefined;
   isExcused(execution: Execution): boolean;
   /**
-   * A server of which no list of addresses tells now, and no network's count, where that is asked:
-   * not by a state that is `behind`. @source API §4
+   * A server that no list of addresses shows now, and no number of servers in a network. A state that is
+   * `behind` does not ask for that number. @source API §4
    */
   isUnseen(server: string, behind: boolean): boolean;
-  /** Somebody takes its address away, by which alone it could be seen. */
+  /** Another user takes the server's address away. Only that address made the server visible. */
   bare(server: string): void;
   isBare(server: string): boolean;
   /** An operator has made a foreign object this file's. */
@@ -64,7 +64,7 @@ export function createLedger(emulator: Emulator, projectId: number, serversAreLi
   const living = new Map<string, Birth>();
   const boundBirths = new Map<string, Birth>();
   const excused = new Set<Execution>();
-  /** What each creation made; creations that have nothing to show yet wait in `unborn`. */
+  /** The resource that each creation made. A creation without a visible resource waits in `unborn`. */
   const madeBirths = new Map<Execution, number>();
   const unborn = new Set<Execution>();
   let executionsSeen = 0;
@@ -90,7 +90,7 @@ export function createLedger(emulator: Emulator, projectId: number, serversAreLi
     look(isForeign) {
       const all = emulator.world.executions;
       for (; executionsSeen < all.length; executionsSeen++) unborn.add(all[executionsSeen] as Execution);
-      // What a task brings forth by itself is whose request began it, whoever acts meanwhile.
+      // A resource that a task creates belongs to the request that began the task, no matter who acts meanwhile.
       const expected = new Set([...unborn].map(({ kind, id }) => `${kind} ${id}`));
       for (const sort of sorts) {
         const ids = new Set(listed(sort).map(({ id }) => String(id)));
@@ -122,7 +122,7 @@ export function createLedger(emulator: Emulator, projectId: number, serversAreLi
     executionsUnder: (name) => executions().filter(({ idempotencyKey }) => idempotencyKey === name),
     isLive(execution) {
       const { kind, id } = execution;
-      // What has the server's id by now may be another one, with a card of the same name.
+      // Another server may have the server's id by now, with a network interface of the same name.
       const isOnIt = kind !== 'card' || madeBirths.get(execution) === living.get(serverOf(execution))?.number;
       if (kind === 'card' || kind === 'backup' || kind === 'image')
         return isOnIt && isPartLive(project(), execution);

@@ -2,9 +2,9 @@ import type { Clock } from '../core/clock.ts';
 import type { MachineClock } from './virtual-clock.ts';
 
 /**
- * One run of the program, which can be killed wherever it awaits something. Whatever it
- * asks of the world goes through `cross`: once dead, no call of it reaches anything and
- * no answer reaches it, so what it had under way can never act again.
+ * One run of the program, which can be killed at every `await`. Each call to the outside goes through `cross`:
+ * once the run is dead, no call of the run reaches its target and no answer reaches the run. So its pending work
+ * can never act again.
  */
 export interface Mortal {
   readonly name: string;
@@ -17,10 +17,10 @@ export interface Mortal {
   cross<Value>(names: readonly string[], effect: () => Promise<Value>): Promise<Value>;
 }
 
-/** Told of each boundary; may kill the process that crosses it. */
+/** Called at each boundary; may kill the process that crosses it. */
 export type OnBoundary = (mortal: Mortal, names: readonly string[]) => void;
 
-/** One for each: what waits for a shared one is kept in memory for good. */
+// One promise for each call: a shared promise would keep all that wait for it in memory permanently.
 const never = () => new Promise<never>(() => {});
 
 export function createMortal(name: string, machine: MachineClock, onBoundary: OnBoundary): Mortal {

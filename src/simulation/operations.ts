@@ -7,7 +7,7 @@ import type { TaskEffect } from '../emulator/world.ts';
 interface Write {
   /** The file that needs it, by its name among the subjects. */
   readonly subject: string;
-  /** What the emulator calls it. */
+  /** Its name in the emulator. */
   readonly name: string;
   /** Its boundary. */
   readonly path: string;
@@ -109,7 +109,7 @@ type Name = keyof typeof writes;
 
 export const operations = Object.keys(writes) as readonly Name[];
 
-/** What of the list is so. */
+/** The writes of the list that have the property. */
 export function operationsWith(fits: (write: Write) => boolean | undefined): readonly Name[] {
   return operations.filter((name) => fits(writes[name]));
 }
@@ -132,6 +132,6 @@ export const writeNames = operationsWith(({ profile }) => !profile).map((name) =
 
 const opened = Object.fromEntries(operationsWith(({ profile }) => profile).map((name) => [name, {}]));
 
-/** What both sides know where a story has a profile. */
+/** The profile that both sides use in a story with a profile. */
 export const clientProfile: ApiProfile = { ...documentedProfile, operations: opened };
 export const serviceProfile: Profile = loadProfile(JSON.stringify({ operations: opened }));

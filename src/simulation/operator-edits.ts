@@ -25,7 +25,7 @@ export function edit(stage: Stage, file: SpecModel, { key, code, remedies }: Blo
     if (setting.set.unmanaged === 'ignore') stage.ignoresUnmanaged = true;
     return { ...file, settings: { ...file.settings, ...setting.set } };
   }
-  // What shrinks or may shrink a disk is confirmed, as is a replacement.
+  // The operator confirms a change that shrinks or may shrink a disk, and a replacement.
   if (code === 'disk_would_shrink' || code === 'size_unconfirmed')
     return withFields(stage, file, key, { replace: 'allowed', protect: false });
   for (const each of edits) {
@@ -57,7 +57,7 @@ function carriedOut(stage: Stage, file: SpecModel, step: Edit, code: string): Sp
 type Sections = Readonly<Record<string, Readonly<Record<string, Entry>>>>;
 type Entry = Readonly<Record<string, unknown>>;
 
-/** What a key is in the file: an entry, or a field of one, such as a firewall. */
+/** The part of the file that a key names: an entry, or a field of an entry, for example a firewall. */
 function entryOf(file: SpecModel, key: string): Entry | undefined {
   const [collection = '', name = '', field] = key.split('.');
   const entry = (file as unknown as Sections)[collection]?.[name];

@@ -15,10 +15,9 @@ import type { Stage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
 /**
- * The operator: reads what is blocked, looks into the client area (the emulator's world),
- * and runs the command that the message spells out, or edits the file as it says. Answers
- * with the truth and knows nothing that an operator could not find out. Gives the file as it
- * is afterwards.
+ * The operator reads each block, checks the client area (the emulator's world), and runs the command of the message,
+ * or makes the edit that the message asks for. The operator answers with the truth and knows only facts that a real
+ * operator could find out. Returns the edited file.
  */
 export async function operate(
   stage: Stage,
@@ -27,7 +26,7 @@ export async function operate(
   report: ApplyReport,
 ): Promise<SpecModel> {
   let file = spec;
-  // What a write that has not ended made belongs to nobody else before that write is given up.
+  // The resource of a write that has not ended belongs to this file until the write is given up. So open writes come first.
   const isOpen = ({ code }: Blocked) => Number(code === 'stuck');
   for (const blocked of [...report.blocked].sort((a, b) => isOpen(b) - isOpen(a))) {
     if (stage.violation !== undefined) return file;
@@ -84,7 +83,7 @@ async function answer(
   return edited ?? file;
 }
 
-/** What this file made is adopted; what nothing in it stands for any more is released or ignored, and so is the rest. */
+/** Adopts the resource that this file made. Ignores or releases the named resources that no entry of the file wants. */
 async function tellApart(
   stage: Stage,
   controller: Controller,
@@ -107,7 +106,7 @@ async function tellApart(
     const id = ip === undefined ? name : String(ip.id);
     const birth = stage.ledger.birthOf(sort, id);
     const maker = stage.ledger.makerOf(sort, id);
-    // Answered already, or by the entry that stands for it.
+    // An earlier answer covers this resource, or its entry in the file does.
     if (birth === undefined || (maker !== undefined && wanted.has(maker))) return false;
     if (ip !== undefined && ip.serverId === null && !birth.isForeign) {
       releaseFree(stage, id);
@@ -127,7 +126,7 @@ async function tellApart(
   );
 }
 
-/** Is what has the bound id still the same, or made for the entry again, or somebody else's by now? @assumption A17 */
+/** Is the resource with the bound id the same, a new one of an entry, or another user's by now? @assumption A17 */
 async function recognise(
   stage: Stage,
   controller: Controller,
@@ -147,7 +146,7 @@ async function recognise(
   const wanted = stage.load(file).resources.find((each) => each.key === maker)?.key;
   const its = same ? key : wanted;
   if (its !== undefined) {
-    // What is open for that entry is told of there.
+    // The block of that entry's open write decides about the resource.
     if (open.some((each) => each.key === its)) return;
     await command(stage, controller, file, `adopt ${its} ${id}`, (engine, desired) =>
       engine.adopt(desired, its, id),
@@ -156,9 +155,9 @@ async function recognise(
     await command(stage, controller, file, `resolve ${key} --absent`, (engine, desired) =>
       engine.resolve(desired, key, { type: 'absent' }),
     );
-    // What came along with a server is nobody's by that word.
+    // The decision covers only resources that no entry made: an address that came with a server has no maker.
     if (maker === undefined) stage.ledger.dismiss(birth);
-    // Bought for an entry that the file has no more, by a state that has been put back.
+    // A state that was put back bought it for an entry that the file no longer has.
     else if (birth.sort === 'ip') releaseFree(stage, id);
   }
 }
@@ -184,14 +183,14 @@ async function settle(
   await controller.box.release();
   const words = runs(blocked.remedies, 'resolve').map(([, ...each]) => each);
   if (intent === undefined && words.some(([word]) => word === '--abandon')) {
-    // What was refused to an earlier run holds it: an operator says that this is over.
+    // The refusal of an earlier run blocks it: the operator declares that the reason is gone.
     await command(stage, controller, file, `resolve ${key} --abandon`, (engine, desired) =>
       engine.resolve(desired, key, { type: 'abandon' }),
     );
     return;
   }
   if (intent === undefined) {
-    stage.fail('I12', `${key} is to be resolved, and there is no open write`);
+    stage.fail('I12', `the message asks to resolve ${key}, but there is no open write`);
     return;
   }
   const fact = truth(stage, intent);
@@ -240,7 +239,7 @@ function truth(stage: Stage, intent: Intent): Resolution {
   if (gone) return { type: 'absent' };
   const refused =
     intent.blocked?.until === 'file' && ledger.executionsUnder(intent.idempotencyKey).length === 0;
-  // What is written as a whole is the same, however often.
+  // A resource that is written as a whole is the same after each repetition.
   if (refused || intent.verb === 'update') return { type: 'absent' };
   const server = servers.find(({ id }) => String(id) === intent.parentId);
   if (intent.kind === 'firewall' && server !== undefined && isLike(server.firewall, intent.request.body))
@@ -250,7 +249,7 @@ function truth(stage: Stage, intent: Intent): Resolution {
     JSON.stringify(ledger.writes.get(idempotencyKey ?? '')?.request) === JSON.stringify(intent.request);
   const live = ledger.executionsUnder(intent.idempotencyKey).filter((each) => ledger.isLive(each));
   const made =
-    // After a day a key makes another one, and the answer told which.
+    // After a day a key creates another resource, and the answer named its id.
     live.find((each) => intent.resourceId !== undefined && each.id?.endsWith(`/${intent.resourceId}`)) ??
     live[0] ??
     ledger.executionsOf(intent.key).findLast((each) => asWell(each) && ledger.isLive(each));
@@ -268,7 +267,7 @@ async function clearRules(stage: Stage, { box }: Controller, { key }: Blocked): 
     mutate(stage, { do: 'set_firewall', server_id: Number(server.id), policy_in: 'drop', rules: [] });
 }
 
-/** What a failed write left behind is deleted in the client area. */
+/** The operator deletes the leftover of a failed write in the client area. */
 function cleanUp(stage: Stage, { key }: Blocked): void {
   const project = stage.emulator.world.projects[0] as Project;
   for (const made of stage.ledger.executionsOf(key)) {
@@ -285,15 +284,15 @@ function cleanUp(stage: Stage, { key }: Blocked): void {
   }
 }
 
-/** The id of what this file made under the key, if it is still there and only the state has forgotten it. */
+/** The id of the resource that this file made under the key, if it still exists and only the state has lost it. */
 function ownId(stage: Stage, key: ResourceKey): string | undefined {
   const made = stage.ledger.executionsOf(key).findLast((each) => stage.ledger.isLive(each));
   return made?.id ?? undefined;
 }
 
 /**
- * The id, or where that stands for another key by now: what is offered, if it was made for that
- * one. A key that stood for another one under that id is no such key. @assumption A17
+ * The id of the own resource. If the id is bound to another key by now: the offered id, provided it was made for that
+ * other key. A binding to an earlier resource with this id does not count as bound to another key. @assumption A17
  */
 async function freeId(
   stage: Stage,
@@ -341,7 +340,7 @@ async function command(
     await stage.clock.advance(Math.ceil(said.restMs / 1000) * 1000);
     return command(stage, controller, file, text, run);
   }
-  // The key knows better than the client area: the next apply binds what it names.
+  // The API's answer to the key proves more than the client area: the next apply binds the resource that it names.
   if (said instanceof NotAbsentError) return [];
   if (said instanceof Error) stage.fail('I12', `vdcsync ${text}: ${told}`);
   return (said as Partial<CommandResult> | undefined)?.remedies ?? [];

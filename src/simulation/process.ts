@@ -29,13 +29,13 @@ export interface Starting {
   readonly coverage: Coverage;
   /** By the rules. */
   watch(running: Running): StateWatch;
-  /** Told of each boundary; may kill the process. */
+  /** Called at each boundary; may kill the process. */
   crosses(running: Running, boundaries: readonly string[]): void;
-  /** What is on disk as it starts. */
+  /** Called at the start with the state on disk. */
   found(mirror: Mirror): void;
 }
 
-/** The same state, and nothing else of its predecessor's. */
+/** Starts a process on the state of its predecessor. Nothing else of the predecessor survives. */
 export async function startProcess(starting: Starting): Promise<Running> {
   const { controller, desired, dry, clock, trace, coverage } = starting;
   controller.runs += 1;
@@ -86,7 +86,7 @@ export interface EngineOptions {
   readonly onEvent: (event: ProgressEvent) => void;
 }
 
-/** What the process runs: the real client and engine. */
+/** The program of the process: the real client and engine. */
 export function engineOf(
   process: Running,
   { transport, random, coverage, trace, profile, onEvent }: EngineOptions,

@@ -14,7 +14,7 @@ export interface Question {
   readonly key: string;
 }
 
-/** What the questions of a story are judged by. */
+/** The facts that the questions of a story are checked against. */
 export interface Judge {
   readonly story: Story;
   readonly coverage: Coverage;
@@ -27,9 +27,9 @@ export interface Judge {
 const keyLifeMs = 23 * 3_600_000;
 
 /**
- * Who was asked for what in one story (I16). However many runs report an entry as blocked
- * for one reason, that is one question. A code must be in the closed list, or the API's own; and where a machine can know
- * every outcome, nobody is asked about one.
+ * The questions that one story put to the operator (I16). All runs that report an entry as blocked
+ * for the same reason count as one question. A code must be in the closed list, or come from the API. If a machine can
+ * know every outcome of the story, no question may ask for an outcome.
  */
 export class Questions {
   readonly #asked = new Map<string, Question>();
@@ -53,7 +53,7 @@ export class Questions {
     this.#refusals.add(code);
   }
 
-  /** Notes what a run has left to the operator. */
+  /** Records the blocks that a run has left to the operator. */
   note({ blocked }: Pick<ApplyReport, 'blocked'>): void {
     for (const each of blocked) if (questionClass(each.code) !== 'none') this.#note(each);
   }
@@ -84,8 +84,8 @@ export class Questions {
 }
 
 /**
- * Whether every outcome of the story can be known by a machine: its only faults are crashes, lost, truncated and malformed
- * answers, 409, 429, failed reads, and single server errors on kinds whose lists identify what was created.
+ * Whether a machine can learn every outcome of the story. Its only faults are crashes, lost, truncated and malformed
+ * answers, 409, 429, failed reads, and single server errors on kinds whose lists identify the created resource.
  */
 function settlesItself({ faults, incidents, readings, cut, profile }: Story): boolean {
   const strikes = faults.filter(isServerError).map(({ when }) => when.path);

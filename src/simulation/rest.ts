@@ -20,7 +20,7 @@ interface Thing {
   readonly id: string | null;
 }
 
-/** The next run plans nothing and writes nothing, and neither does a dry one. Gives what it warns of. */
+/** The next run plans nothing and writes nothing, and neither does a dry run. Returns the warnings. */
 export async function checkFixedPoint(
   stage: Stage,
   controller: Controller,
@@ -30,7 +30,7 @@ export async function checkFixedPoint(
   const desired = stage.load(spec);
   for (const dry of [true, false]) {
     if (stage.violation !== undefined) return warnings;
-    // A dry run leaves no note of its requests, so whoever comes right after it knows nothing of them.
+    // A dry run leaves no note of its requests, so the process after it does not know them.
     await stage.clock.advance(2 * 60_000);
     const { running, engine } = await stage.start(controller, desired, dry);
     const changes = () => stage.crossed.get('beginIntent:before') ?? 0;
@@ -59,7 +59,7 @@ export async function checkFixedPoint(
   return warnings;
 }
 
-/** What is billed is wanted, kept on purpose or a foreign; what is wanted is there. */
+/** Each billed resource is wanted, kept on purpose or foreign. Each wanted resource exists. */
 export async function checkAtRest(
   stage: Stage,
   controller: Controller,
@@ -86,7 +86,7 @@ async function stateOf({ clock }: Stage, { box }: Controller): Promise<State> {
   return state;
 }
 
-/** What a machine stands for: bound, or made by a write that it still has open. */
+/** The resources that a machine knows: bound, or made by a write that is still open. */
 async function knownTo(stage: Stage, controller: Controller): Promise<readonly Thing[]> {
   const { bindings, open } = await stateOf(stage, controller);
   const made = open.flatMap(({ idempotencyKey, kind }) =>
@@ -131,12 +131,12 @@ function checkNothingLeft(stage: Stage, project: Project, known: readonly Thing[
   for (const sort of sorts) {
     for (const one of lists[sort]) {
       const { id } = one;
-      // Several of a sort stand in one list.
+      // A warning lists several resources of a sort together.
       const isNamed = () => new RegExp(`\\b${sort}s? [^;]*\\b${id}\\b`).test(warnings);
       const told = 'address' in one ? warnings.includes(one.address) : isNamed();
       // No read shows it before the task that made its server ends. @assumption A59
       if ('serverId' in one && isBeingMade(project, one.serverId)) continue;
-      // What a lost state no longer knows is told where it is billed.
+      // A warning reports a resource that a lost state no longer knows, if the resource is billed.
       const counted = sort === 'server' && /network .* counts \d+ servers? that/.test(warnings);
       if (told || counted || (forgotten && (stage.ignoresUnmanaged || sort === 'network' || sort === 'iso')))
         continue;
@@ -144,8 +144,8 @@ function checkNothingLeft(stage: Stage, project: Project, known: readonly Thing[
       const isKnown = known.some((each) => each.kind === sort && each.id === String(id));
       if (isKnown || birth?.isForeign || stage.ledger.wasReleased(sort, String(id))) continue;
       if (sort === 'network' && (stage.story.readings.pageSize ?? null) !== null)
-        stage.giveUp('a list that is cut off, of what can only be seen in it');
-      else stage.fail('I1', `${sort} ${id} is there, and nobody knows of it`);
+        stage.giveUp('only a list shows the resource, and the list is cut off');
+      else stage.fail('I1', `${sort} ${id} exists, but no state and no warning mentions it`);
     }
   }
 }
@@ -181,10 +181,10 @@ function checkWanted(
   const binding = bindings.find((each) => each.key === key);
   const owner = bindings.find((each) => each.key === parent);
   const server = project.servers.find((each) => String(each.id) === owner?.id);
-  const missing = () => stage.fail('I12', `converged, but ${key} is not as the file says`);
+  const missing = () => stage.fail('I12', `converged, but ${key} does not match the file`);
   switch (kind) {
     case 'server':
-      // Whether it failed cannot be told where the answer had no task: no documented read shows it.
+      // Without a task in the answer, no documented read shows whether the work failed.
       if (!project.servers.some((each) => String(each.id) === binding?.id)) missing();
       return;
     case 'ip':
@@ -258,7 +258,7 @@ export function isLike(live: Server['firewall'], asked: unknown): boolean {
   return live.enabled === enabled && live.policyIn === policy_in && equal(ports(live.rules), ports(rules));
 }
 
-/** Its own address has to be bound with it; whatever else it may hold is told. */
+/** Its own address must be bound with it. A warning reports any other address that the server may have. */
 function asksForNew({ servers }: SpecModel, key: string | undefined): boolean {
   const address = servers[key?.slice('servers.'.length) ?? '']?.public_ipv4;
   return (address as { readonly new?: true } | undefined)?.new === true;
@@ -282,7 +282,7 @@ export async function checkJournal(stage: Stage, controller: Controller): Promis
   }
   const text = JSON.stringify(journal) + stage.trace.lines.join('\n');
   for (const [name, secret] of Object.entries(stage.tokens))
-    if (text.includes(secret)) stage.fail('I11', `the token ${name} stands in the journal or a log`);
+    if (text.includes(secret)) stage.fail('I11', `the journal or a log contains the token ${name}`);
   await controller.box.release();
 }
 

@@ -24,7 +24,7 @@ export interface Outcome {
   readonly elapsedMs: number;
   readonly runs: number;
   readonly blockedRuns: number;
-  /** What the operator was asked. */
+  /** The questions that the runs put to the operator. */
   readonly questions: readonly Question[];
   readonly boundaries: ReadonlyMap<string, number>;
   /** Durable changes of the first machine's state. */
@@ -44,8 +44,8 @@ const mostQuietRuns = 16;
 const minute = 60_000;
 
 /**
- * Plays one story: runs under faults, crashes and edits until they are used up, then in
- * quiet, with an operator who does what the messages say, until nothing is left to do.
+ * Plays one story: runs under faults, crashes and edits until all of them are used up. Then it runs without
+ * disturbances, with an operator who follows the messages, until no work is left.
  */
 export async function play(story: Story, coverage: Coverage = createCoverage()): Promise<Outcome> {
   const stage = new Stage(story, coverage);
@@ -162,7 +162,7 @@ async function together(
       started.map(({ running, engine }) => untilEnd(running, engine.apply(desired, optionsOf(running)))),
     ),
   );
-  // A run that was stopped judges by what it read before.
+  // A stopped run judges by its earlier reads.
   for (const end of ends)
     if (end.end === 'report' && end.report.outcome !== 'stopped') stage.questions.note(end.report);
   for (const [at, { running }] of started.entries()) {
@@ -181,7 +181,7 @@ export function optionsOf(running: Running): ApplyOptions {
   };
 }
 
-/** Waits for the report, the failure or the death, whichever comes first. */
+/** Waits for the first of: report, failure, death. */
 export function untilEnd(running: Running, work: Promise<ApplyReport>): Promise<End> {
   return Promise.race([
     work.then(
@@ -223,7 +223,7 @@ export function judgeEnd(stage: Stage, end: End, faulty: boolean): void {
   stage.fail(known ? 'I12' : 'error', `a run ended with ${told}`);
 }
 
-/** Held back because the file says so, asks for what cannot be, or has to be shown first: that is no needless block. */
+/** No needless blocks: the file requires the block, asks for the impossible, or needs a plan first. */
 const meant = new Set([
   'prune_disabled',
   'protected',
@@ -245,7 +245,7 @@ function describeBlocked(blocked: readonly Blocked[]): string {
   return blocked.map(({ key, code, reason }) => `${key} ${code} ${reason}`).join('; ');
 }
 
-/** The end of all faults: the service is well, the token is right, and hung work goes on. */
+/** The end of all faults: the service works, the token is right, and suspended work continues. */
 async function heal(stage: Stage, main: Controller, wishes: Wishes): Promise<void> {
   stage.trace.add('!', 'the faults stop');
   wishes.left.clear();
@@ -268,14 +268,14 @@ async function heal(stage: Stage, main: Controller, wishes: Wishes): Promise<voi
   stage.ledger.look(true);
 }
 
-/** Until then, what failed tasks have left for later is billed, and no read shows it. */
+/** Advances until all leftovers of failed tasks are visible: until then a leftover is billed, and no read shows it. */
 async function untilAllShows(stage: Stage): Promise<void> {
   const tasks = stage.emulator.world.projects.flatMap((project) => project.tasks);
   const last = Math.max(...tasks.map(({ appearsMs }) => appearsMs ?? 0), 0);
   await stage.clock.advance(Math.max(0, last - stage.emulator.now()));
 }
 
-/** What a server in creation will hold shows later: the next run may take over its address. @assumption A59 */
+/** The contents of a server in creation become visible later: the next run may take over its address. @assumption A59 */
 async function awaitCreations({ emulator, clock }: Stage): Promise<boolean> {
   const isCreating = () =>
     emulator.world.projects.some(({ servers }) => servers.some(({ status }) => status === 'creating'));
@@ -284,7 +284,7 @@ async function awaitCreations({ emulator, clock }: Stage): Promise<boolean> {
   return !isCreating();
 }
 
-/** Runs until converged; what is blocked goes to the operator. Gives how many runs were blocked. */
+/** Runs until converged and hands each block to the operator. Returns the number of runs that were blocked. */
 async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: boolean): Promise<number> {
   let spec = wanted;
   let blocked = 0;
@@ -314,6 +314,6 @@ async function settle(stage: Stage, main: Controller, wanted: SpecModel, calm: b
     if (stage.givenUp) return blocked;
     await stage.clock.advance(2 * minute);
   }
-  stage.fail('I12', 'it does not converge, whatever the operator does');
+  stage.fail('I12', 'it does not converge after any action of the operator');
   return blocked;
 }

@@ -7,8 +7,8 @@ export type StillFails = (story: Story) => Promise<boolean>;
 const mostPlays = 400;
 
 /**
- * Takes out of a failing story what it does not need: faults, incidents, edits, readings,
- * entries of the file; again and again, until nothing more can go.
+ * Removes the parts that a failing story does not need: faults, incidents, edits, readings,
+ * entries of the file. It repeats until every further removal makes the story succeed.
  */
 export async function shrink(story: Story, stillFails: StillFails): Promise<Story> {
   let best = story;

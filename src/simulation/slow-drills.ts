@@ -11,7 +11,7 @@ type Write = keyof typeof writes;
 type Drill = Omit<Story, 'seed' | 'shown' | 'cut'>;
 
 /**
- * How long a task may take that creates something, so that what it makes shows within the time
+ * How long a task that creates a resource may take. The resource must be visible within the time
  * that a client has to allow for: half an hour for a server, a quarter for an ISO, ten minutes for the rest.
  */
 export const slowTasks: Partial<Durations> = {
@@ -35,7 +35,7 @@ export const slowTasksShownLater: Partial<Durations> = {
   take_image: [minute, 4 * minute],
 };
 
-/** When what each creation makes becomes visible: every reading of it, beside the default. */
+/** When the resource of each creation becomes visible: every reading of the assumption except the default. */
 const visibilities: Partial<Record<Write, readonly Partial<Readings>[]>> = {
   create_server: [
     { addressAt: 'taskDone' },
@@ -66,7 +66,7 @@ const bareServer = ['create_server', 'bare server'] as const;
 const all = [...creations, bareServer];
 const withTask = all.filter(([write]) => 'task' in writes[write]);
 
-/** What hides whether a creation was carried out, once with its effect and once without. */
+/** Faults that hide whether a creation was carried out, once with its effect and once without. */
 const hidden = ['reset after, unstored', '500 after', '504 after'] as const;
 const lost = ['reset before', 'reset after', 'reset after, unstored'] as const;
 
@@ -113,7 +113,7 @@ const crashedProbes = all.flatMap(([write, subject], place) =>
   }),
 );
 
-/** What else a probe can be answered. */
+/** The other answers that a probe can get. */
 const answeredProbes = toProbes.map((answer, at) => {
   const [write, subject] = all[at % all.length] as (typeof all)[number];
   const faults = [first(write, lost[at % lost.length]), first(write, answer)];
@@ -142,7 +142,7 @@ const rerunJobs = all.flatMap(([write, subject]) =>
   })),
 );
 
-/** What refuses the question for a while: a token, a payment, a permission; before the key or behind it. */
+/** Conditions that refuse a probe for a while: a token, a payment, a permission; before the key is checked or after. */
 const refusedQuestions = all.flatMap(([write, subject], at) => {
   const whats: readonly Happening[] = [
     { do: 'mutate', mutation: { do: 'set_standing', standing: 'suspended' } },
@@ -183,7 +183,7 @@ export function slowDrillOf(number: number): Drill {
   return drills[(number * stride) % drills.length] as Drill;
 }
 
-/** The default first. Of a server without an address no list tells, whatever it would show. */
+/** The default first. No list shows a server without an address, under any reading. */
 function readingsOf(write: Write, subject: string): readonly Partial<Readings>[] {
   return subject === 'bare server' ? [{}] : [{}, ...(visibilities[write] ?? [])];
 }

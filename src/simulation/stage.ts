@@ -24,7 +24,7 @@ import { watchedTransport } from './watched-transport.ts';
 /** A run that is not over by then does not end. */
 const longestRunMs = 12 * 24 * 3_600_000;
 const mostBoundaries = 60_000;
-/** How long a token's budget is in doubt once what was sent under it is forgotten: two windows. */
+/** How long a token's budget is unknown after the record of its requests is lost: two windows. */
 const budgetInDoubtMs = 120_000;
 
 /** A rule that was broken, and where the story stood. */
@@ -45,9 +45,9 @@ export class Stage {
   readonly chance: Chance;
   readonly tokens: Readonly<Record<TokenName, string>>;
   readonly questions: Questions;
-  /** What plans have said stays billed on purpose. */
+  /** The resources that plans have reported as billed on purpose. */
   readonly leftBilled = new Set<string>();
-  /** The operator has written `unmanaged: ignore`: what nobody knows is theirs. */
+  /** The operator has written `unmanaged: ignore`: all unmanaged resources belong to the operator. */
   ignoresUnmanaged = false;
   /** Called at each boundary with its name and how often it was crossed. */
   onCrossed: ((running: Running, name: string, nth: number) => void) | undefined;
@@ -219,7 +219,7 @@ export class Stage {
       const nth = (this.#crossed.get(name) ?? 0) + 1;
       this.#crossed.set(name, nth);
       if (name === '*' && nth > mostBoundaries) {
-        this.fail('I12', 'a run goes on without end');
+        this.fail('I12', 'a run does not end');
         return;
       }
       this.onCrossed?.(process, name, nth);

@@ -6,7 +6,7 @@ import { memoryState } from '../state/memory.ts';
 import { openState } from '../state/open.ts';
 import { createTape } from './tape.ts';
 
-/** Where one machine keeps its state: opened anew by every process, and all that can befall a disk. */
+/** Where one machine keeps its state. Every process opens the state again; all faults of a disk can occur. */
 export interface StateBox {
   open(now: number): Promise<StateStore>;
   /** When its process has ended, however it ended. */
@@ -14,7 +14,7 @@ export interface StateBox {
   lose(): void;
   /** Puts back the copy of that many runs ago; `false` where there is none. */
   restore(back: number): boolean;
-  /** Durable changes so far, but for notes of requests. */
+  /** Number of durable changes so far, without the notes of requests. */
   readonly changes: number;
   /** Puts it back as it was that many durable changes ago, or when it was new. */
   cut(back: number): Promise<void>;

@@ -18,15 +18,15 @@ export interface Story {
   readonly profile?: true;
   /** The machine's tokens, where it has several. */
   readonly tokens?: readonly TokenName[];
-  /** The file as it is at first, and after each edit. */
+  /** The file at the start, and after each edit. */
   readonly specs: readonly SpecModel[];
   readonly faults: readonly FaultRule[];
   readonly incidents: readonly Incident[];
   /** Time between two runs, in ms, one after the other; the last one is used from then on. */
   readonly pausesMs: readonly number[];
-  /** Before each run that nothing disturbs, a dry one shows what it is to do. */
+  /** Before each run that no disturbance meets, a dry run shows the operations that the run will do. */
   readonly shown?: true;
-  /** Once at rest, and `afterMs` later, the state is put back as it was so many changes ago, and all is to come to rest again. */
+  /** Once converged, and `afterMs` later, the last `back` changes of the state are undone. Then all must converge again. */
   readonly cut?: { readonly back: number; readonly afterMs: number };
 }
 
@@ -62,7 +62,7 @@ export type Happening =
   | { readonly do: 'cut_state'; readonly back: number }
   /** With the process: its machine comes back with another wall time. */
   | { readonly do: 'set_clock'; readonly ms: number }
-  /** The machine is suspended: wall time passes everywhere, and no timer of the process notices. */
+  /** The machine is suspended: wall time passes everywhere, and no timer of the process fires. */
   | { readonly do: 'suspend'; readonly ms: number }
   /** From now on and for `ms`, the service treats every request like this. */
   | { readonly do: 'outage'; readonly ms: number; readonly action: FaultAction }
@@ -70,20 +70,20 @@ export type Happening =
   | { readonly do: 'edit'; readonly spec: number }
   /** The token's source gives another token, until the faults stop or `runs` runs have begun. */
   | { readonly do: 'token'; readonly to: 'revoked' | 'foreign' | 'read' | 'member'; readonly runs: number }
-  /** Somebody else's hand in the project. */
+  /** A change by another user of the project. */
   | { readonly do: 'mutate'; readonly mutation: Mutation }
-  /** The same on whatever is there at that place of the list; nothing where the list is empty. */
+  /** The same for the resource at that place of the list; no effect if the list is empty. */
   | { readonly do: 'remove'; readonly sort: 'server' | 'ip' | 'network' | 'iso'; readonly place: number }
   | { readonly do: 'open_firewall'; readonly place: number }
   /** Another machine with the same file starts: with a state of its own, and this or its own token. */
   | { readonly do: 'second'; readonly token: 'same' | 'member' };
 
-/** Where an answer had no task and no read shows the effect, nobody hears of a failure. @assumption A34 */
+/** Without a task in the answer and without a read that shows the effect, no client learns of a failure. @assumption A34 */
 export function failuresAreTold({ readings, faults }: Story): boolean {
   return readings.omitTaskField !== true && !faults.some(({ then }) => then.do === 'omit_task');
 }
 
-/** What a spec file would say. */
+/** The text of the spec file. */
 export function specText(model: SpecModel, projectId: number): string {
   return JSON.stringify({ version: 1, project: { id: projectId }, ...model });
 }

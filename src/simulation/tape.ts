@@ -2,7 +2,7 @@ import type { StateStore } from '../core/state.ts';
 
 type Change = (store: StateStore) => Promise<void>;
 
-/** What of a state's changes says who is who; a note of a request is kept beside. */
+/** The changes of a state that identify resources. Notes of requests are kept separately. */
 const identifying = new Set<PropertyKey>([
   'claimProject',
   'change',

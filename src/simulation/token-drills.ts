@@ -57,7 +57,7 @@ const drills: readonly TokenDrill[] = [
 /** Spreads the drills over the numbers; a prime that is no factor of how many there are. */
 const stride = 41;
 
-/** After so many numbers they come round again. */
+/** The numbers of the drills repeat after this count. */
 export const tokenDrillCount = drills.length;
 
 /** The drill of that number, of a machine with several tokens. */

@@ -6,7 +6,7 @@ export const foreignId = 4712;
 
 export type TokenName = 'readWrite' | 'second' | 'third' | 'member' | 'read' | 'revoked' | 'foreign';
 
-/** Tokens for reading and writing that the project has beside its own. */
+/** Tokens for reading and writing that the project has in addition to its first token. */
 const issued = ['second', 'third'] as const;
 
 /** Issues the further tokens of the project. */
@@ -41,7 +41,7 @@ export function secretsOf(emulator: Emulator): Readonly<Record<TokenName, string
   };
 }
 
-/** What the rules call a secret, such as `4711-readWrite`. */
+/** The name of each secret in the rules, for example `4711-readWrite`. */
 export function namesOf(emulator: Emulator): ReadonlyMap<string, string> {
   const known = [projectId, foreignId].flatMap((id) => {
     const own = emulator.tokens(id);

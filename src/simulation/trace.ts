@@ -1,4 +1,4 @@
-/** What happened, one line each, in order. The same story gives the same lines. */
+/** The events, one line each, in order. The same story gives the same lines. */
 export interface Trace {
   add(who: string, line: string): void;
   /** Oldest first; of long runs only the latest are kept. */

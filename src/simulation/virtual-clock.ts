@@ -9,13 +9,13 @@ interface Sleeper {
   drop(): void;
 }
 
-/** A clock that stands still until it is told to move. */
+/** A clock that moves only when the simulation advances it. */
 export interface VirtualClock extends Clock {
   /** Moves on by `ms`, waking every sleeper on the way at its own moment, in order. */
   advance(ms: number): Promise<void>;
   /** Runs until `work` is settled: when everything is idle, time jumps to the next sleeper. */
   run<T>(work: Promise<T>): Promise<T>;
-  /** Sets wall time only, as an operator or NTP may; sleepers do not notice. */
+  /** Sets wall time only, as an operator or NTP may. Sleepers are not affected. */
   jump(ms: number): void;
   /** The clock of one machine: the same time, with a wall of its own. */
   machine(): MachineClock;
@@ -26,7 +26,7 @@ export interface VirtualClock extends Clock {
 /** One machine's clock. It can be set wrong, and the machine can die. */
 export interface MachineClock extends Clock {
   jump(ms: number): void;
-  /** Whoever sleeps on it never wakes. */
+  /** A sleeper on this clock never wakes. */
   stop(): void;
 }
 

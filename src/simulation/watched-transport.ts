@@ -16,7 +16,7 @@ export interface Watching {
   readonly questions: Pick<Questions, 'refused'>;
 }
 
-/** What a process sends: crossed as a boundary, judged by the rules before and after, writes told in the trace. */
+/** The transport of a process. Each request is a boundary; the rules judge it before and after; the trace lists each write. */
 export function watchedTransport(
   process: Running,
   inner: Transport,

@@ -4,7 +4,7 @@ import type { Running } from '../controller.ts';
 import { isSort } from '../ledger.ts';
 import { listsAreCut, type Witness } from './witness.ts';
 
-/** What the state says of live things is judged when it begins to say so. */
+/** Checks a statement of the state about live resources when the state first makes it. */
 export function checkChange(witness: Witness, running: Running, change: StateChange): void {
   if (change.type === 'release') checkRelease(witness, running, change);
   if (change.type !== 'bind') return;
@@ -13,7 +13,7 @@ export function checkChange(witness: Witness, running: Running, change: StateCha
   checkOneKey(witness, running, change.binding);
 }
 
-/** I1: what is taken as deleted is not there any more. */
+/** I1: a resource that is taken as deleted no longer exists. */
 export function checkDeleted(witness: Witness, running: Running, { kind, key, request }: Intent): void {
   const { ledger } = witness;
   const id = String(request.path.id);
@@ -25,13 +25,13 @@ export function checkDeleted(witness: Witness, running: Running, { kind, key, re
     isThere(witness, `${kind} ${id} was taken as deleted`);
 }
 
-/** Where the answer had no task, nobody hears that the creation failed. @assumption A34 */
+/** Without a task in the answer, no client learns that the creation failed. @assumption A34 */
 function isThere({ failuresAreTold, fail, giveUp }: Witness, taken: string): void {
   if (failuresAreTold) fail('I1', `${taken}, and is there`);
-  else giveUp('a server that came back after a failure that no task told of');
+  else giveUp('a server reappeared after a failure that no task reported');
 }
 
-/** I1: what is taken as gone is gone. */
+/** I1: a resource that is taken as gone is gone. */
 function checkRelease(
   witness: Witness,
   running: Running,
@@ -43,14 +43,14 @@ function checkRelease(
   if (!gone) ledger.released(key, old.id);
   if (!gone || !isSort(old.kind) || running.byPerson || listsAreCut(witness)) return;
   const birth = ledger.birthOf(old.kind, old.id);
-  // Made for another key under an id that was free again, and looking the same, it is that key's.
+  // A resource with the same values, made for another key under an id that was free again, belongs to that key.
   const maker = ledger.makerOf(old.kind, old.id);
   const ours = maker === undefined || maker === key;
   if (ours && birth !== undefined && ledger.birthBoundAs(old)?.number === birth.number)
     isThere(witness, `${old.kind} ${old.id} was taken as gone`);
 }
 
-/** I8: no foreign object is adopted unasked. `{reuse: true}` asks for whatever address is free, whoever took it. */
+/** I8: no foreign object is adopted without a question. `{reuse: true}` asks for any free address, no matter who allocated it. */
 function checkForeign({ ledger, fail }: Witness, { desired, byPerson }: Running, binding: Binding): void {
   const { key, kind, id } = binding;
   const birth = isSort(kind) ? ledger.birthOf(kind, id) : undefined;
@@ -62,7 +62,7 @@ function checkForeign({ ledger, fail }: Witness, { desired, byPerson }: Running,
   if (byPerson) ledger.adopted(birth);
 }
 
-/** I2: a resource has one key. A firewall and a backup are told by their server alone. */
+/** I2: a resource has one key. Its server alone identifies a firewall or a backup. */
 function checkOneKey({ fail }: Witness, { mirror }: Running, { key, kind, id, parentId }: Binding): void {
   if (isToldByServer(key)) return;
   const other = [...mirror.bindings.values()].find(

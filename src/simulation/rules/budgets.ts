@@ -39,7 +39,7 @@ export class Budgets {
       this.#witness.fail('I9', 'a request before Retry-After has passed');
   }
 
-  /** Later it may be asked for again, where what came after it had to be given up. */
+  /** A later poll is allowed: a run may have to give up the work that followed the task. */
   #checkPoll(running: Running, path: string): void {
     const ended = running.endedTasks.get(path) ?? -minute;
     if (this.#witness.elapsed() - ended < endedMs && ++running.repolls > 2)

@@ -4,7 +4,7 @@ import type { Running } from '../controller.ts';
 import { isSort, type Sort } from '../ledger.ts';
 import { projectOf, type Witness } from './witness.ts';
 
-/** I8: only what is bound, the same, unprotected and wanted away is deleted, within the cap. */
+/** I8: a deletion needs a bound, unchanged and unprotected resource that the file no longer wants, within the cap. */
 export function checkDeletion(witness: Witness, running: Running, intent: Intent): void {
   if (intent.verb !== 'delete') return;
   if (intent.kind === 'backup') checkRotation(witness, running, intent);
@@ -15,7 +15,7 @@ export function checkDeletion(witness: Witness, running: Running, intent: Intent
     witness.fail('I8', `${running.deleted.size} deletions in one run, ${running.mostDeletions} are allowed`);
 }
 
-/** Of backups only this file's own go, and never one of the newest that are to be kept. */
+/** A rotation deletes only backups of this file, and never one of the newest backups that the file keeps. */
 function checkRotation({ ledger, fail }: Witness, { desired }: Running, { key, request }: Intent): void {
   const [, name = ''] = key.split('.');
   const wish = childKey(topLevelKey('servers', name), 'backup');
@@ -42,10 +42,10 @@ function isBound({ ledger, fail }: Witness, { mirror }: Running, intent: Intent,
   }
   if (binding.protect) fail('I8', `${binding.key} is protected and deleted`);
   if (birth === undefined) return false;
-  // Made anew for the same key by another state, under an id that was free again: nothing tells the two apart.
+  // Another state made it again for the same key, under an id that was free again: no read distinguishes the two.
   const again = ledger.executionsOf(intent.key).some((each) => each.id === id && ledger.isLive(each));
   if (ledger.birthBoundAs(binding)?.number !== birth.number && !again)
-    fail('I8', `${sort} ${id} is not what was bound to ${binding.key}`);
+    fail('I8', `${sort} ${id} is not the resource that was bound to ${binding.key}`);
   return true;
 }
 

@@ -9,8 +9,8 @@ const hour = 3_600_000;
 const keyLifeMs = 23 * hour;
 
 /**
- * I4, I5, I6: every write has a durable intent and a proper key, a key has one method, path and body beside its probe,
- * and none is sent that is too old. All by state and key.
+ * I4, I5, I6: every write has a durable intent and a proper key. A key has one method, path and body, except for its
+ * probe. No key is sent after its lifetime. All by state and key.
  */
 export class Keys {
   readonly #witness: Witness;
@@ -50,7 +50,7 @@ export class Keys {
     else this.#checkAge(running, scopeOf(running, key), intent);
   }
 
-  /** A higher attempt is a new key: never while it is not known what became of the last one. */
+  /** A higher attempt is a new key. It is allowed only once the outcome of the last attempt is known. */
   began({ endings }: Controller, intent: Intent): void {
     const last = endings.get(`${intent.key} ${intent.verb}`);
     if (last === undefined || intent.attempt === 0 || last.incarnation !== intent.incarnation) return;

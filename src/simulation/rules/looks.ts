@@ -15,12 +15,12 @@ const hiddenMs: Readonly<Record<string, number>> = {
 const writtenAsWhole: ReadonlySet<string> = new Set(['firewall', 'backup_policy', 'drive']);
 
 /**
- * I6: a creation in doubt gets a new key only once its own is fenced, and neither that nor a resend that could be carried
- * out without two looks a minute apart, once it would show.
+ * I6: an unconfirmed creation gets a new key only once its own key is fenced. A new key, and a resend that could be carried
+ * out, both need two reads a minute apart that do not find the resource, once the resource would be visible.
  */
 export class Looks {
   readonly #witness: Witness;
-  /** When a look first missed the effect of an intent: by what the intent says of it, which may be read in a state put back. */
+  /** The first read that did not find the effect of an intent, by the content of the intent: a state put back may hold it too. */
   readonly #missed = new Map<string, number>();
   /** By state and intent. */
   readonly #lastSent = new Map<string, number>();
@@ -66,17 +66,17 @@ export class Looks {
     if (this.#isNeverShown(intent)) return;
     const first = this.#missed.get(lookOf(intent));
     if (first === undefined) {
-      fail('I6', `${key} was ${what} without a look`);
+      fail('I6', `${key} was ${what} without a read`);
       return;
     }
     const sent = this.#lastSent.get(`${stateOf(running)} ${id}`) ?? 0;
     if (first < sent + Math.max(minute, hiddenMs[kind] ?? 0))
-      fail('I6', `${key} was ${what}, and looked for too soon`);
-    if (elapsed() - first < absenceGapMs) fail('I6', `${key} was ${what} after one look`);
+      fail('I6', `${key} was ${what}, and read too soon`);
+    if (elapsed() - first < absenceGapMs) fail('I6', `${key} was ${what} after one read`);
   }
 }
 
-/** What a PUT writes as a whole is written under a new key each time. */
+/** A PUT that writes the whole resource gets a new key each time, so it is never unconfirmed. */
 function isInDoubt({ ambiguous, verb, kind }: Intent): boolean {
   return ambiguous && verb === 'create' && !writtenAsWhole.has(kind);
 }

@@ -7,7 +7,7 @@ import { keyOf, projectOf, type Witness } from './witness.ts';
 
 const minute = 60_000;
 const keyLifeMs = 23 * 60 * minute;
-/** How long after one state has bought another may not see it: reads lag, a look is acted on, and a send is on its way, a minute each. */
+/** For this time a state may not see a purchase by another one: a minute of read lag, one to act on a read, one to send. */
 const unseenMs = 3 * minute;
 
 /** Under whose state a write was sent. */
@@ -16,16 +16,16 @@ interface Sender {
   readonly state: string;
 }
 
-/** I3: nothing that a key stands for is bought while what it stood for is still there. */
+/** I3: no key buys a second resource while its first resource still exists. */
 export class Purchases {
   readonly #witness: Witness;
   readonly #makers = new Map<Execution, Sender>();
   /** Creations whose answer was not kept under their key: a server error that had its effect. @source API §8 */
   readonly #unstored = new Set<Execution>();
-  /** Who still waits for an answer under a key, the last one last: what comes late is theirs. */
+  /** The processes that still wait for an answer under a key, in order: a late answer goes to the last of them. */
   readonly #waiting = new Map<string, Sender[]>();
   readonly #answered = new Map<string, Sender>();
-  /** The last answer of each process, as long as nothing that it did since shows that it lived to read it. */
+  /** The last answer of each process, as long as no later action shows that the process lived to read it. */
   readonly #unread = new Map<Running, string>();
   readonly #read = new Set<string>();
   #executionsSeen = 0;
@@ -50,14 +50,14 @@ export class Purchases {
     this.#answered.set(requestId, ...(senders.splice(own, 1) as [Sender]));
   }
 
-  /** The process did something: whatever it was answered before, it has read. */
+  /** The process acted, so it has read all earlier answers. */
   livesOn(running: Running): void {
     const requestId = this.#unread.get(running);
     if (requestId !== undefined) this.#read.add(requestId);
     this.#unread.delete(running);
   }
 
-  /** Judges what took effect since. */
+  /** Checks the requests that took effect since the last call. */
   check(running: Running): void {
     const { emulator, ledger, fail, projectId } = this.#witness;
     const fresh = emulator.world.executions.slice(this.#executionsSeen);
@@ -94,17 +94,16 @@ export class Purchases {
     const another = maker?.state !== buyer?.state;
     // A second state asks as little as an old copy does.
     const isBehind = behind || maker?.controller !== buyer?.controller;
-    if (isCutOff(this.#witness, first)) giveUp('a list that is cut off, of what can only be seen in it');
+    if (isCutOff(this.#witness, first)) giveUp('only a list shows the resource, and the list is cut off');
     else if (machines() > 1 && this.#haveParted(first, execution, intent))
       giveUp('two states that have parted');
-    else if (this.#isHidden(first))
-      giveUp('a server error that had its effect unseen, of what no read shows');
+    else if (this.#isHidden(first)) giveUp('a server error had an effect that no read shows');
     else if (first.kind === 'server' && ledger.isBare(first.id ?? ''))
-      giveUp('somebody took away the address of a server whose answer was lost');
+      giveUp('another user took away the address of a server whose answer was lost');
     else if (another && (isUnseen(this.#witness, first, isBehind) || isPendingForGood(first, execution)))
-      giveUp('another state bought what no documented read shows');
+      giveUp('another state bought a resource that no documented read shows');
     else if (another && this.#unstored.has(first) && this.#isNotShownYet(first, execution))
-      giveUp('another state bought what a server error had made, before any read showed it');
+      giveUp('another state bought the resource of a server error again before any read showed the resource');
     else if (this.#unstored.has(first) && this.#isUntold(first))
       giveUp('a server error was lost that had its effect, of a server that no read shows');
     else
@@ -120,7 +119,7 @@ export class Purchases {
     return kind === 'server' && id !== null && ledger.isUnseen(id, false) && !this.#read.has(requestId);
   }
 
-  /** Each went on from what it knew itself; under one key both buy where the first answer, a server error, was not stored. @source API §8 */
+  /** Each state acted on its own knowledge. Under one key both buy if the API did not store a server error. @source API §8 */
   #haveParted(first: Execution, execution: Execution, intent: Intent): boolean {
     const { ledger } = this.#witness;
     const other = ledger.writes.get(first.idempotencyKey ?? '');
@@ -146,13 +145,13 @@ export class Purchases {
     const body = ledger.writes.get(idempotencyKey ?? '')?.request.body as
       | { public_ipv4?: unknown }
       | undefined;
-    // An address that it was given unasked tells nobody what it is. @assumption A22
+    // An address that the server got without a request does not identify the server. @assumption A22
     const isBare = body?.public_ipv4 === undefined && !serversAreListed;
     const neverShown = kind === 'image' || (kind === 'server' && (isBare || ledger.isUnseen(id ?? '', true)));
     return neverShown && this.#unstored.has(first);
   }
 
-  /** In a network that is made anew, a card is another one. */
+  /** A network interface in a replaced network is another one. */
   #isSameCard(first: Execution, execution: Execution): boolean {
     const networkOf = ({ idempotencyKey }: Execution) =>
       (
@@ -204,7 +203,7 @@ function isHidden(witness: Witness, { kind, id }: Execution): boolean {
   }
 }
 
-/** Of images nothing tells. @source API §4 */
+/** No read shows images. @source API §4 */
 function isUnseen({ ledger }: Witness, { kind, id }: Execution, behind: boolean): boolean {
   return kind === 'image' || (kind === 'server' && id !== null && ledger.isUnseen(id, behind));
 }

@@ -63,7 +63,7 @@ export class Turns {
     return this.#witness.ledger.writes.get(keyOf(request))?.request.name;
   }
 
-  /** Another token of the machine may still do it, as far as its answers have told. */
+  /** Another token of the machine may still be allowed to do it, as far as its answers have shown. */
   #refusesOneToken({ holds, controller }: Running, request: HttpRequest, status: number): boolean {
     const names = controller.tokens().map(this.#witness.tokenName);
     if (names.length < 2 || (status !== 401 && status !== 403)) return false;

@@ -3,7 +3,7 @@ import type { Emulator } from '../../emulator/options.ts';
 import type { Project } from '../../emulator/world.ts';
 import type { Ledger } from '../ledger.ts';
 
-/** What the rules judge by: the truth about service and time, which the controllers do not know. */
+/** The facts that the rules check against: the truth about service and time, which the controllers do not know. */
 export interface Witness {
   readonly emulator: Emulator;
   readonly ledger: Ledger;
@@ -23,7 +23,7 @@ export interface Witness {
   readonly giveUp: (limit: string) => void;
 }
 
-/** What became of a request. */
+/** The result of a request. */
 export interface Handled {
   /** Of an answer that concludes it, and is no replay. */
   readonly status?: number;
@@ -41,7 +41,7 @@ export function projectOf({ emulator, projectId }: Witness): Project {
   return emulator.world.projects.find(({ id }) => id === projectId) as Project;
 }
 
-/** Lists that end early prove nothing by what they lack, and some kinds have nothing but their list. @assumption A8 */
+/** A resource that is absent from a list that ends early may exist. Some kinds have no read except their list. @assumption A8 */
 export function listsAreCut({ emulator }: Witness): boolean {
   return emulator.readings.pageSize !== null;
 }
