@@ -40,7 +40,7 @@ export function parseCidr(text: string): string | null {
   return `${dotted(base)}/${length}`;
 }
 
-/** The `n`th address inside a cidr, for a card. */
+/** The `n`th address inside a cidr, for a network interface. */
 export function addressIn(cidr: string, n: number): string {
   const [start = '10.0.0.0'] = cidr.split('/');
   const whole = start.split('.').reduce((sum, octet) => sum * 256 + Number(octet), 0);

@@ -7,7 +7,7 @@ import type { Route, RoutedCall } from './router.ts';
 import type { EmulatorClock } from './time.ts';
 import type { Durations, Project, Token, World } from './world.ts';
 
-/** One request on its way, with what must survive a wait inside it. */
+/** One request in progress, with the values that must survive a wait inside it. */
 export interface Call {
   readonly request: HttpRequest;
   readonly method: string;
@@ -21,7 +21,7 @@ export interface Call {
   readonly late: boolean;
   charged: boolean;
   libraryDeadlineMs: number | null;
-  /** What the log shows of it. */
+  /** The values that the log shows of the request. */
   readonly trace: { project: number | null; token: string | null; key: string | null; replayed: boolean };
 }
 
@@ -36,7 +36,7 @@ export interface Step {
   readonly settings: Settings;
 }
 
-/** What the pipeline is told by the emulator, beside the world. */
+/** The settings that the emulator gives to the pipeline, in addition to the world. */
 export interface Settings {
   readonly routes: readonly Route[];
   readonly readings: Readings;

@@ -7,7 +7,7 @@ import { finishTask } from './tasks.ts';
 import { isLost } from './visibility.ts';
 import type { Durations, Execution, Project, Server, Task, TaskEffect, World } from './world.ts';
 
-/** What one operation works on. A stale read is handed an older copy of the world. */
+/** The input of one operation. A stale read gets an older copy of the world. */
 export interface Context {
   readonly world: World;
   readonly project: Project;
@@ -25,7 +25,7 @@ export interface Context {
   readonly body: unknown;
 }
 
-/** What an operation answers. `task` undefined: the operation has no such member. */
+/** The answer of an operation. `task` undefined: the answer has no `task` field. */
 export interface Reply {
   readonly status: number;
   readonly data: unknown;

@@ -14,8 +14,8 @@ export function isControl(url: string): boolean {
 }
 
 /**
- * Control over HTTP, without a token and for loopback only. A page in somebody's
- * browser runs on loopback too, so a foreign `Origin` is turned away.
+ * Control over HTTP, without a token and for loopback only. A web page in a browser on the same
+ * machine uses loopback too, so a request with a foreign `Origin` is refused.
  */
 export function control(emulator: Emulator, request: HttpRequest, remote: string | undefined): HttpResponse {
   const requestId = 'control';
@@ -89,7 +89,7 @@ const ROUTES: Readonly<Record<string, ControlRoute>> = {
     emulator.mutate(parseMutation(parseText(body, 'mutation'))),
 };
 
-/** In process there is no remote address, and nobody to keep out. */
+/** A request in process has no remote address and is always allowed. */
 function isLoopback(remote: string | undefined): boolean {
   return remote === undefined || remote === '::1' || /^(::ffff:)?127\./.test(remote);
 }

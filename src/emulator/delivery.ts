@@ -1,7 +1,7 @@
 import type { HttpResponse } from '../core/transport.ts';
 import type { FaultAction } from './faults.ts';
 
-/** What reaches the client: an answer, a part of one, or nothing. */
+/** The part of an exchange that reaches the client: an answer, a part of one, or nothing. */
 export type Exchange =
   | { readonly kind: 'answer'; readonly response: HttpResponse }
   /** The connection breaks after `sentBytes` of the body. */
@@ -9,7 +9,7 @@ export type Exchange =
   | { readonly kind: 'reset' }
   | { readonly kind: 'refused' };
 
-/** What the fault makes of a request before anything has happened; null: nothing. */
+/** The exchange when the fault prevents any effect of the request; null: the fault does not prevent it. */
 export function deliverWithoutEffect(fault: FaultAction | null): Exchange | null {
   switch (fault?.do) {
     case 'refuse':
@@ -23,7 +23,7 @@ export function deliverWithoutEffect(fault: FaultAction | null): Exchange | null
   }
 }
 
-/** What the fault makes of the answer on its way back. */
+/** The exchange after the fault has acted on the answer. */
 export function deliver(fault: FaultAction | null, response: HttpResponse): Exchange {
   switch (fault?.do) {
     case 'reset':

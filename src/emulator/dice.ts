@@ -1,6 +1,6 @@
 /**
- * Chance, kept inside the world as one 32-bit number, so that a restored
- * snapshot or data file goes on exactly where it stopped. (mulberry32)
+ * Random numbers. Their state is one 32-bit number inside the world, so that a restored
+ * snapshot or data file continues the same sequence. (mulberry32)
  */
 interface Dice {
   dice: number;

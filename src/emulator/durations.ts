@@ -3,7 +3,7 @@ import { parseDuration } from './profile.ts';
 import { EmulatorInputError } from './readings.ts';
 import type { Durations } from './world.ts';
 
-/** How long things take when nobody says otherwise: least and most, in emulator milliseconds. */
+/** The default durations: least and most, in emulator milliseconds. */
 export const DEFAULT_DURATIONS: Durations = {
   create_server: [25_000, 45_000],
   delete_server: [10_000, 20_000],
@@ -18,7 +18,7 @@ export const DEFAULT_DURATIONS: Durations = {
   image_submission: [1_500, 2_500],
 } satisfies Record<string, Range>;
 
-/** What is answered with a task, and so may take its time. */
+/** The operations that answer with a task, and so may take time. */
 const TASKS = Object.keys(DEFAULT_DURATIONS).filter(
   (name) => name !== 'backup' && name !== 'image_submission',
 ) as (keyof Durations)[];

@@ -68,7 +68,7 @@ function execute(step: Step, key: string | null): HttpResponse {
   return success(reply, context);
 }
 
-/** The refusal of a body that is not JSON, has unknown fields or wrong types, whatever else is so; or null. */
+/** The refusal of a body that is not JSON, has unknown fields or wrong types; null: accepted. This check comes first. */
 export function refusedBody(step: Step): HttpResponse | null {
   try {
     step.routed.route.check?.(contextOf(step, null, readRequest(step)));
@@ -78,7 +78,7 @@ export function refusedBody(step: Step): HttpResponse | null {
   }
 }
 
-/** Throws 402 for an operation that is new spending, before anything else of it is looked at. `@assumption A57` */
+/** Throws 402 for an operation that is new spending, before any other check of the operation. `@assumption A57` */
 export function refuseSpending(step: Step): void {
   changeStanding(step);
   if (step.routed.route.spends?.(step.settings.readings) === true) spend(step);
@@ -88,7 +88,7 @@ function changeStanding({ call, project }: Step): void {
   if (call.fault?.do === 'standing') project.standing = call.fault.standing;
 }
 
-/** The parsed body, undefined where there is none. Throws what is wrong with the request as such. */
+/** The parsed body; undefined if the request has none. Throws the refusal of a malformed request. */
 function readRequest(step: Step): unknown {
   const { call, routed } = step;
   const { route } = routed;

@@ -6,7 +6,7 @@ import { parseReadings, type Readings } from './readings.ts';
 import { refusal } from './words.ts';
 import type { Durations } from './world.ts';
 
-/** What a faults file holds. */
+/** The content of a faults file. */
 interface FaultsFile {
   readonly faults: FaultRule[];
   readonly readings: Partial<Readings>;
@@ -30,7 +30,7 @@ export function loadFaults(text: string): FaultsFile {
   };
 }
 
-/** Checks a list of rules, which stands at `base` in what was given. Throws `EmulatorInputError`. */
+/** Checks a list of rules. `base` is the path of the list inside the input. Throws `EmulatorInputError`. */
 export function parseFaults(input: unknown, base: readonly PropertyKey[] = []): FaultRule[] {
   const rules = z.array(ruleSchema).safeParse(input);
   if (!rules.success) throw refusal(rules.error, 'faults', base);

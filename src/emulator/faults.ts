@@ -2,8 +2,8 @@ import { roll } from './dice.ts';
 import type { Standing, World } from './world.ts';
 
 /**
- * A fault: which requests it meets and what then goes wrong. The first rule
- * that fits a request is the one that acts on it.
+ * A fault: a condition on requests, and the action on a request that meets it. Only the first rule
+ * that fits a request acts on it.
  */
 export interface FaultRule {
   readonly when: FaultCondition;
@@ -69,7 +69,7 @@ export type FaultAction =
    */
   | { readonly do: 'late'; readonly ms: number; readonly holdsKey?: boolean }
   /**
-   * What becomes of the task the request starts, and how long it takes (`ms`). `partial` leaves the address but not
+   * The outcome of the task that the request starts, and its duration (`ms`). `partial` leaves the address but not
    * the server; `later` shows nothing when the task is reported as failed, and everything `laterMs` after that.
    */
   | {

@@ -9,7 +9,7 @@ const MOST_COPIES = 500;
 export class History {
   #copies: { atMs: number; world: string }[] = [];
 
-  /** Keeps the world as it is now. */
+  /** Keeps a copy of the current world. */
   record(world: World, nowMs: number): void {
     // Nothing of these is ever read from a copy, and they are most of its size.
     const slim = { ...world, executions: [], late: [], buckets: {} };
@@ -18,7 +18,7 @@ export class History {
     this.#copies = this.#copies.slice(Math.max(0, firstNeeded, this.#copies.length - MOST_COPIES));
   }
 
-  /** The world as it stood at that moment, as far back as it is known. */
+  /** The world at that moment, or the oldest copy if the moment is before all copies. */
   at(ms: number): World | null {
     const copy = this.#copies.findLast((candidate) => candidate.atMs <= ms) ?? this.#copies[0];
     if (copy === undefined) return null;

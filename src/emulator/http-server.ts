@@ -57,8 +57,8 @@ export interface RunningEmulator {
 }
 
 /**
- * Serves an emulator over HTTP. Throws `DataFileError` for a data file that
- * cannot be used, `EmulatorInputError` for wrong options, and what `listen` throws.
+ * Serves an emulator over HTTP. Throws `DataFileError` for an unusable data file,
+ * `EmulatorInputError` for wrong options, and the errors of `listen`.
  */
 export async function startEmulator(options: ServeOptions = {}): Promise<RunningEmulator> {
   const { port = 0, host = '127.0.0.1', dataFile } = options;
@@ -71,7 +71,7 @@ export async function startEmulator(options: ServeOptions = {}): Promise<Running
   keep();
   const server = createServer({ requireHostHeader: false }, (incoming, outgoing) => {
     serve(emulator, incoming, outgoing, keep).catch((error: unknown) => {
-      // A mistake of the emulator: said as such, so that it is not taken for the service's behaviour.
+      // A bug of the emulator: the answer names the emulator, so that the bug is not taken for behaviour of the service.
       if (outgoing.headersSent) return outgoing.destroy();
       outgoing.writeHead(500, { 'content-type': 'text/plain' });
       outgoing.end(`emulator: ${error instanceof Error ? error.stack : String(error)}\n`);
@@ -154,7 +154,7 @@ async function serve(
   outgoing.write(bytes.subarray(0, exchange.sentBytes), () => incoming.socket.destroy());
 }
 
-/** What is no HTTP gets an answer like any other. `@source API §4 rule 2` */
+/** Bytes that are no HTTP get an answer like any other request. `@source API §4 rule 2` */
 function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
   const refusal =

@@ -17,7 +17,7 @@ export interface LoggedRequest {
   readonly key: string | null;
   readonly replayed: boolean;
   readonly body: string | null;
-  /** What the service answered, whether or not it arrived; null where it answered nothing. */
+  /** The status that the service answered, whether or not the answer arrived; null if the service did not answer. */
   readonly status: number | null;
   readonly fault: string | null;
   /** `late`: had its effect after the client was gone. */
@@ -28,7 +28,7 @@ export interface LoggedRequest {
 export class RequestLog {
   readonly requests: LoggedRequest[] = [];
 
-  /** `response`: what the service answered, whatever reached the client. */
+  /** `response`: the answer of the service, even if it did not reach the client. */
   add(call: Call, atMs: number, response: HttpResponse | null, delivery: LoggedRequest['delivery']): void {
     this.requests.push({
       atMs,

@@ -6,7 +6,7 @@ import { fingerprint } from './tokens.ts';
 import { refusal } from './words.ts';
 import type { Project, Server, World } from './world.ts';
 
-/** What somebody else does in the project, behind the client's back. Without `project_id` the first project is meant. */
+/** A change by another user of the project, outside the client. Without `project_id` it applies to the first project. */
 export type Mutation = z.infer<typeof mutationSchema>;
 
 const project_id = z.int().optional();
@@ -69,7 +69,7 @@ export function parseMutation(input: unknown): Mutation {
   throw refusal(mutation.error, 'mutation');
 }
 
-/** Carries a mutation out; gives what it made. Throws `EmulatorInputError` for what does not exist. */
+/** Carries a mutation out and returns the created resource. Throws `EmulatorInputError` for a resource that does not exist. */
 export function mutate(world: World, mutation: Mutation, nowMs: number): unknown {
   switch (mutation.do) {
     case 'set_standing':
@@ -204,9 +204,9 @@ function addIp(world: World, project: Project, pool: string): Project['ips'][num
 }
 
 /**
- * The next address of the pool that no project has. Released addresses come
- * round again only when the pool has been gone through, so that an id that is
- * used again does not stand for the same address.
+ * The next address of the pool that no project has. A released address is offered
+ * again only after all other addresses of the pool. So an id that is
+ * used again does not name the same address.
  */
 export function freeAddress(world: World, pool: string): string | undefined {
   const starts = ADDRESS_POOLS[pool] ?? [];

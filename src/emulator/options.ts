@@ -27,7 +27,7 @@ export interface EmulatorOptions {
   readonly profile?: Profile;
   /** Replaces how long some work takes. */
   readonly durations?: Partial<Durations>;
-  /** Goes on from a snapshot; `seed` and `projects` are then not used. */
+  /** Continues from a snapshot; `seed` and `projects` are then not used. */
   readonly world?: World;
 }
 
@@ -38,13 +38,13 @@ export interface HandleOptions {
   readonly tooLarge?: boolean;
 }
 
-/** The whole API, in process. Nothing in it waits for a timer of its own: time passes when it is looked at. */
+/** The whole API, in process. No part of it waits for a timer: time passes at each request and each read of the world. */
 export interface Emulator {
   /** Answers one request, faults included. */
   handle(request: HttpRequest, options?: HandleOptions): Promise<Exchange>;
   /** A transport whose requests end here. */
   transport(): Transport;
-  /** The live world, brought up to now. For looking; changes go through `mutate`. */
+  /** The live world, brought up to now. Read only; changes go through `mutate`. */
   readonly world: World;
   readonly readings: Readings;
   readonly faults: readonly FaultRule[];
@@ -56,12 +56,12 @@ export interface Emulator {
   now(): number;
   /** The secrets of a project's tokens; of the first project when none is named. */
   tokens(projectId?: number): ProjectTokens;
-  /** Changes the world behind the API's back. Throws `EmulatorInputError` for what does not exist. */
+  /** Changes the world directly, without a request. Throws `EmulatorInputError` for a resource that does not exist. */
   mutate(mutation: Mutation): unknown;
   setFaults(rules: readonly FaultRule[]): void;
   setReadings(readings: Partial<Readings>): void;
   readonly durations: Durations;
-  /** How long work takes that begins from now on; what is not named stays as it is. */
+  /** The durations of work that begins from now on. A duration that is not named does not change. */
   setDurations(durations: Partial<Durations>): void;
   /** A copy of the world; requests that wait inside the emulator are not in it. */
   snapshot(): World;

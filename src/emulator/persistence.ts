@@ -59,7 +59,7 @@ export class DataFileError extends Error {
 
 const objects = z.array(z.looseObject({}));
 
-/** Enough of the shape that a foreign or cut-off file is told from a world. */
+/** Enough of the shape to recognise a foreign or incomplete file. */
 const worldSchema = z.looseObject({
   format: z.literal(WORLD_FORMAT),
   version: z.literal(1),

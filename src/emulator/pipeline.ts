@@ -120,7 +120,7 @@ function keyedCall(call: Call): KeyedCall {
   return { method: call.method, path: call.path ?? '', body: call.request.body ?? '' };
 }
 
-/** Shows the world as it is, or as it was where reads are stale. `@assumption A9` */
+/** Shows the current world, or an older copy if reads are stale. `@assumption A9` */
 function read(step: Step): Attempt {
   const { call, token, nowMs, settings } = step;
   charge(step.world, token, call.method, nowMs, settings);
@@ -192,7 +192,7 @@ function inFlightWait({ call, project, nowMs, settings }: Step, key: string): nu
   });
 }
 
-/** What the token may not do, it may not have repeated to it either. `@source API §5.5` */
+/** A token does not get the replayed answer of a write that it may not do. `@source API §5.5` */
 function replayTo({ call, token, routed }: Step, answer: StoredAnswer): HttpResponse {
   if (answer.status < 400) authorise(token, routed.route.name, call.method);
   call.trace.replayed = true;

@@ -2,20 +2,20 @@ import { parse } from 'yaml';
 import { DOCUMENTED_LIMITS, type Limits } from './limits.ts';
 import { EmulatorInputError } from './readings.ts';
 
-/** What of an API profile the emulator needs: its limits and the undocumented operations it serves. */
+/** The parts of an API profile that the emulator needs: its limits and the undocumented operations it serves. */
 export interface Profile {
   readonly limits: Limits;
   readonly operations: Readonly<Record<string, ProfileOperation>>;
 }
 
-/** Where an undocumented operation is served; `{name}` in path and body stands for a value. */
+/** Where an undocumented operation is served. `{name}` in path and body is a placeholder for a value. */
 export interface ProfileOperation {
   readonly method?: string;
   readonly path?: string;
   readonly body?: unknown;
 }
 
-/** The undocumented operations that the emulator can play, each with the place it is served at unless told. */
+/** The undocumented operations that the emulator can serve, each with its default path. */
 export const KNOWN_OPERATIONS: Readonly<Record<string, ProfileOperation>> = {
   list_servers: { method: 'GET', path: '/servers' },
   read_server: { method: 'GET', path: '/servers/{id}' },

@@ -19,7 +19,7 @@ export interface Readings {
   replaysCost: boolean;
   /** A 429 takes one from the next minute's budget. `@assumption A6` */
   refusalsCost: boolean;
-  /** Milliseconds past the full minute at which a budget starts anew. `@assumption A7` */
+  /** Milliseconds past the full minute at which a budget starts again. `@assumption A7` */
   minutePhaseMs: number;
   /** Lists are cut off here, silently. `@assumption A8` */
   pageSize: number | null;
@@ -127,7 +127,7 @@ export interface Readings {
   isoSchemes: 'web' | 'any';
 }
 
-/** The first of each list is the default; `number` stands for any whole number from zero. */
+/** The first of each list is the default. `number` means any whole number from zero. */
 const VALUES: { [Name in keyof Readings]: readonly [Readings[Name], ...(Readings[Name] | 'number')[]] } = {
   stored429: [false, true],
   inFlightKey: ['conflict', 'wait', 'conflictRetryAfter'],
@@ -197,7 +197,7 @@ export const defaultReadings: Readings = Object.fromEntries(
   Object.entries(VALUES).map(([name, values]) => [name, values[0]]),
 ) as unknown as Readings;
 
-/** What every reading may be, default first; for tests that try them all. */
+/** All values of each reading, default first; for tests that try them all. */
 export const readingValues: Readonly<Record<string, readonly unknown[]>> = VALUES;
 
 /**
@@ -233,7 +233,7 @@ export function parseReadings(input: unknown): Partial<Readings> {
   return { ...input };
 }
 
-/** What someone gave the emulator (an option, a file, a control request) cannot be used. */
+/** An unusable input of the emulator: an option, a file, or a control request. */
 export class EmulatorInputError extends Error {
   override readonly name = 'EmulatorInputError';
   /** Where in the document, from its root, as far as that is known. */

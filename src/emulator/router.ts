@@ -2,7 +2,7 @@ import type { Context, Reply } from './context.ts';
 import { Refusal } from './problem.ts';
 import type { Readings } from './readings.ts';
 
-/** One operation: where it is served and what does it. */
+/** One operation: its path and its handler. */
 export interface Route {
   /** The operation's name, as fault rules and member tokens use it. */
   readonly name: string;
@@ -13,9 +13,9 @@ export interface Route {
   readonly query?: readonly string[];
   /** False: a body with members is refused. */
   readonly takesBody?: boolean;
-  /** Throws for a body with unknown fields or wrong types. It looks at nothing but the body. */
+  /** Throws for a body with unknown fields or wrong types. It reads only the body. */
   readonly check?: (context: Context) => unknown;
-  /** Is it new spending, whatever its body says? `@source API §1.6` */
+  /** Is it new spending, independent of its body? `@source API §1.6` */
   readonly spends?: (readings: Readings) => boolean;
   readonly handle: (context: Context) => Reply;
 }

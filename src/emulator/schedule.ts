@@ -9,10 +9,9 @@ const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 const MOST_RUNS = 366;
 
 /**
- * Lets everything happen that was due by `nowMs`: tasks end, what failed ones
- * have left for later appears, backups become
- * available, scheduled backups are taken. Nothing in the emulator waits for a
- * timer; this is called before each request and each look at the world.
+ * Applies every change that was due by `nowMs`: tasks end, leftovers of failed tasks
+ * appear, backups become available, scheduled backups are taken. No part of the emulator
+ * waits for a timer. The emulator calls this function before each request and each read of the world.
  */
 export function advance(world: World, nowMs: number): void {
   for (const project of world.projects) {

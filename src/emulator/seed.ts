@@ -7,7 +7,7 @@ export interface ProjectSeed {
   readonly name: string;
 }
 
-/** What the emulator serves when nobody says otherwise. */
+/** The projects that the emulator serves by default. */
 export const DEFAULT_PROJECTS: readonly ProjectSeed[] = [{ id: 4711, name: 'shop' }];
 
 /** A new world: empty projects, a catalogue, two SSH keys of the account. */

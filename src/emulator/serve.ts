@@ -7,7 +7,7 @@ import { problemResponse, Refusal } from './problem.ts';
 import type { Service } from './service.ts';
 import { authenticate } from './tokens.ts';
 
-/** One request, from its arrival to what reaches the client, faults included. */
+/** One request, from its arrival to the answer that reaches the client, faults included. */
 export async function serve(service: Service, request: HttpRequest, tooLarge: boolean): Promise<Exchange> {
   let nowMs = service.settle();
   const call = openCall(request, service.world, service);
@@ -58,7 +58,7 @@ function putOff(
   }
 }
 
-/** What reaches the client of a request that the service did nothing for. */
+/** The exchange of a request that the service did not process. */
 function sent(service: Service, call: Call, exchange: Exchange, nowMs: number): Exchange {
   const response: HttpResponse | null = exchange.kind === 'answer' ? exchange.response : null;
   service.log.add(call, nowMs, response, exchange.kind);

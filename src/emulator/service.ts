@@ -17,7 +17,7 @@ import { createWorld, DEFAULT_PROJECTS } from './seed.ts';
 import { type EmulatorClock, emulatorClock, reanchor } from './time.ts';
 import type { Durations, World } from './world.ts';
 
-/** The service that is played: its world, and how it is to behave. Time passes in it when it is looked at. */
+/** The emulated service: its world and its settings. Time passes at each request and each read of the world. */
 export class Service implements Settings {
   readonly profile: Profile;
   readonly routes: readonly Route[];
@@ -52,7 +52,7 @@ export class Service implements Settings {
     this.remember(this.settle());
   }
 
-  /** As it was when last looked at. */
+  /** The world at the last request or read. This getter does not advance time. */
   get world(): World {
     return this.#world;
   }
@@ -121,7 +121,7 @@ export class Service implements Settings {
     this.remember(atMs);
   }
 
-  /** Copies for stale reads are made only where somebody may ask for them. */
+  /** Copies the world for stale reads, only if a reading or a fault asks for stale reads. */
   remember(nowMs: number): void {
     if (this.#readings.staleReadsMs > 0 || this.#faults.some((rule) => rule.then.do === 'stale'))
       this.#history.record(this.#world, nowMs);

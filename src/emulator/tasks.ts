@@ -5,9 +5,9 @@ import type { Project, Server, Task, TaskEffect, World } from './world.ts';
  * Ends one task and gives it its effect.
  *
  *     pending ──startsMs──► running ──endsMs──► succeeded (the effect)
- *                                    └────────► failed (what `leaves` says) ──appearsMs──► the effect after all
+ *                                    └────────► failed (the part in `leaves`) ──appearsMs──► the effect after all
  *
- * A stuck task stays running for good; a forgotten one has its effect but
+ * A stuck task stays running permanently. A forgotten task has its effect but
  * cannot be read. `@source API §3` `@assumption A14` `@assumption A40`
  */
 export function finishTask(world: World, project: Project, task: Task): void {
@@ -62,7 +62,7 @@ export function finishTask(world: World, project: Project, task: Task): void {
   }
 }
 
-/** What a task that was reported as failed has made after all. `@assumption A14` */
+/** Shows the resources of a task that was reported as failed. `@assumption A14` */
 export function appear(world: World, project: Project, task: Task): void {
   task.appearsMs = null;
   const { effect } = task;
@@ -79,7 +79,7 @@ const CREATIONS: ReadonlySet<string> = new Set<TaskEffect['kind']>([
   'take_image',
 ]);
 
-/** Lets go of a server and all that hangs on it; its addresses and backups stay. `@source API §1` */
+/** Removes a server and everything attached to it. Its addresses and backups stay. `@source API §1` */
 export function removeServer(world: World, project: Project, serverId: number): void {
   const server = project.servers.find((candidate) => candidate.id === serverId);
   if (server === undefined) return;

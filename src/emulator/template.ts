@@ -30,7 +30,7 @@ export function bindTemplate(template: unknown, body: unknown, at = ''): Record<
   );
 }
 
-/** What stands under `public_ipv4` to name an address, or null where the profile does not show it. */
+/** The template under `public_ipv4` that names an address, or null if the profile does not show it. */
 export function namedAddressTemplate(profile: Profile): unknown {
   const body = profile.operations.named_address?.body;
   if (body === undefined) return null;

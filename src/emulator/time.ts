@@ -40,7 +40,7 @@ export function emulatorClock(clock: Clock, speed: number, world: () => World): 
   };
 }
 
-/** With another speed or after a restart, the clock goes on from here and not from where a new start would put it. */
+/** With another speed or after a restart, the clock continues from its last time. It does not jump to the time of a new start. */
 export function reanchor(world: World, clock: Clock, speed: number): void {
   const saved = world.clock;
   const callerMs = clock.now();

@@ -6,13 +6,13 @@ import type { Token, World } from './world.ts';
 export interface ProjectTokens {
   readonly readWrite: string;
   readonly read: string;
-  /** A team member's, read and write, who may not delete servers or release addresses unless told otherwise. */
+  /** A team member's token: read and write. By default it may not delete servers or release addresses. */
   readonly member: string;
 }
 
 const TOKEN_NAMES = ['readWrite', 'read', 'member'] as const;
 
-/** What the seed world's team member may not do. `@assumption A38` */
+/** The operations that the seed world's team member may not do. `@assumption A38` */
 const MEMBER_REFUSED: readonly string[] = ['delete_server', 'release_ip'];
 
 /** Derives a project's secrets; the world itself keeps only their fingerprints. */
@@ -22,7 +22,7 @@ export function projectTokens(seed: string, projectId: number): ProjectTokens {
   return { readWrite: secret('readWrite'), read: secret('read'), member: secret('member') };
 }
 
-/** What of a secret may be stored. `@source API §5.2` */
+/** The fingerprint of a secret. Only the fingerprint may be stored. `@source API §5.2` */
 export function fingerprint(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }

@@ -4,7 +4,7 @@ import type { Emulator } from './options.ts';
 
 /**
  * The emulator as a transport, without a network. Time-outs run on the caller's
- * clock. A request that is given up on goes on inside the emulator, as it would
+ * clock. When the caller gives a request up, the request continues inside the emulator, as it would
  * on the other side of a network.
  */
 export function inProcessTransport(emulator: Emulator, clock: Clock): Transport {

@@ -84,7 +84,7 @@ export function networkView(
   };
 }
 
-/** The servers that have a card in the network, those being deleted included. */
+/** The servers that have an interface in the network, including servers in deletion. */
 export function serversOn(project: Project, networkId: number): Server[] {
   return project.servers.filter((server) =>
     server.cards.some((card) => !card.public && card.networkId === networkId),

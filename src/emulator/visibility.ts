@@ -2,10 +2,10 @@ import type { Readings } from './readings.ts';
 import type { Card, Ip, Iso, Network, Project, Server, Task } from './world.ts';
 
 /**
- * When reads show what a creation makes. The document says it of networks alone
- * (`@source API §3.5`); the rest is a reading each, from the moment the request is
- * accepted or from the end of its task. What a failed task leaves for later is shown
- * by no read until then. `@assumption A14`
+ * When reads show the result of a creation. The document states it for networks alone
+ * (`@source API §3.5`). Every other kind has a reading: visible from the moment the request is
+ * accepted, or from the end of its task. The leftover of a failed task that appears later is
+ * in no read until then. `@assumption A14`
  */
 export function isLost(project: Project, server: Server): boolean {
   const task = creationOf(project, server.id);

@@ -3,7 +3,7 @@ import { EmulatorInputError } from './readings.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** What is wrong with something given, as an error that names the place: the first complaint, in words. */
+/** The error of a wrong input: it names the place and gives the first complaint. */
 export function refusal(error: z.ZodError, what: string, base: readonly PropertyKey[] = []) {
   const [issue] = error.issues;
   const path = issue?.path ?? [];

@@ -1,8 +1,8 @@
 import type { Range } from './dice.ts';
 
 /**
- * Everything the emulated service remembers, as plain JSON: it is what a
- * snapshot holds, what the data file holds and what `GET /_emulator/world` shows.
+ * Everything the emulated service remembers, as plain JSON. A snapshot holds the world, the data file holds
+ * the world, and `GET /_emulator/world` shows the world.
  * Times end in `Ms` and count emulator milliseconds since the Unix epoch.
  */
 export interface World {
@@ -57,7 +57,7 @@ export interface GpuPackage {
   diskGb: number;
   price: number;
   backupPrice: number;
-  /** Hosts with this package's cards free. */
+  /** Hosts with free graphics cards for this package. */
   capacity: number;
   withdrawn: boolean;
 }
@@ -196,7 +196,7 @@ export interface Task {
 }
 
 /**
- * What is still there after a failed task: `address` is a server's address without
+ * The part that still exists after a failed task: `address` is a server's address without
  * the server; `later` shows nothing at first, and minutes later everything.
  */
 export type Leaves = 'nothing' | 'everything' | 'address' | 'later';
@@ -255,7 +255,7 @@ export interface Bucket {
   used: number;
 }
 
-/** One creation that took effect: what checkers of "bought once" look at. */
+/** One creation that took effect. Tests check in this list that each resource was bought once. */
 export interface Execution {
   atMs: number;
   projectId: number;
@@ -263,7 +263,7 @@ export interface Execution {
   idempotencyKey: string | null;
   requestId: string;
   kind: 'server' | 'ip' | 'network' | 'iso' | 'card' | 'backup' | 'image';
-  /** Null while a network does not exist yet. A card is `server/net1`, a backup `server/timestamp`. */
+  /** Null while a network does not exist yet. A network interface is `server/net1`, a backup `server/timestamp`. */
   id: string | null;
 }
 

@@ -14,7 +14,6 @@ const left: Readonly<Record<string, number>> = {
   'src/api': 96,
   'src/cli': 262,
   'src/daemon': 433,
-  'src/emulator': 114,
   'src/engine': 11,
   'src/index.ts': 1,
   'src/plan': 4,

@@ -36,7 +36,7 @@ function listBackups(context: Context): Reply {
   return { status: 200, data: project.backups.filter((backup) => backup.serverId === id).map(backupView) };
 }
 
-/** Answers at once, without a task: the list tells when it is available. */
+/** Answers at once, without a task: the list shows when the backup is available. */
 function takeBackup(context: Context): Reply {
   const server = findServer(context, readId(context.params.id ?? ''));
   spend(context);

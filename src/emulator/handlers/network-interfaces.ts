@@ -42,7 +42,7 @@ export const networkInterfaceRoutes: readonly Route[] = [
   },
 ];
 
-/** Puts a card into the next slot of a server, and gives it an address of its network. */
+/** Adds a network interface in the next slot of a server, and gives it an address of its network. */
 export function plugCard(server: Server, network: Network): Card {
   const slot = server.nextCard;
   server.nextCard += 1;

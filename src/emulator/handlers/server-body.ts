@@ -39,7 +39,7 @@ export function readServerBody(context: Context): WantedServer {
   };
 }
 
-/** The fields of the body as such: known, and of their types. */
+/** The fields of the body, checked without any context: the names are known and the types are right. */
 export function readServerFields(context: Context): Record<string, unknown> {
   return readBody(context.body, { ...FIELDS, ...addressFields(context) }, context.readings.normalise);
 }
@@ -118,7 +118,7 @@ function readSizes(
   return { cores: plan.cores, memoryMb: plan.memoryMb, diskGb: plan.diskGb, planId: plan.id };
 }
 
-/** An id of the type's image list; the project's own ISOs stand in it and are refused. `@source API §2` */
+/** An id of the type's image list. The list also shows the project's own ISOs, which are refused here. `@source API §2` */
 function readImage(context: Context, type: ServerType, image: string): string {
   if (type.images.some((candidate) => candidate.id === image)) return image;
   if (context.project.isos.some((iso) => iso.id === image)) {

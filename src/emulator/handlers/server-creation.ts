@@ -14,7 +14,7 @@ export function createServer(context: Context): Reply {
   spend(context);
   const { ip, fresh } = takeAddress(context, wanted.address, wanted.type);
   if (wanted.sold !== null && !hasCapacity(context, wanted.sold)) {
-    // A refused request costs nothing: what it allocated goes back, what the caller named stays the caller's.
+    // A refused request costs nothing: an address that it allocated is released, an address that the caller named is kept.
     if (ip !== null && fresh) releaseIp(context, ip.id);
     throw new Refusal(409, 'no_gpu_capacity', { detail: 'No host has the requested graphics cards free.' });
   }
@@ -99,7 +99,7 @@ function takeAddress(
   }
 }
 
-/** Any free one, as the document says, or one that serves the type. `@assumption A49` */
+/** Any free address, as the document states, or only an address that serves the type. `@assumption A49` */
 function isReusable({ readings }: Context, ip: Ip, type: ServerType): boolean {
   return readings.reusePool === 'any' || ip.pool === type.pool;
 }

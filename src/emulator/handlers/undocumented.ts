@@ -82,7 +82,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   resize_server: resizeServer,
 };
 
-/** Path parameters and, where the profile gives a body template, what stands at its marks. */
+/** Path parameters and, if the profile gives a body template, the values at its placeholders. */
 function readValues(context: Context, operation: ProfileOperation): Values {
   const { body } = context;
   const bound =
@@ -99,7 +99,7 @@ function readValues(context: Context, operation: ProfileOperation): Values {
   return { ...context.params, ...Object.fromEntries(trimmed) };
 }
 
-/** Types are strict, whatever the payload is called. `@source API §4 rule 3` */
+/** Types are strict, also for a field that the profile renames. `@source API §4 rule 3` */
 const TYPES = { server_id: 'number', iso_id: 'string', name: 'string' } as const;
 
 /** The server is `server_id`, or the first parameter of the path. */
@@ -178,7 +178,7 @@ function takeServerImage(context: Context, values: Values): Reply {
   };
 }
 
-/** A packaged server is not resized; what makes one smaller reduces the bill. `@source API §4` `@source API §1.6` */
+/** A packaged server is not resized. A resize to a smaller size reduces the bill. `@source API §4` `@source API §1.6` */
 function resizeServer(context: Context, values: Values): Reply {
   const server = serverOf(context, values);
   if (server.gpuPackage !== null) {
