@@ -30,7 +30,7 @@ export async function isPlanAccepted(
   });
   if (outcome === 'exits with 0') return true;
   io.stderr.write(
-    `vdcsync: the check does not accept the plan, so nothing of it is applied: ${command} ${outcome}\n`,
+    `vdcsync: the check does not accept the plan, so no change is applied: ${command} ${outcome}\n`,
   );
   return false;
 }

@@ -45,12 +45,12 @@ export interface Session {
   readonly timeScale: number;
   /** One GET of any path, never repeated. */
   readonly probe: (path: string) => Promise<Answer>;
-  /** What writes have shown of each token as it is now. */
+  /** The level of each current token, as far as writes have shown it. */
   readonly tokenLevels: () => Promise<readonly TokenLevel[]>;
-  /** Reads at another urgency than `reads`, which yield to everything. */
+  /** Reads at another priority than `reads`, which has the lowest. */
   readonly readsAs: EngineDeps['reads'];
   readonly profile: ApiProfile;
-  /** Changes when the token does, and tells nothing about it. */
+  /** A value that changes when the token changes, and reveals no part of the token. */
   readonly tokenMark: () => string;
   readonly counts: () => RequestCounts;
   close(): Promise<void>;
@@ -69,13 +69,13 @@ export interface SessionOptions {
   readonly logger?: ApiLogger;
   /** Where the spec says that its token is. */
   readonly token?: TokenPlace | undefined;
-  /** Wait for a state that another process owns, instead of refusing. Told once who that is. */
+  /** Wait for a state that another process owns, instead of refusing. Called once with the owner. */
   readonly onWait?: (holder: string) => void;
   /** This process as one of a fleet: waits for moments only, since another project may be free. */
   readonly replica?: Replica | undefined;
 }
 
-/** Over https the API; over http what stands in for it on this machine, or leads to it; else the embedded emulator. */
+/** Over https the API; over http a local service in place of the API, or a proxy to it; else the embedded emulator. */
 type ServiceName = 'api' | 'local' | 'emulator';
 
 interface Service {
@@ -89,7 +89,7 @@ interface Service {
 /** The name under which a state remembers whose resources it holds. */
 export const serviceNote = 'service';
 
-/** Puts client, state and engine together. What was opened is closed again when a later part fails. */
+/** Connects client, state and engine. If a later part fails, the parts that are already open are closed. */
 export async function openSession(flags: CommonFlags, io: Io, options: SessionOptions): Promise<Session> {
   const service = await openService(flags, io, options);
   try {
@@ -142,7 +142,7 @@ async function assemble(
   options: SessionOptions,
 ): Promise<Session> {
   const { profile, transport, baseUrl, tokens } = service;
-  // For whoever reckons with time: the API's limits are per token. @source API §8
+  // The limits of all tokens together, for the estimates of time: the API's limits are per token. @source API §8
   const together = withLimits(profile, tokens().length);
   // Counted from the state's birth, so that every process with this state has the same accelerated time.
   const { createdAt } = await store.info();
@@ -208,7 +208,7 @@ async function remoteService(flags: CommonFlags, io: Io, { token: place }: Sessi
   return { name, baseUrl, tokens, profile, transport: undiciTransport({ connections }) };
 }
 
-/** What so many tokens may send together. */
+/** The limits of several tokens together. */
 function withLimits(profile: ApiProfile, tokens: number): ApiProfile {
   const { windowMs, reads, writes } = profile.limits;
   return { ...profile, limits: { windowMs, reads: reads * tokens, writes: writes * tokens } };

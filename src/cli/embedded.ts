@@ -11,7 +11,7 @@ export const embeddedBaseUrl = 'http://127.0.0.1/v1';
 /** How fast the embedded emulator's clock runs, where the profile does not say: a minute in a second. */
 export const embeddedSpeed = 60;
 
-/** Where the world of an embedded emulator is kept: beside the state. */
+/** The path of an embedded emulator's world: next to the state. */
 export function worldFile(stateLocation: string): string {
   if (stateLocation === ':memory:' || isUrl(stateLocation)) {
     throw new ConfigError(
@@ -24,8 +24,8 @@ export function worldFile(stateLocation: string): string {
 }
 
 /**
- * The emulator as a transport whose world is on disk before any answer to a write is given,
- * so that a killed run finds what it did.
+ * The emulator as a transport that saves its world to disk before it answers a write,
+ * so that the next run finds the effects of a killed run.
  */
 export function keptTransport(emulator: Emulator, path: string): Transport {
   const inner = emulator.transport();

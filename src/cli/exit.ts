@@ -13,7 +13,7 @@ import { whyUnreached } from './reach.ts';
 import { remedyLines } from './render/remedies.ts';
 import { type Io, paintFor, printable } from './terminal.ts';
 
-/** What the process ends with. Public: scripts branch on it. */
+/** The exit codes of the process. Public: scripts branch on them. */
 export const exitCodes = {
   done: 0,
   failed: 1,
@@ -30,8 +30,8 @@ export class Interrupted extends Error {
 }
 
 /**
- * Says what went wrong on standard error, once, and gives the exit code for it. Whoever asked for
- * JSON gets it as one more line on standard output.
+ * Reports an error on standard error, once, and returns its exit code. With
+ * JSON output, standard output gets the error too, as one more line.
  */
 export function report(error: unknown, io: Io, json = false): ExitCode {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.misuse;
@@ -85,7 +85,7 @@ function hint({ status, code, message }: ApiProblem): string {
   if (code === 'insufficient_privileges')
     return ". The token is a team member's, who lacks the permission for it in the client area.";
   if (status === 403) return '. The token may not do this: changes need a read and write token.';
-  // Every API of this kind has it, so that what has not is another address.
+  // Every API of this kind serves this path. If it is missing, the URL is another address.
   if (status === 404 && message.startsWith('GET /project '))
     return '. Check VDC_BASE_URL: its path does not lead to this API.';
   if (status < 400) return '. Check VDC_BASE_URL: it may be another service, or another version of this one.';

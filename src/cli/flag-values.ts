@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { parseDuration } from '../core/duration.ts';
 
-// What flags take besides text: anything else is a slip in the call.
+// Parsers of flags with a format. Any other text is a mistake in the call.
 
 /** A duration, in ms. */
 export function duration(text: string): number {

@@ -3,17 +3,17 @@ import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import type { ExitCode } from './exit.ts';
 
-// Everything else is loaded after this check: an older Node would end in a stack trace of what it cannot load.
+// All other modules are loaded after this check. On an older Node their import would fail with a stack trace.
 const oldest = 24;
 if (Number.parseInt(process.versions.node, 10) < oldest) {
   process.stderr.write(`vdcsync: it needs Node.js ${oldest} or newer, and this is ${process.version}\n`);
   process.exit(1);
 }
 
-// Beside the built code, where whoever can write could change the code itself. Node goes on without where it cannot write.
+// The cache is next to the built code: a user who can write there could change the code itself. Node ignores a failed write.
 if (import.meta.filename.endsWith('.cjs')) enableCompileCache(join(import.meta.dirname, '.cache'));
 
-// A reader that has seen enough, such as `head`, is no failure of ours.
+// A reader that closes the pipe early, such as `head`, is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
   throw error;

@@ -1,6 +1,6 @@
 import type { TransportError } from '../core/transport.ts';
 
-/** Why the API could not be asked, in words that fit behind `the API cannot be reached`, and what to do. */
+/** Why the API gave no answer, as the continuation of `the API cannot be reached`, and the advice for it. */
 export function whyUnreached({ code, message }: TransportError): { why: string; advice: string } {
   if (code === 'UNREADABLE_ANSWER')
     return { why: message, advice: 'check VDC_BASE_URL, and any proxy in between' };

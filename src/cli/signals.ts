@@ -1,12 +1,12 @@
 import type { Io } from './terminal.ts';
 
-/** What Ctrl-C asks of a run. */
+/** The requests of Ctrl-C to a run. */
 export interface Signals {
-  /** First: settle what is in flight, start nothing new. */
+  /** First: settle the writes in flight, start no other. */
   readonly stop: AbortSignal;
   /** Second: end now; the next run settles it. */
   readonly halt: AbortSignal;
-  /** As if both had come, and told in these words. */
+  /** Acts as if both signals had come, and prints this text. */
   end(text: string): void;
   /** Gives the process its usual handling back. */
   dispose(): void;
@@ -59,13 +59,13 @@ export function untilSignal(done: AbortSignal): Promise<void> {
   });
 }
 
-/** What a daemon is told by signals. */
+/** The requests of signals to a daemon. */
 export interface DaemonSignals {
   readonly stop: AbortSignal;
   dispose(): void;
 }
 
-/** SIGTERM and SIGINT end it in an orderly way, a second one at once; SIGHUP has it look again. */
+/** SIGTERM and SIGINT end the daemon in an orderly way, a second signal ends it at once. SIGHUP reads the sources again. */
 export function listenForDaemonSignals(
   log: { info(fields: object, message: string): void; fatal?(fields: object, message: string): void },
   onHangup: () => void,
@@ -73,7 +73,7 @@ export function listenForDaemonSignals(
   const stop = new AbortController();
   const onStop = (signal: NodeJS.Signals) => {
     log.info({ signal }, stop.signal.aborted ? 'stopping at once' : 'stopping');
-    // What is in flight stands in the state: the next start settles it, as after a kill.
+    // The state records all writes in flight: the next start settles them, as after a kill.
     if (stop.signal.aborted) process.exit(1);
     stop.abort(new Error('stop requested'));
   };
@@ -81,7 +81,7 @@ export function listenForDaemonSignals(
     log.info({ signal }, 'reconciling everything');
     onHangup();
   };
-  // Nobody knows what a half-failed process still does right: it ends, and its next start recovers.
+  // After an unexpected error no part of the process is reliable: the process ends, and its next start recovers.
   const onCrash = (error: unknown) => {
     log.fatal?.({ error, detail: error instanceof Error ? error.stack : undefined }, 'vdcsync has crashed');
     process.exit(1);

@@ -36,7 +36,7 @@ export interface StatusView {
     /** The last line of the journal, or null. */
     readonly changed_at: string | null;
   };
-  /** When the API was looked at, or why it was not. */
+  /** When the API was read, or why it was not. */
   readonly observed_at: string | null;
   readonly offline: string | null;
   readonly converged: boolean | null;
@@ -48,7 +48,7 @@ export interface StatusView {
     readonly protect: boolean;
     readonly identity: Readonly<Record<string, string>>;
     readonly bound_at: string;
-    /** What the standing rests on: a look at the API, or the state alone. */
+    /** The time of the read that the status rests on; null if it rests on the state alone. */
     readonly observed_at: string | null;
   }[];
   readonly missing: readonly { readonly key: ResourceKey; readonly verb: Verb }[];
@@ -61,21 +61,21 @@ export interface StatusView {
     readonly task_id: string | null;
   }[];
   readonly blocked: readonly Blocked[];
-  /** Of the plan; none where the API was not looked at. */
+  /** The warnings of the plan; none if the API was not read. */
   readonly warnings: readonly Warning[];
-  /** What goes on costing money: from the API where it was looked at, else from the state. */
+  /** The resources that cost money: from the API if it was read, else from the state. */
   readonly billed: readonly Billed[];
-  /** A month of what is managed, as far as prices are known; null where the API was not looked at. */
+  /** The monthly cost of the managed resources, as far as prices are known; null if the API was not read. */
   readonly monthly: MonthlyCost | null;
-  /** Billed and of no use to anything now, but for what was told to be somebody else's; null where the API was not looked at. */
+  /** Billed but unused now, without the ignored resources; null if the API was not read. */
   readonly idle: readonly Billed[] | null;
-  /** A month of it; null where there is no price for an address. */
+  /** The monthly cost of the idle resources; null if there is no price for an address. */
   readonly idle_monthly: { readonly currency: string | null; readonly known: string } | null;
-  /** Billed, attached to nothing, and what the open write of its key may have bought; null where the API was not looked at. */
+  /** Billed, unattached, and possibly bought by the open write of its key; null if the API was not read. */
   readonly in_doubt: readonly Billed[] | null;
-  /** Somebody else's, as was said: billed as long as it is there, and in nobody's way. */
+  /** The ignored resources: billed as long as they exist, and in the way of no operation. */
   readonly left_alone: readonly IgnoredObject[];
-  /** Of servers that are gone: billed, and shown by no documented read. From the state. */
+  /** Backups of deleted servers: billed, and shown by no documented read. From the state. */
   readonly left_backups: readonly {
     readonly server_id: string;
     readonly key: ResourceKey;
@@ -84,7 +84,7 @@ export interface StatusView {
   }[];
 }
 
-/** `since`: when this state first knew it to be so; null where it cannot tell. */
+/** `since`: when this state first recorded the condition; null if it did not record it. */
 interface Billed {
   readonly id: string;
   readonly what: string;
@@ -100,20 +100,20 @@ export interface StatusFacts {
   readonly intents: readonly Intent[];
   /** Writes that have ended, newest first. */
   readonly past?: readonly Intent[];
-  /** What the last run found blocked, and no later write has ended. */
+  /** The blocks of the last run that no later write has ended. */
   readonly findings?: readonly Finding[];
   readonly claims: readonly Claim[];
   readonly last: JournalEntry | undefined;
   readonly offline?: string;
   readonly plan?: Plan;
-  /** What the file declares. */
+  /** The resources that the file declares. */
   readonly desired?: readonly DesiredResource[];
   readonly prices?: PriceList | undefined;
   readonly ips?: readonly Ip[];
   readonly at?: number;
 }
 
-/** Puts state and, where there is one, the look at the API together. Pure. */
+/** Combines the state and, if there was one, the refresh of the API. Pure. */
 export function statusOf(facts: StatusFacts): StatusView {
   const { info, bindings, intents, last, plan, ips, at } = facts;
   const observedAt = at === undefined ? null : time(at);
@@ -195,7 +195,7 @@ function blockedIntent(intent: Intent): Blocked[] {
   return [{ key, verb, code: blocked.code, reason: blocked.reason, remedies: waysOut(intent) }];
 }
 
-/** A creation that is not settled yet may cost money already, and so does what is only to be adopted. */
+/** Includes unsettled creations and resources that wait for adoption, because they may cost money already. */
 function billedOf(facts: StatusFacts): StatusView['billed'] {
   const { bindings, ips, intents, claims } = facts;
   const arriving = intents.flatMap(({ key, kind, verb, resourceId: id, createdAt }) =>
@@ -241,7 +241,7 @@ function address(ip: Ip, facts: StatusFacts): StatusView['billed'][number] {
   };
 }
 
-/** An entry that names the address's id, or is to have it adopted, stands for it before it is bound. */
+/** An entry that names the address's id, or plans to adopt the address, owns it before it is bound. */
 function namedBy({ desired = [], plan }: StatusFacts, id: string): ResourceKey | undefined {
   const entry = desired.find((each) => each.kind === 'ip' && each.id === id);
   return entry?.key ?? plan?.operations.find(({ kind, target }) => kind === 'ip' && target === id)?.key;

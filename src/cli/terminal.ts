@@ -1,13 +1,13 @@
 import { styleText } from 'node:util';
 
-/** What a command may touch of its process: the streams, the environment, the working folder. */
+/** The parts of its process that a command may use: the streams, the environment, the working folder. */
 export interface Io {
   readonly stdin: NodeJS.ReadStream;
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Of the call, as far as they say which project is meant: what every command in its output has as well. */
+  /** The flags of the call that identify the project. Every command in the output repeats them. */
   readonly flags?: string;
 }
 
@@ -20,8 +20,8 @@ export function processIo(): Io {
 export type Style = 'red' | 'green' | 'yellow' | 'cyan' | 'magenta' | 'bold' | 'dim';
 
 /**
- * Colours a text, or leaves it as it is where the stream is no terminal or `NO_COLOR` asks for that.
- * `flags`: those of the call, which the commands in the output have as well.
+ * Colours a text, or returns it unchanged if the stream is no terminal or `NO_COLOR` is set.
+ * `flags`: those of the call. The commands in the output repeat them.
  */
 export interface Paint {
   (style: Style, text: string): string;
@@ -55,7 +55,7 @@ export async function askText(io: Io, question: string, signal?: AbortSignal): P
   }
 }
 
-/** Several questions after one another: what was typed ahead is kept for the next one. */
+/** Several questions in sequence: input that was typed ahead is kept for the next question. */
 export interface Dialogue {
   ask(question: string, signal?: AbortSignal): Promise<string | undefined>;
   close(): void;
@@ -64,7 +64,7 @@ export interface Dialogue {
 export async function openDialogue(io: Io): Promise<Dialogue> {
   const { createInterface } = await import('node:readline');
   const lines = createInterface({ input: io.stdin, output: io.stderr });
-  // At a question the terminal hands Ctrl-C over as a key: it has to mean what it means elsewhere.
+  // At a question the terminal delivers Ctrl-C as a key. The key must have its usual meaning.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   const typed: string[] = [];
   let waiting: ((line: string | undefined) => void) | undefined;

@@ -12,7 +12,6 @@ const schemas = filesIn('schemas', /\.json$/);
  */
 const left: Readonly<Record<string, number>> = {
   'src/api': 96,
-  'src/cli': 262,
   'src/daemon': 433,
   'src/engine': 11,
   'src/index.ts': 1,

@@ -38,7 +38,7 @@ export interface ApplyFlags extends CommonFlags, SelectionFlags {
   readonly format?: 'text' | 'json';
 }
 
-/** A call of `apply` or `destroy`, and what it is shown and stopped by. */
+/** A call of `apply` or `destroy`, with its display and its signals. */
 interface Carrying {
   readonly flags: ApplyFlags;
   readonly io: Io;
@@ -103,7 +103,7 @@ function savedPlan({ plan, ...flags }: ApplyFlags, projectId: number, io: Io): P
   return saved;
 }
 
-/** Nothing is waited for any longer then: what is in flight stands in the state. */
+/** Ends the run after `--timeout`. The state records all writes in flight, so the run does not wait for them. */
 function endInTime({ timeout }: ApplyFlags, { clock }: Session, signals: Signals, ended: AbortSignal): void {
   if (timeout === undefined) return;
   const text = `vdcsync: --timeout ${writtenDuration(timeout)} is over. The next run continues from here.\n`;
@@ -137,7 +137,7 @@ function viewFor({ format }: ApplyFlags, io: Io, clock: () => Session['clock']):
 
 async function approve(plan: Plan, { flags, io, view, signals, destroy, check }: Carrying): Promise<boolean> {
   const stream = flags.format === 'json' ? io.stderr : io.stdout;
-  // With --yes and JSON nobody looks: the plan is in the stream already.
+  // With --yes and JSON no operator reads the text, and the stream holds the plan already.
   if (flags.format !== 'json' || flags.yes !== true) stream.write(planText(plan, paintFor(stream, io)));
   if (flags.checkCommand !== undefined) {
     view.pause();
@@ -183,7 +183,7 @@ function conclude(
   return code;
 }
 
-/** A daemon, or the next apply, would buy all of it anew. */
+/** Warns that a daemon, or the next apply, would buy all described resources again. */
 function tellDescribed({ resources }: Desired, io: Io): void {
   const described = resources.filter(({ managed, id }) => managed && id === undefined).length;
   if (described === 0) return;

@@ -18,7 +18,7 @@ export interface DoctorFlags extends CommonFlags {
   readonly probeWrites?: boolean;
 }
 
-/** Looks at everything that an apply relies on, by safe reads, and by refused writes if the operator asks for them. */
+/** Checks everything that an apply relies on, by safe reads. It sends refused writes only if the operator asks for them. */
 export async function doctor(flags: DoctorFlags, io: Io): Promise<ExitCode> {
   const { findings: spec, desired } = await checkSpec(flags, io);
   const { findings: state, facts } = await checkState(flags, io);
@@ -99,7 +99,7 @@ const marks: Readonly<Record<Finding['level'], readonly [string, Style]>> = {
   error: ['✗', 'red'],
 };
 
-/** What could not be probed as one line, where several could not: a new project has nothing to probe on. */
+/** Joins several probes without a result into one line: in a new project there is no resource to probe. */
 function grouped(findings: readonly Finding[]): readonly Finding[] {
   const isOpen = ({ id, level }: Finding) => level === 'unknown' && id.startsWith('probe:');
   const open = findings.filter(isOpen);

@@ -24,7 +24,7 @@ export interface EmulatorFlags {
   readonly format?: 'text' | 'json';
 }
 
-/** Serves the API on loopback until it is told to stop. */
+/** Serves the API on loopback until a signal stops it. */
 export async function emulator(flags: EmulatorFlags, io: Io): Promise<ExitCode> {
   const running = await start(flags, io);
   const done = new AbortController();
@@ -80,7 +80,7 @@ function fromFile<T>(
   }
 }
 
-/** `line:col:` of what stands at a path, or of its nearest parent that stands there; nothing for what is no YAML. */
+/** `line:col:` of the value at a path, or of its nearest existing parent; an empty text if the file is no YAML. */
 function placeIn(text: string, path: readonly PropertyKey[]): string {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
@@ -106,7 +106,7 @@ function connection({ baseUrl, projects: [first] }: RunningEmulator) {
   };
 }
 
-/** What the client has to be told: the clock's pace, and what the emulator's profile opens. */
+/** The settings that the client needs: the speed of the clock, and the operations that the emulator's profile enables. */
 function profileLines({ speed = 1, profile }: EmulatorFlags, dim: (text: string) => string): string[] {
   const own = (file: string) => [`export VDCSYNC_API_PROFILE=${file}`];
   if (profile === undefined) {

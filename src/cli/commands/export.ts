@@ -31,7 +31,7 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
   if (out !== undefined && existsSync(resolve(io.cwd, out))) {
     throw new ConfigError(`${out} is there already, and is not overwritten: name another file with --out`);
   }
-  // Without -f no file is looked for: this is how the first one is written.
+  // Without -f, export reads no file: this command writes the first one.
   const desired = flags.file === undefined ? undefined : await readSpec(flags, io);
   const live = io.stderr.isTTY && io.env.TERM !== 'dumb';
   const session = await openSession(flags, io, {
@@ -70,7 +70,7 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
   }
 }
 
-/** The token says which project it is; only an embedded emulator has to be told. */
+/** The token identifies the project. Only an embedded emulator needs the id. */
 function anyProject(flags: CommonFlags, io: Io): number {
   const fallback = 4711;
   if (flags.emulator !== true) return fallback;

@@ -50,8 +50,8 @@ export async function history(flags: HistoryFlags, io: Io): Promise<ExitCode> {
 }
 
 /**
- * Where no answer named what was made, the journal tells what it was bound to once it was seen; what was
- * deleted stands in the request. @source API §3.5
+ * If no answer named the created resource, the journal shows the id that was bound later. A deletion names the
+ * resource in its request. @source API §3.5
  */
 async function withId(intent: Intent, store: StateStore): Promise<Intent> {
   const { id, key, verb, outcome, resourceId, request } = intent;

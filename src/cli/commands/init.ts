@@ -37,7 +37,7 @@ export async function init(flags: InitFlags, io: Io): Promise<ExitCode> {
     flags.yes === true
       ? await interview(async (_question, fallback) => fallback, id, offer)
       : await atTerminal(io, (ask) => interview(ask, id, offer));
-  // What it writes has to be what it reads, whatever was answered.
+  // vdcsync must be able to read the file that it writes, for any answers.
   loadSpec([{ file, text }], {});
   writeOut(file, text, io);
   const schema = join(dirname(file), schemaFile);

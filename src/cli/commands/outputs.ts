@@ -22,7 +22,7 @@ export interface OutputsFlags extends CommonFlags {
   readonly out?: string;
 }
 
-/** Addresses, ids and names of what is managed, for other programs. Reads only. */
+/** Addresses, ids and names of the managed resources, for other programs. Reads only. */
 export async function outputs(flags: OutputsFlags, io: Io): Promise<ExitCode> {
   const desired = await readSpec(flags, io);
   await refuseSecondState(desired.projectId, flags, io);

@@ -51,7 +51,7 @@ export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> 
   const adapted = adapt(sources, io.env);
   const calm = await calmRun(adapted.spec, projectId, profile, text);
   const converged = calm.report.outcome === 'converged';
-  // What is blocked already without any fault says nothing about faults.
+  // A file that is blocked without any fault shows nothing about faults.
   const all = converged ? await trialsFor(adapted.spec, calm.plan, flags.crashes ?? mostCrashes) : [];
   const trials = spread(all.length, flags.trials ?? all.length).flatMap((nth) => all[nth - 1] ?? []);
   if (converged) io.stderr.write(`${numberOf(trials.length, all.length)}\n`);
@@ -84,7 +84,7 @@ function masked({ calm, adapted, ends, ...rest }: Rehearsal, mask: Mask): Rehear
   };
 }
 
-/** One after the other, telling how far it is. */
+/** Plays one trial after the other and shows the progress. */
 async function played(trials: readonly Trial[], io: Io): Promise<readonly TrialEnd[]> {
   const progress = progressOn(io, trials.length);
   const ends: TrialEnd[] = [];

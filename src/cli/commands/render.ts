@@ -22,7 +22,7 @@ export async function render(file: string, flags: RenderFlags, io: Io): Promise<
   return exitCodes.done;
 }
 
-/** The default export of the program, or what it gives as a function. */
+/** The default export of the program, or the result of the export if it is a function. */
 async function projectOf(path: string, file: string): Promise<unknown> {
   provideOwnPackage();
   let made: unknown;

@@ -33,7 +33,7 @@ import { listenForDaemonSignals } from '../signals.ts';
 import type { Io } from '../terminal.ts';
 import { version } from '../version.ts';
 
-/** The daemon: keeps projects as their files say, until it is told to stop. */
+/** The daemon: makes each project match its file, until a signal stops the daemon. */
 export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   const settings = readDaemonSettings(flags, io);
   const { listen, token, webhookSecret } = settings;
@@ -165,7 +165,7 @@ async function serve(
   }
 }
 
-/** What a command run by an operator has to be given to mean this project. */
+/** The flags with which a command of the operator refers to this project. */
 function flagsOf(
   projectId: number,
   named: readonly string[],
@@ -187,7 +187,7 @@ function flagsOf(
   };
 }
 
-/** Of a folder's projects each its own; what comes from a branch is as in a checkout of that. */
+/** Each project of a folder has its own file. Paths of a branch are those of a checkout of the branch. */
 function filesOf(
   named: readonly string[],
   flags: RunFlags,
@@ -218,7 +218,7 @@ async function openProject(
 ): Promise<ProjectSession> {
   const own = ownFlags(projectId, flags, io, projects);
   if (projects === 'one') await refuseSecondState(projectId, flags, io);
-  // Looked at until it is known, and not for each pass of a fleet: a look is a connection.
+  // A fleet checks this only until it is known, not at each reconciliation: each check opens a connection.
   else if (!settled.has(projectId) && (await refuseStateBeside(projectId, flags, io))) settled.add(projectId);
   const session = await openSession(own, io, {
     mode: mode === 'observe' ? 'read' : 'write',

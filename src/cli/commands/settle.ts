@@ -37,12 +37,12 @@ export async function resolve(key: string, flags: ResolveFlags, io: Io): Promise
   return settle(order, flags, io);
 }
 
-/** Lets go of what a key stands for. */
+/** Releases the resource of a key. */
 export async function forget(key: string, flags: AdoptFlags, io: Io): Promise<ExitCode> {
   return settle({ order: 'forget', key: checkedKey(key) }, flags, io);
 }
 
-/** Says of servers and addresses that they are somebody else's, or takes that back. */
+/** Marks servers and addresses as ignored, or removes the mark. */
 export async function ignore(names: readonly string[], flags: IgnoreFlags, io: Io): Promise<ExitCode> {
   const order = flags.undo === true ? 'unignore' : 'ignore';
   return settle({ order, names: names.map(checkedName) }, flags, io);
@@ -78,7 +78,7 @@ async function settleHere(
   const { projectId, token } = desired;
   await refuseSecondState(projectId, flags, io);
   const begins = order.order === 'adopt' || order.order === 'ignore';
-  // A bare word is sooner a slip than a file that is to be made.
+  // A state name without a path is more often a mistake than a new file.
   if (!begins || /^[\w-]+$/.test(flags.state ?? '')) await refuseNoState(flags, io);
   const { engine, close } = await openSession(flags, io, {
     mode: 'write',
@@ -104,7 +104,7 @@ function resolutionOf({ adopt, absent, abandon }: ResolveFlags): Resolution {
   throw new ConfigError('resolve takes exactly one of --adopt ID, --absent and --abandon', true);
 }
 
-/** Ids are numbers, `net0`, `uiso-1` or timestamps; whatever they are, they stand in a path. */
+/** An id is a number, `net0`, `uiso-1` or a timestamp. Each id becomes part of a path. */
 function checkedId(text: string): string {
   if (/^[A-Za-z0-9][A-Za-z0-9_.:+-]{0,99}$/.test(text)) return text;
   throw new ConfigError(`${JSON.stringify(printable(text))} is no id of the API`, true);

@@ -27,13 +27,13 @@ export interface StatusFlags extends CommonFlags {
   readonly detailedExitcode?: boolean;
 }
 
-/** What the live side says: a fresh plan where there is a file, and who has which address. */
+/** The live side: a plan if there is a file, and the server of each address. */
 interface Live {
   readonly plan?: Plan;
   readonly desired?: readonly DesiredResource[];
   readonly prices: PriceList | undefined;
   readonly ips: readonly Ip[];
-  /** When the look began, and when it was over: wall ms of the clock behind every time told. */
+  /** When the refresh began and ended, in wall ms of the clock of all printed times. */
   readonly at: number;
   readonly now: number;
   /** How many times faster than real time that clock runs. */
@@ -61,7 +61,7 @@ export async function statusFacts(
   return { facts: { ...facts, ...(desired === undefined ? {} : { desired: desired.resources }) }, clock };
 }
 
-/** Shows what is managed and its standing. */
+/** Shows the managed resources and the status of each. */
 export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
   const { facts, clock } = await statusFacts(flags, io);
   const view = statusOf(facts);
@@ -73,7 +73,7 @@ export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
   return flags.detailedExitcode === true ? detailed(view) : exitCodes.done;
 }
 
-/** For monitoring: only what was seen to be as the file says is 0. */
+/** The exit code for monitoring: 0 only if vdcsync has seen that the project matches the file. */
 function detailed({ converged, blocked }: StatusView): ExitCode {
   if (blocked.length > 0) return exitCodes.blocked;
   if (converged === null) return exitCodes.failed;
@@ -118,7 +118,7 @@ async function specIfAny(flags: CommonFlags, io: Io): Promise<Desired | undefine
   }
 }
 
-/** The live side, or why it was not looked at. */
+/** The live side, or the reason why it was not read. */
 async function lookLive(
   flags: StatusFlags,
   io: Io,
@@ -158,7 +158,7 @@ async function lookLive(
   }
 }
 
-/** How long the first answer may take, in real time: a status that hangs tells nothing. */
+/** How long the first answer may take, in real time: a status that hangs is of no use. */
 const patienceMs = 10_000;
 
 class TooSlow extends Error {}

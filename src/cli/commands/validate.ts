@@ -47,7 +47,7 @@ export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> 
   return exitCodes.done;
 }
 
-/** Of a folder, with what the daemon would say of two files of one project. */
+/** The results of a folder, with the daemon's refusal of two files for one project. */
 async function oneFileEach(
   projects: readonly ValidateFlags[],
   read: readonly Read[],
@@ -81,7 +81,7 @@ async function readOne(flags: ValidateFlags, io: Io): Promise<Read> {
   }
 }
 
-/** What `run -f FOLDER` takes as projects. */
+/** The files that `run -f FOLDER` takes as projects. */
 function filesOfFolder(flags: ValidateFlags, io: Io): string[] | undefined {
   const { file: files = [] } = flags;
   const isFolder = (file: string) =>

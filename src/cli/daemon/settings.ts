@@ -45,7 +45,7 @@ export interface RunFlags extends CommonFlags {
 
 export interface DaemonSettings {
   readonly intervalMs: number;
-  /** What ended longer ago is forgotten. */
+  /** Journal entries that ended longer ago are deleted. */
   readonly keepMs: number;
   readonly mode: Mode;
   readonly listen: Listen | undefined;
@@ -61,17 +61,17 @@ export interface DaemonSettings {
   readonly hasShortToken: boolean;
   readonly webhookSecret: (() => string) | undefined;
   readonly timeScale: number;
-  /** What the specs may take from this machine. */
+  /** The variables and files of this machine that the specs may use. */
   readonly trust: SpecTrust;
-  /** At most so many projects at a time, where they are shared with other processes. */
+  /** The most projects at a time, if several processes share the projects. */
   readonly parallel: number;
-  /** How much one change of the specs may do to a fleet. */
+  /** The limits of the effect that one change of the specs may have on a fleet. */
   readonly rollout: RolloutPolicy;
-  /** Whether each project has metrics of its own, or one sum tells of all. */
+  /** Whether each project has metrics of its own, or one sum covers all projects. */
   readonly metricsPerProject: boolean;
 }
 
-/** Flags and environment of the daemon. What can be wrong with them is said before anything is opened. */
+/** Flags and environment of the daemon. All their errors are reported before the daemon opens anything. */
 export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
   const mode = flags.mode ?? 'correct';
   const intervalMs = durationOf('--interval', flags.interval ?? '5m');
@@ -98,7 +98,7 @@ export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
   };
 }
 
-/** What the operator allows specs of a folder or of Git, which others may write: nothing by default. */
+/** The permissions of specs in a folder or in Git. Other users may write those specs, so they have no permissions by default. */
 function trustOf(flags: RunFlags, io: Io): SpecTrust {
   const { env, cwd } = io;
   const variables = flags.allowEnv ?? (env.VDCSYNC_ALLOW_ENV ?? '').split(',').map((each) => each.trim());
@@ -134,7 +134,7 @@ function durationOf(flag: string, text: string): number {
   );
 }
 
-/** Longer than any idempotency key counts: what decides about an open write is never forgotten before it. */
+/** Longer than the life of any idempotency key: the records that decide about an open write must not be deleted before it. */
 function keepOf(text: string): number {
   const ms = durationOf('--keep-history', text);
   if (ms >= 7 * 24 * 3_600_000) return ms;

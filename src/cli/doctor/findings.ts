@@ -1,11 +1,11 @@
 import { outside, type Remedy, resolveText } from '../../core/remedy.ts';
 
-/** One thing that was looked at. `unknown`: there is no way to tell without changing something. */
+/** The result of one check. `unknown`: no check is possible without a change. */
 export interface Finding {
   readonly id: string;
   readonly level: 'ok' | 'info' | 'unknown' | 'warning' | 'error';
   readonly message: string;
-  /** What to do about it, where something is to be done. */
+  /** The actions for the operator, if any. */
   readonly remedies: readonly Remedy[];
 }
 

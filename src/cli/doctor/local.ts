@@ -23,7 +23,7 @@ import { isUrl } from '../settings/state-url.ts';
 import type { Io } from '../terminal.ts';
 import { type Finding, finding, ok } from './findings.ts';
 
-/** What the state has to say to the rest of the diagnosis. */
+/** The facts of the state that the other checks need. */
 export interface StateFacts {
   readonly projectId: number | null;
 }
@@ -196,7 +196,7 @@ function ephemeral(folder: string): string | undefined {
   try {
     return whyEphemeral(readFileSync('/proc/self/mountinfo', 'utf8'), realpathSync(folder));
   } catch {
-    // Not Linux: there is no such table.
+    // The system is not Linux, so it has no `/proc`.
     return undefined;
   }
 }

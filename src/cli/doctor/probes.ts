@@ -18,8 +18,8 @@ interface Candidate {
 }
 
 /**
- * A path that exists answers 405 to a method that it does not take, with those that it
- * does: so a GET tells of a PUT or DELETE without sending one. @source API §4 rule 7
+ * An existing path answers 405 to a method that it does not accept, and lists the methods that
+ * it accepts. So a GET shows whether a PUT or DELETE exists, without sending one. @source API §4 rule 7
  */
 const candidates: readonly Candidate[] = [
   { operation: 'list_servers', method: 'GET', path: '/servers' },
@@ -88,7 +88,7 @@ async function serverFor(session: Session, attached: readonly ServerId[]): Promi
   return attached[0] ?? (await listed(session));
 }
 
-/** Where the list is not where the API profile says, its own probe tells so. */
+/** The first server of the list. If the list is not at the path of the API profile, the list's own probe reports that. */
 async function listed({ reads }: Session): Promise<ServerId | undefined> {
   try {
     return (await reads.servers?.())?.[0]?.id;
@@ -134,7 +134,7 @@ function untried({ operation, method, path }: Candidate): Finding {
   );
 }
 
-/** What a GET of a path gave: an answer, or the code of why there is none. */
+/** The result of a GET: an answer, or the code of the reason why there is none. */
 type Seen = Answer | { readonly lost: string };
 
 async function look({ probe }: Session, path: string): Promise<Seen> {
@@ -170,7 +170,7 @@ function judge(candidate: Candidate, seen: Seen, enabled: boolean): Finding {
       return enabled
         ? finding(
             id,
-            // Every look asks for it, so that nothing runs at all.
+            // Every refresh sends this read, so nothing runs without it.
             method === 'GET' ? 'error' : 'warning',
             message,
             'the API profile enables it there: correct its path, or take it out',

@@ -81,9 +81,8 @@ export function checkFence(project: Project, wanted: number | undefined, recorde
 }
 
 /**
- * No documented read shows a token's level, and asking with a write is no way to find
- * out: what was sent against expectation could have its effect. So what this very token
- * has done has to tell.
+ * No documented read shows a token's level. A write is no safe test: a write that was expected
+ * to be refused could take effect. So the check uses the past writes of this token.
  *
  * @source API §5
  */
@@ -120,7 +119,7 @@ export async function checkLevel({ tokenLevels }: Session): Promise<Finding> {
 
 const secondMs = 1000;
 
-/** The local clock beside the `Date` of the last answer. @assumption A35 */
+/** The local clock compared with the `Date` of the last answer. @assumption A35 */
 export async function checkClock(session: Session): Promise<Finding> {
   const { reads, clock, timeScale } = session;
   const skew = clock.now() - reads.apiNow();
@@ -147,7 +146,7 @@ export async function checkClock(session: Session): Promise<Finding> {
   );
 }
 
-/** `Date` tells whole seconds, so that over one second it is wrong by one at most. */
+/** `Date` has a resolution of a second, so that over one second it is wrong by one at most. */
 const speedErrorAtMost = 1.5;
 
 async function apiSpeed({ reads, probe, clock, timeScale }: Session): Promise<number> {
@@ -158,7 +157,7 @@ async function apiSpeed({ reads, probe, clock, timeScale }: Session): Promise<nu
   return (reads.apiNow() - api) / ((clock.monotonic() - own) / timeScale);
 }
 
-/** What this state has sent lately under this token. Other users of the token are not seen. */
+/** The requests that this state has sent lately under this token. Requests of other users of the token are not visible. */
 export async function checkBudgets({ profile, counts }: Session): Promise<Finding> {
   const { limits } = profile;
   const { reads, throttled } = counts();

@@ -4,7 +4,7 @@ import type { Binding } from '../../core/state.ts';
 import { member } from '../../reconcilers/existence.ts';
 import { nameRules } from '../../spec/schemas.ts';
 
-/** Finds each live resource a name in the file: what the state calls it, else what the project does. */
+/** Chooses the name of each live resource in the file: its name in the state, else its name in the project. */
 export interface Names {
   of(
     collection: Collection,

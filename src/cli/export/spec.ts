@@ -3,7 +3,7 @@ import { cidrProblem, normalCidr } from '../../reconcilers/cidr.ts';
 import type { Names } from './names.ts';
 import type { FoundServer, Inventory } from './survey.ts';
 
-/** One entry of the file, with what the API could not tell, for a comment above it. */
+/** One entry of the file. `notes` lists values that the API does not show, for a comment above the entry. */
 export interface ExportedEntry {
   readonly name: string;
   readonly fields: Readonly<Record<string, unknown>>;
@@ -22,8 +22,8 @@ export interface ExportedSpec {
 }
 
 /**
- * The live project as a spec. Every entry carries its id, so that it is bound and never
- * made; only what was read is declared, so that it plans nothing but `adopt`.
+ * The live project as a spec. Every entry carries its id, so that an apply binds the resource and never
+ * creates it. The entry declares only values that were read, so that it plans nothing but `adopt`.
  */
 export function specOf(inventory: Inventory, names: Names): ExportedSpec {
   const { project, ips } = inventory;
@@ -121,7 +121,7 @@ function exportNetworks(networks: readonly Network[], names: Names): ExportedNet
   });
 }
 
-/** What keeps a file from saying what the network is called: an entry by its id alone can still be named by servers. */
+/** Why a file cannot contain the name of the network. Servers can still reference an entry that has only an id. */
 function whyUnnamed(name: string, seen: readonly Network[]): string | undefined {
   if (!networkName.test(name)) return `no file can say its name, ${JSON.stringify(name)}`;
   return seen.some((each) => each.name.trim() === name)
@@ -188,7 +188,7 @@ function exportServer(
       network_interfaces: known.length === 0 ? undefined : known,
       firewall: rules?.fields,
       backup_policy: schedule,
-      // An empty drive is not pinned: whoever puts a disc in for an hour is not to be corrected.
+      // An empty drive is not pinned: vdcsync must not remove a disc that an operator inserts for an hour.
       iso: shown?.iso == null ? undefined : (isoName.get(shown.iso) ?? shown.iso),
     }),
     notes: [

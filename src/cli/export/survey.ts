@@ -11,7 +11,7 @@ import type {
   ServerId,
 } from '../../core/resources.ts';
 
-/** One server with what is in it; `shown` where the API profile says how servers are read. */
+/** One server with its contents; `shown` if the API profile describes how to read servers. */
 export interface FoundServer {
   readonly id: ServerId;
   readonly shown: Server | undefined;
@@ -68,7 +68,7 @@ export async function readInventory(
   };
 }
 
-/** A server as the profile's reads show it: where the list tells as much of one as its own read, it serves for all. */
+/** Reads a server with the profile's reads. If the list shows as much as the read of one server, the list serves for all. */
 async function shower(
   read: ReadPort,
   listed: readonly Server[],
@@ -84,7 +84,7 @@ async function shower(
     inList.has(id) && !more ? inList.get(id) : ((await read.findServer?.(id)) ?? inList.get(id));
 }
 
-/** `undefined`: it went while it was looked at. */
+/** `undefined`: the server was deleted during the read. */
 async function readServer(
   read: ReadPort,
   id: ServerId,

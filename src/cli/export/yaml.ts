@@ -6,7 +6,7 @@ import type { ExportedEntry, ExportedSpec } from './spec.ts';
 
 const maps = ['networks', 'ips', 'isos', 'servers'] as const;
 
-/** The spec as YAML for people: short maps in one line, notes above the entries they are about. */
+/** The spec as readable YAML: short maps in one line, notes above the entries that they describe. */
 export function exportedYaml(spec: ExportedSpec, mask = new Mask({})): string {
   const document = new Document(exportedValue(spec, mask));
   // Only in double quotes a character can stand as its escape sequence.
@@ -33,7 +33,7 @@ export function exportedYaml(spec: ExportedSpec, mask = new Mask({})): string {
   return escapeUnseenInLines(document.toString({ lineWidth: 120, flowCollectionPadding: true }) + end);
 }
 
-/** The spec as plain data, for JSON. What came from the environment stands as its variable again. */
+/** The spec as plain data, for JSON. A value from the environment is written as its variable again. */
 export function exportedValue(spec: ExportedSpec, mask = new Mask({})): Record<string, unknown> {
   const entries = (list: readonly ExportedEntry[]) =>
     Object.fromEntries(list.map(({ name, fields }) => [name, mask.entry(literal(fields))]));
@@ -46,7 +46,7 @@ export function exportedValue(spec: ExportedSpec, mask = new Mask({})): Record<s
   };
 }
 
-/** What looks like a variable of the file stands for itself. */
+/** Escapes a text that resembles a variable of the file, so that it is read literally. */
 function literal(value: unknown): unknown {
   if (typeof value === 'string') return value.replace(/\$\{\s*env\s*[:.]/gi, '$$$&');
   if (Array.isArray(value)) return value.map(literal);
@@ -64,7 +64,7 @@ function decorate(map: YAMLMap, entries: readonly ExportedEntry[]): void {
   }
 }
 
-/** What fits in a line stands in one, but for servers. */
+/** Writes a short map or list in one line. The limit is lower for a whole entry of the file than for its values. */
 function fold(node: unknown, depth: number): void {
   if (!isMap(node) && !isSeq(node)) return;
   const width = JSON.stringify(node.toJSON()).length;

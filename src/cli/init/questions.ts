@@ -2,14 +2,14 @@ import { stringify } from 'yaml';
 import { SpecError } from '../../core/errors.ts';
 import { loadSpec } from '../../spec/load.ts';
 
-/** Asks one question; an empty answer is the default. `check` gives what is wrong with an answer. */
+/** Asks one question; an empty answer is the default. `check` returns the error of an answer. */
 export type Ask = (
   question: string,
   fallback: string,
   check?: (answer: string) => string | undefined,
 ) => Promise<string>;
 
-/** What is on sale, where the API was asked. */
+/** The server types and images on sale, if the API was asked. */
 export interface Offer {
   readonly types: readonly {
     readonly name: string;
@@ -95,7 +95,7 @@ function defaultsFor(projectId: number | undefined, offer: Offer | undefined): A
   };
 }
 
-/** What the spec says against the file that the answers so far give, with the defaults for the rest. */
+/** The error of the file that results from the answers so far, with defaults for the rest. */
 function problemOf(text: string): string | undefined {
   try {
     loadSpec([{ file: 'vdcsync.yaml', text }], {});
@@ -130,7 +130,7 @@ function fileText(answers: Answers, modeOf: (type: string) => string | undefined
   return `${lines.join('\n')}\n`;
 }
 
-/** An unconfirmed purchase is adopted without a question only where no one else can have made it. */
+/** An unconfirmed purchase is adopted without a question only if no other user or program can have made it. */
 function settingsLines({ others }: Answers): string[] {
   return isYes(others)
     ? ['# settings: { exclusive: true }  # if only vdcsync creates resources in this project']
@@ -154,7 +154,7 @@ function firewallLines(ports: string): string[] {
   ];
 }
 
-/** Only creation puts keys in: a server without one is made anew for it. */
+/** Only creation installs SSH keys: a server without a key is replaced to get one. */
 function keyLine(keys: string): string {
   return keys === '-'
     ? '    # ssh_keys: [101]  # ids from the client area; they are put in at creation alone'
@@ -185,7 +185,7 @@ function oneOf(choices: readonly string[]): Check {
     choices.length === 0 || choices.includes(answer) ? undefined : `one of: ${choices.join(', ')}`;
 }
 
-/** What the file itself takes. */
+/** Accepts any answer: the check of the whole file finds its errors. */
 function anything(): undefined {
   return undefined;
 }

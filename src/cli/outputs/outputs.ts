@@ -3,7 +3,7 @@ import type { collections, ResourceKey } from '../../core/keys.ts';
 import type { Ip, Network, NetworkInterface } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
 
-/** What the state binds, and what the API shows of it; without `live` from the state alone. */
+/** The bindings of the state, and the live values of the bound resources. Without `live` only the state is used. */
 export interface OutputFacts {
   readonly projectId: number | null;
   readonly bindings: readonly Binding[];
@@ -107,7 +107,7 @@ function networkOf({ id, identity }: Binding, name: string, { live }: OutputFact
   return { name: shown?.name ?? identity.name ?? name, cidr: shown?.cidr ?? identity.cidr ?? null };
 }
 
-/** A text inside what was applied, which the state holds as it was sent. */
+/** A text inside the applied values. The state holds them as they were sent. */
 function textAt(value: Json, ...path: readonly string[]): string | undefined {
   let at: unknown = value;
   for (const step of path) at = (at as Record<string, unknown> | null | undefined)?.[step];

@@ -6,9 +6,9 @@ import type { Io } from '../terminal.ts';
 import { planSchema } from './schema.ts';
 
 /**
- * Reads a saved plan, strictly: it is a permission, so nothing in it may be guessed.
+ * Reads a saved plan strictly. A plan is a permission, so no value may be guessed.
  *
- * @throws ConfigError that says what is wrong with the file.
+ * @throws ConfigError with the error of the file.
  */
 export function readPlan(path: string, projectId: number, io: Io): Plan {
   const document = parsed(readText(path, 'the plan', io), path);

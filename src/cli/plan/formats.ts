@@ -1,3 +1,3 @@
-/** Forms in which a plan can be had. */
+/** The output formats of a plan. */
 export const planFormats = ['text', 'json', 'markdown', 'svg', 'mermaid'] as const;
 export type PlanFormat = (typeof planFormats)[number];

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { generatedFiles } from './json-schemas.ts';
 
-// `npm run generate` writes the generated files; with --check it only tells whether they are fresh.
+// `npm run generate` writes the generated files. With --check it only reports whether the files are current.
 const checkOnly = process.argv.includes('--check');
 
 for (const [name, text] of generatedFiles()) {

@@ -138,7 +138,7 @@ function kindOfValue({ type, enum: words, const: only, anyOf, items }: Schema): 
     .join(' or ');
 }
 
-/** What `/metrics` of the daemon gives. */
+/** The page about the metrics under `/metrics` of the daemon. */
 export function metricsPage(): string {
   const list = describeMetrics().map(({ name, type, help, labels }) => [
     `\`${name}\``,

@@ -132,7 +132,7 @@ export const historySchema = z.strictObject({
   ),
 });
 
-/** What any command with `--format json` prints where it fails. */
+/** The output of any command with `--format json` that fails. */
 export const errorSchema = z.strictObject({
   format_version: format,
   type: z.literal('error'),

@@ -3,14 +3,14 @@ import { plainFiles, type Source } from '../../spec/load.ts';
 
 type Fields = Record<string, unknown>;
 
-/** The file as the emulator can play it, and what was put in the place of what it does not have. */
+/** The file in a form that the emulator can play. `notes` lists the values that were substituted. */
 export interface Adapted {
   readonly spec: SpecModel;
   readonly notes: readonly string[];
 }
 
 const maps = ['networks', 'ips', 'isos', 'servers'] as const;
-/** What the emulator's catalogue has of each way to size a server. */
+/** The server types of the emulator's catalogue, by the way to size a server. */
 const stock = {
   sliders: { server_type: 'sliders-1', image: 'ubuntu-24.04' },
   plans: { server_type: 'plans-1', image: 'ubuntu-24.04', plan_id: 51 },
@@ -21,8 +21,8 @@ const plans = [51, 52, 53];
 const keys = [101, 102];
 
 /**
- * A file that has been validated, without what ties it to one live project: ids become
- * creations, and types, images, packages and SSH keys those of the emulator.
+ * Takes a validated file and removes everything that ties it to one live project: entries with an id become
+ * creations, and types, images, packages and SSH keys become those of the emulator.
  */
 export function adapt(
   sources: readonly Source[],

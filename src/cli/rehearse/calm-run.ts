@@ -35,7 +35,7 @@ export interface CalmRun {
   readonly bars: readonly Bar[];
   readonly requests: RequestCounts;
   readonly durationMs: number;
-  /** A second look plans nothing. */
+  /** A second run plans nothing. */
   readonly settled: boolean;
 }
 

@@ -11,7 +11,7 @@ export interface Trial {
   readonly story: Story;
 }
 
-/** What it came to. `rule` is the invariant that was broken, where one was. */
+/** The result of a trial. `rule` is the invariant that was broken, if any. */
 export interface TrialEnd {
   readonly name: string;
   readonly converged: boolean;
@@ -109,7 +109,7 @@ export function askedByCode(ends: readonly TrialEnd[]): readonly (readonly [code
   return [...counts].toSorted(([one, times], [other, others]) => others - times || (one < other ? -1 : 1));
 }
 
-/** The same where the file says that nobody else creates. */
+/** The same trial for a file that declares `exclusive`. */
 export function exclusively({ name, story }: Trial): Trial {
   const specs = story.specs.map((spec) => ({ ...spec, settings: { ...spec.settings, exclusive: true } }));
   return { name: `${name}, exclusive`, story: { ...story, specs } };

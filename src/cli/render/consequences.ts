@@ -1,12 +1,12 @@
 import type { Operation, Plan } from '../../core/plan.ts';
 
-/** What an operator has to know of an operation before saying yes, beside the fields that change. */
+/** The consequences that an operator must know before the approval of an operation, in addition to the changed fields. */
 export function consequences(operation: Operation, plan: Pick<Plan, 'operations' | 'warnings'>): string[] {
   const lost = operation.loses === undefined ? [] : [`lost: ${operation.loses}`];
   return [...lost, ...replacement(operation, plan), ...traffic(operation)];
 }
 
-/** The live resource that an operation is about: its id; of what goes, also what else it is known by. Of a replacement, the old one. */
+/** The id of the operation's live resource, for a replacement that of the old one. For a deletion also its other identifiers. */
 export function liveOf(operation: Operation, { operations }: Pick<Plan, 'operations'>): string[] {
   const { verb, replacement, reason = '' } = operation;
   const about = verb === 'create' ? operations.find(({ id }) => id === replacement) : operation;

@@ -68,7 +68,7 @@ export function planMermaid(plan: Plan): string {
   ].join('\n')}\n`;
 }
 
-/** A plan lists operations after those that they need, so that one pass finds every depth. An entry that is only blocked has no arrow. */
+/** A plan lists operations after their dependencies, so one loop finds every depth. A key that is only blocked has no arrow. */
 export function nodesOf(plan: Plan): Node[] {
   const { operations, blocked } = plan;
   const codeOf = new Map(blocked.map(({ key, verb, code }) => [`${verb}:${key}`, code]));

@@ -2,7 +2,7 @@ import { type KindName, parseKey } from '../../core/keys.ts';
 import { isRecorded, type Operation, type Plan, type Summary, tellsDifference } from '../../core/plan.ts';
 import { counted, span } from './values.ts';
 
-/** What a line of a plan stands for: `±` is a replacement, both halves of it. */
+/** The sign of a plan line. `±` is a replacement, with both of its halves. */
 export type Sign = '+' | '~' | '-' | '±' | '=';
 
 export interface PlanLine {
@@ -20,14 +20,14 @@ export interface PlanGroup {
 
 const signs = { create: '+', update: '~', delete: '-', adopt: '=' } as const;
 
-/** The operations as people look for them: by server, everything else by its map in the file. */
+/** The operations in the order that operators expect: by server, all other resources by their map in the file. */
 export function groupsOf(plan: Plan): PlanGroup[] {
   const groups = new Map<string, PlanLine[]>();
-  // What is held back although it may be tried again stands with what is blocked.
+  // A blocked operation that may be tried again is listed under the blocks only.
   const held = new Set(plan.blocked.map(({ key }) => key));
   for (const operation of plan.operations) {
     if (held.has(operation.key)) continue;
-    // A replacement is told once, where the new one is made.
+    // A replacement has one line, at the creation of the new resource.
     if (operation.replacement !== undefined && operation.verb === 'delete') continue;
     const { title, name } = placeOf(operation.key);
     const sign = operation.replacement === undefined ? signs[operation.verb] : '±';

@@ -6,12 +6,12 @@ import { consequences, liveOf } from './consequences.ts';
 import { costLines, groupsOf, type PlanLine, summaryLine } from './plan-groups.ts';
 import { changeLines } from './values.ts';
 
-/** What a comment may hold on the strictest of the usual forges is 65,536 characters; the rest is for the caller's own words. */
+/** The strictest of the usual forges limits a comment to 65,536 characters. The rest is for the caller's own text. */
 export const markdownLimit = 60_000;
 
 /**
- * A plan for a comment on a merge request: the summary open, the details folded. What would pass
- * `markdownLimit` is left out, details first, and counted in a note.
+ * A plan for a comment on a merge request: the summary open, the details folded. Parts beyond
+ * `markdownLimit` are left out, details first, and counted in a note.
  */
 export function planMarkdown(plan: Plan, flags = ''): string {
   const title = `### vdcsync: project ${plan.project.id} (${escaped(plan.project.name)}, ${escaped(plan.project.status)})`;
@@ -72,7 +72,7 @@ export function planMarkdown(plan: Plan, flags = ''): string {
 
 const noteRoom = 500;
 
-/** Takes what there is room for, and remembers how much there was not. */
+/** Collects the parts that fit, and counts the parts that do not. */
 class Page {
   #room: number;
   readonly #left: string[] = [];
@@ -157,14 +157,14 @@ function longestTicks(text: string): number {
   return Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
 }
 
-/** Prose; what stands between backticks is code. */
+/** Prose; text between backticks is code. */
 function escaped(text: string): string {
   const parts = text.split('`');
   if (parts.length % 2 === 0) return plain(text);
   return parts.map((part, index) => (index % 2 === 0 || part === '' ? plain(part) : inline(part))).join('');
 }
 
-/** Text that stays text: neither markup, nor HTML, nor a mention of somebody. */
+/** Text that stays text: no markup, no HTML, no mention of a user. */
 function plain(text: string): string {
   return html(printable(text)).replace(/^[+-]|[\\`*_[\]#!|~@]/g, (character) =>
     character === '@' ? '@\u200b' : `\\${character}`,

@@ -130,7 +130,7 @@ function arrow({ from, to }: Edge, placed: ReadonlyMap<Node, Placed>, rowHeight:
   return `<path d="M${x1} ${y1}${curve(x1, y1, enters, lane)} L${leaves} ${lane}${curve(leaves, lane, x2, y2)}" marker-end="url(#tip)"/>`;
 }
 
-/** One label for all arrows to a box, at their common end: the reader asks there what the operation waits for. */
+/** One label for all arrows to a box, at their common end. There the reader searches for the dependencies of the operation. */
 function reason(edges: readonly Edge[], place: Placed | undefined): string {
   const labels = [...new Set(edges.map(({ label }) => label))].filter((label) => label !== '');
   if (place === undefined || labels.length === 0) return '';

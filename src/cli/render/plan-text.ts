@@ -70,7 +70,7 @@ function tint(sign: Sign | ' ', text: string, paint: Paint): string {
   return colour === undefined ? text : paint(colour, text);
 }
 
-/** What needs an operator: code, reason, and the command that settles it, each on a line of its own. */
+/** The blocks that need an operator: code, reason, and the command that resolves the block, each on a line of its own. */
 export function blockedLines(blocked: readonly Blocked[], paint: Paint): string[] {
   if (blocked.length === 0) return [];
   return [
@@ -78,7 +78,7 @@ export function blockedLines(blocked: readonly Blocked[], paint: Paint): string[
     ...blocked.flatMap((each, at) => {
       const { key, verb, code, reason } = each;
       const next = blocked[at + 1];
-      // What one edit or command resolves for several has it once, behind the last of them.
+      // If one edit or command resolves several blocks, it is printed once, after the last of them.
       const isShared = next?.code === code && equal(next.remedies, each.remedies);
       return [
         `  ${paint('red', `! ${verb} ${printable(key)}`)}  ${paint('dim', `[${printable(code)}]`)}`,

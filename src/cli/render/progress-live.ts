@@ -18,8 +18,8 @@ const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', 
 const redrawMs = 100;
 
 /**
- * What is in flight, redrawn in place on a terminal; what has ended scrolls away above it.
- * Never higher than the screen: lines above its top could not be taken back.
+ * The operations in flight, redrawn in place on a terminal. Ended operations scroll away above them.
+ * The display is never higher than the screen: a terminal cannot redraw lines above its top.
  */
 export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressView {
   const { stderr } = io;
@@ -74,7 +74,7 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
     }
     // A terminal that does not know its size says 0.
     const room = Math.max(1, (stderr.rows || 24) - 2);
-    // What the API is at matters more than what waits for its turn.
+    // Operations that the API works on come before those that wait for their turn.
     const sorted = [...rows].sort(
       ([, a], [, b]) => Number(a.step === 'queued') - Number(b.step === 'queued'),
     );

@@ -4,13 +4,13 @@ import { warningLines } from './plan-text.ts';
 import { endLine, newsOf, type ProgressView, patienceOf, stepText, subject } from './progress.ts';
 import { span } from './values.ts';
 
-/** What begins, waits and ends, a line each on standard error: for logs, pipes and CI. */
+/** Each start, wait and end of an operation as a line on standard error: for logs, pipes and CI. */
 export function plainProgress(io: Io): ProgressView {
   const paint = paintFor(io.stderr, io);
   const isNews = newsOf();
   const patience = patienceOf();
   const line = (text: string) => void io.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
-  /** What was told last of each operation: that it was sent, then what it waits for. */
+  /** The last line of each operation: first that it was sent, then the reason of its wait. */
   const told = new Map<string, string>();
 
   function event(event: ProgressEvent): void {

@@ -5,7 +5,7 @@ import type { ApplyReport, OperationResult, ProgressEvent, Step } from '../../co
 import { type Paint, printable } from '../terminal.ts';
 import { span } from './values.ts';
 
-/** Shows a run while it goes on. */
+/** Shows the progress of a run. */
 export interface ProgressView {
   event(event: ProgressEvent): void;
   /** A line from elsewhere, such as the log, that must not tear the display. */
@@ -30,13 +30,13 @@ export const stepWords: Readonly<Record<Step, string>> = {
   waiting: 'waits',
 };
 
-/** What an operation is at. The key of a write belongs into the history. */
+/** The current step of an operation. The key of a write is shown only in the history. */
 export function stepText({ step, detail }: Progressed): string {
   const note = step === 'sent' ? '' : printable(detail);
   return `${stepWords[step]}${note === '' ? '' : `: ${note}`}`;
 }
 
-/** Of what may wait for long, told once: until when, and what else can be done. */
+/** The line about an operation that may wait for long, once for each operation: its deadline, and the alternatives. */
 export function patienceOf(): (event: Progressed) => string | undefined {
   const told = new Set<string>();
   return ({ key, verb, deadlineMs }) => {
@@ -55,7 +55,7 @@ export function subject(verb: Verb, key: ResourceKey): string {
   return `${verb} ${printable(key)}`;
 }
 
-/** What is refused is tried again as long as anything else gets on: the same refusal is told once. */
+/** A refused operation is tried again as long as other operations make progress. So the same refusal is reported once. */
 export function newsOf(): (result: OperationResult) => boolean {
   const told = new Set<string>();
   return ({ key, verb, outcome, code, detail }) => {

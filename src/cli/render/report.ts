@@ -55,7 +55,7 @@ const titles = {
   declined: 'Nothing was changed',
 } as const;
 
-/** The end of a run for an operator: what is left, then counts, then the verdict. */
+/** The end of a run for an operator: first the open problems, then counts, then the verdict. */
 export function reportText(report: ApplyReport, paint: Paint, timeScale = 1): string {
   const { outcome, results, blocked, requests, durationMs, plan } = report;
   const failures = results.filter(({ outcome: each }) => each === 'failed' || each === 'unresolved');

@@ -19,9 +19,9 @@ const looks: Readonly<Record<Standing, readonly [Style, string]>> = {
   unknown: ['dim', 'as recorded'],
 };
 
-/** By which clock the times of a status are to be read. */
+/** The clock of all times in a status. */
 export interface StatusClock {
-  /** Ms since the epoch; ages are told up to here. */
+  /** Ms since the epoch. Ages are counted from this time. */
   readonly now: number;
   /** How many times faster than the wall's it runs. */
   readonly timeScale: number;
@@ -98,7 +98,7 @@ export function statusText(view: StatusView, paint: Paint, { now, timeScale }: S
   ].join('\n');
 }
 
-/** As many as are looked through. */
+/** The most names in a list: a longer list is hard to scan. */
 const mostNames = 20;
 
 function idleLines({ what, id, key, since }: StatusView['billed'][number], paint: Paint): string[] {
@@ -169,7 +169,7 @@ function verdict({ converged, blocked, in_flight: inFlight }: StatusView, flags?
   return 'Converged or not: unknown without the file and the API.';
 }
 
-/** How old what is told may be at most. A clock that ran faster when it was written down tells none. */
+/** The age of a recorded time. A time in the future, written by a clock that ran faster, has no age. */
 function age(text: string, now: number): string {
   const ms = now - Date.parse(text);
   return ms < 0 ? '' : `, ${span(ms)} ago`;

@@ -28,13 +28,13 @@ function isPlain(value: string): boolean {
   return isText && /^[\w./:-]([\w ./:-]*[\w./:-])?$/.test(value);
 }
 
-/** One line of a change: `mark` tells what was added and taken away inside a list. */
+/** One line of a change: `mark` shows an addition or removal inside a list. */
 export interface ChangeLine {
   readonly mark: '+' | '-' | '~' | ' ';
   readonly text: string;
 }
 
-/** What changes, line by line. Lists of objects, such as firewall rules, are compared element by element. */
+/** The changed fields, line by line. Lists of objects, such as firewall rules, are compared element by element. */
 export function changeLines({ path, from, to }: Change, isNew: boolean): ChangeLine[] {
   if (isObjectList(from) || isObjectList(to)) {
     const fields = new Set(
@@ -58,7 +58,7 @@ export function changeLines({ path, from, to }: Change, isNew: boolean): ChangeL
   return [{ mark: '~', text: `${path}: ${shown(from)} → ${shown(to)}` }];
 }
 
-/** Both lists in one, in their order: what goes stands where it stood. */
+/** Both lists in one, in their order: a removed element keeps its old place. */
 function merged(before: readonly string[], after: readonly string[]): ChangeLine[] {
   /** How many elements both have from here on, in the same order. */
   const common = [...before, ''].map(() => [...after, ''].map(() => 0));
@@ -90,7 +90,7 @@ function merged(before: readonly string[], after: readonly string[]): ChangeLine
   return lines;
 }
 
-/** Fields whose value moves, where both sides have fields. What only the live side has is nobody's wish. */
+/** Fields whose value changes, if both sides have fields. A field of the live side alone is not declared, so it is no change. */
 function differences(
   from: Readonly<Record<string, unknown>>,
   to: Readonly<Record<string, unknown>>,
@@ -99,7 +99,7 @@ function differences(
   return moved.length === 0 ? Object.keys(to) : moved;
 }
 
-/** With its fields as in the others, so that the eye finds what differs. */
+/** The element with its fields in the order of the others, so that differences are easy to see. */
 function inOrder(each: object, fields: ReadonlySet<string>): object {
   const values = new Map(Object.entries(each));
   return Object.fromEntries(

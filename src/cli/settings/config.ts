@@ -21,13 +21,13 @@ export interface CommonFlags {
   readonly prices?: string;
 }
 
-/** What gives a first spec. */
+/** The commands that write a first spec. */
 export const writingSpec: readonly Remedy[] = [
   run('init', [], { when: 'to write a first one' }),
   run('export', [], { when: 'to write that of an existing project' }),
 ];
 
-/** Looked for in the working folder, in this order, where no file is named. */
+/** The default files, in order of preference, in the working folder. */
 const defaultFiles = ['vdcsync.yaml', 'vdcsync.yml', 'vdc.yaml', 'vdc.yml'];
 
 /** The spec files that a call means. */
@@ -101,7 +101,7 @@ export function tokenSource(io: Io, place?: TokenPlace): () => readonly string[]
     try {
       last = checkedTokens(tokenTexts(path, below), file);
     } catch {
-      // While a secret is being exchanged its file may be away for a moment: the last one goes on.
+      // During the rotation of a secret its file may be absent for a moment. Until then the last value is used.
     }
     return last;
   };
@@ -120,7 +120,7 @@ function usualPlace({ env }: Io) {
   return { value: env.VDC_TOKEN, file: env.VDC_TOKEN_FILE, below: undefined };
 }
 
-/** What the spec names comes before the environment: it is this project's alone. */
+/** The token place of the spec takes precedence over the environment, because it belongs to this project alone. */
 function namedPlace({ env: name, file, below }: TokenPlace, { env }: Io) {
   if (name === undefined) return { value: undefined, file, below };
   const value = env[name];
@@ -144,7 +144,7 @@ function checkedTokens(texts: readonly string[], source: string): readonly strin
 function checkedToken(text: string, source: string): string {
   const token = text.trim();
   if (token === '') throw new ConfigError(`${source} holds no token`);
-  // The message must not repeat what may be most of a secret.
+  // The message must not repeat a text that may be most of a secret.
   if (!/^[\x21-\x7e]+$/.test(token)) {
     throw new ConfigError(`${source} holds spaces or characters that no token has: is it the right value?`);
   }
@@ -171,7 +171,7 @@ function oneOf<T extends string>(
   throw new ConfigError(`${name} is ${JSON.stringify(given)}; known: ${known.join(', ')}`, true);
 }
 
-/** A file's text. @throws ConfigError that says which file, and what it was to be. */
+/** A file's text. @throws ConfigError that names the file and its purpose. */
 export function readText(path: string, what: string, io: Io): string {
   try {
     return readFileSync(resolve(io.cwd, path), 'utf8');

@@ -24,7 +24,7 @@ function whyFolderEphemeral(location: string): string | undefined {
     createFolder(location);
     return whyEphemeral(readFileSync('/proc/self/mountinfo', 'utf8'), realpathSync(dirname(location)));
   } catch {
-    // Not Linux, or a folder that cannot be made: the state says what is wrong with it.
+    // Not Linux, or the folder cannot be created: opening the state reports the error.
     return undefined;
   }
 }

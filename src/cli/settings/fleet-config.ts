@@ -13,7 +13,7 @@ const wave = z.union([
   z.strictObject({ percent: z.number().gt(0).max(100) }),
 ]);
 
-/** What a fleet file holds. Every key is optional. */
+/** The content of a fleet file. Every key is optional. */
 const fleetSchema = z.strictObject({
   fleet: z
     .strictObject({
@@ -27,7 +27,7 @@ const fleetSchema = z.strictObject({
 });
 
 /**
- * Reads the file in which the operator of a fleet limits a single change. Whoever may push specs cannot change it.
+ * Reads the file in which the operator of a fleet limits a single change. A user who may only push specs cannot change it.
  *
  * @throws ConfigError with one `file:line:col: message` a line, for every error at once.
  */

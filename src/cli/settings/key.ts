@@ -3,7 +3,7 @@ import { collections, parseKey, type ResourceKey } from '../../core/keys.ts';
 import { nearMiss } from '../../core/suggest.ts';
 import { printable } from '../terminal.ts';
 
-/** @throws ConfigError for what is no key, with the one that its collection was probably meant to make of it. */
+/** @throws ConfigError for a text that is no key, with a suggestion for its collection. */
 export function checkedKey(text: string): ResourceKey {
   const parsed = parseKey(text);
   if (parsed !== undefined) return parsed.key;

@@ -9,7 +9,7 @@ import type { Io } from '../terminal.ts';
 import { type CommonFlags, stateLocation } from './config.ts';
 import { isUrl, stateNameOf, stateWord } from './state-url.ts';
 
-/** One state a project. In files: one folder each, in which state, lock and an emulator's world stand beside each other there. */
+/** One state for each project. As files: one folder each, with the state, its lock and an emulator's world. */
 export function ownState(location: string, id: number | 'fleet'): string {
   if (location === ':memory:') return location;
   if (isUrl(location)) {
@@ -21,16 +21,16 @@ export function ownState(location: string, id: number | 'fleet'): string {
   return join(dirname(location), String(id), 'state.db');
 }
 
-/** What the state of one project is called in the database that a fleet of this name shares. */
+/** The name of one project's state in the database that a fleet of this name shares. */
 export function ownName(fleet: string | null, id: number | 'fleet'): string {
   return fleet === null ? String(id) : `${fleet}-${id}`;
 }
 
 /**
- * A daemon with a folder of projects keeps a state for each. A command for one file of that folder, with the same
- * settings, would begin a second one beside it, and buy anew what the first one has.
+ * A daemon with a folder of projects keeps a state for each project. A command for one file of that folder, with the same
+ * settings, would start a second state, and buy all resources of the first state again.
  *
- * @throws ConfigError where the state that is meant is not this project's, and there is one beside it that is.
+ * @throws ConfigError if the given state does not belong to this project and the project has a state of its own.
  */
 export async function refuseSecondState(projectId: number, flags: CommonFlags, io: Io): Promise<void> {
   const location = stateLocation(flags, io);
@@ -39,7 +39,7 @@ export async function refuseSecondState(projectId: number, flags: CommonFlags, i
   if ((await projectOf(flags, io)) === projectId) return;
   const found = await projectOf({ ...flags, state: own }, io);
   if (found !== null && found !== projectId) return;
-  // A file that has not been written to yet is that of its folder; in a database nothing stands there before.
+  // A state file without a project belongs to the folder's project. A database has no file, so the fleet's list decides.
   if (found === null && isUrl(own) && !(await isPublished(projectId, location))) return;
   const [given, there] = [location, own].map((each) =>
     shownLocation(isUrl(each) ? each : relative(io.cwd, each)),
@@ -53,7 +53,7 @@ export async function refuseSecondState(projectId: number, flags: CommonFlags, i
   );
 }
 
-/** @throws ConfigError where no project's state is at the place that is meant: it is not made by asking for what is in it. */
+/** @throws ConfigError if the given place has no project's state. A command that only reads a state does not create one. */
 export async function refuseNoState(flags: CommonFlags, io: Io): Promise<void> {
   if ((await projectOf(flags, io)) !== null) return;
   const place = shownLocation(stateLocation(flags, io));
@@ -76,16 +76,16 @@ async function isPublished(projectId: number, location: string): Promise<boolean
 }
 
 /**
- * What a project's file alone has made stands in the state that was given, and not in the project's own: a daemon
- * that takes the file up with a folder would buy it anew. Gives whether the project's own state is its own for good, so
- * that nobody has to look again.
+ * Resources that were created with a project's file alone are in the given state, and not in the project's own state. A
+ * daemon that reads the file as part of a folder would buy them again. Returns whether the project's own state
+ * belongs to a project already, so that no later check is necessary.
  *
- * @throws ConfigError where the project's own state is nobody's yet, and the one that was given is the project's.
+ * @throws ConfigError if the project's own state belongs to no project yet and the given state belongs to the project.
  */
 export async function refuseStateBeside(projectId: number, flags: CommonFlags, io: Io): Promise<boolean> {
   const location = stateLocation(flags, io);
   const own = ownState(location, projectId);
-  // An embedded emulator has its world beside the state: a new state has a new world.
+  // An embedded emulator has its world next to the state: a new state has a new world.
   if (own === location || flags.emulator === true || (!isUrl(location) && !existsSync(location)))
     return false;
   if ((isUrl(own) || existsSync(own)) && (await projectOf({ ...flags, state: own }, io)) !== null)
@@ -106,7 +106,7 @@ function moveOf(from: string, to: string): string {
   return `UPDATE vdcsync.states SET name = '${name}' WHERE name = '${old ?? defaultStateName}'`;
 }
 
-/** With `but`: nobody's, where it was made with that one. */
+/** The project of the state. With `but`: null if the state was created with that service. */
 async function projectOf(flags: CommonFlags, io: Io, but?: 'emulator'): Promise<number | null> {
   const store = await openStore(flags, io, 'read');
   try {

@@ -39,7 +39,7 @@ const template = z
   })
   .describe('Method, path and body of the operation. A missing member has its default.');
 
-/** A number of the file is the decimal that stands there, as far as it can be one exactly. */
+/** A number of the file is the decimal in its text, as far as a number can hold the decimal exactly. */
 const price = z
   .union([
     z.string().regex(/^\d+(\.\d+)?$/, { error: 'must be an amount such as 3.50' }),
@@ -48,7 +48,7 @@ const price = z
   .transform((amount) => String(amount))
   .describe('Monthly.');
 
-/** What a price list holds. Every key is optional; what it does not name stays unknown. */
+/** The content of a price list. Every key is optional. A price that it does not name stays unknown. */
 export const pricesSchema = z
   .strictObject({
     currency: z.string().min(1).optional().describe('Shown after amounts.'),
@@ -72,7 +72,7 @@ export const pricesSchema = z
     'Prices that the catalogue of the API does not give. The catalogue contains the prices of graphics card packages.',
   );
 
-/** What an API profile file holds. Every key is optional. */
+/** The content of an API profile file. Every key is optional. */
 export const profileSchema = z
   .strictObject({
     limits: z
@@ -138,7 +138,7 @@ function isEmpty(text: string): boolean {
 
 interface Call {
   readonly methods: readonly string[];
-  /** Ids that have to stand in path or body, in order. */
+  /** Ids that must occur in path or body, in order. */
   readonly ids: readonly string[];
 }
 
@@ -154,7 +154,7 @@ const calls: Readonly<Record<Exclude<UndocumentedOperation, 'named_address'>, Ca
   resize_server: { methods: writes, ids: ['server_id'] },
 };
 
-/** What would be sent to the wrong place, or as something else than it is meant. */
+/** Refuses operations that would go to the wrong place, or mean another operation. */
 function checkOperations(root: Located, report: Report): void {
   for (const [name, here] of find(root, ['operations'])?.fields ?? []) {
     const body = placeholders(JSON.stringify(find(here, ['body'])?.value ?? null));

@@ -25,7 +25,7 @@ export function secretOf(name: string, io: Io, check?: (text: string) => void): 
     try {
       last = checked(readFileSync(path, 'utf8'), file, check);
     } catch {
-      // While a secret is being exchanged its file may be away for a moment: the last one goes on.
+      // During the rotation of a secret its file may be absent for a moment. Until then the last value is used.
     }
     return last;
   };
@@ -50,7 +50,7 @@ export function guardOf(name: string, io: Io, { strict }: { readonly strict: boo
 }
 
 export interface Guard {
-  /** Read anew each time; `undefined` where none is set. */
+  /** Read again each time; `undefined` where none is set. */
   readonly secret: (() => string) | undefined;
   readonly isShort: boolean;
 }

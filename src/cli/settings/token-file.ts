@@ -19,7 +19,7 @@ const mostFiles = 64;
 
 /**
  * The texts of a token file, or of every file in a folder, by name. Names that begin with a dot are left out:
- * Kubernetes keeps the versions of a secret under such names.
+ * Kubernetes keeps the versions of a secret under these names.
  *
  * @throws as `readTokenFile`
  */
