@@ -12,7 +12,7 @@ export interface Problem {
 }
 
 /**
- * One complete HTTP answer, told apart by whether the API itself must have given it.
+ * One complete HTTP answer. Its sort depends on whether the API itself must have written the answer.
  *
  * - `success`: a 2xx by the API; `body` is its JSON, or `malformed` says why there is none
  * - `problem`: a conclusive refusal: identified, parseable, of the expected media type
@@ -125,7 +125,7 @@ function readProblem(body: Record<string, unknown>): Problem {
   };
 }
 
-/** More of them help nobody. */
+/** A report with more of them is no more useful. */
 const mostInvalidParams = 50;
 
 function readInvalidParams(value: unknown): Problem['invalidParams'] {

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import type { HttpResponse } from '../core/transport.ts';
 
-/** The API's own time, for judging the age of what the API has stamped. */
+/** The API's own time. The client measures the age of the API's timestamps with this clock. */
 export interface ApiClock {
   /** Takes the time from an answer's `Date`, if the answer is the API's. */
   see(response: HttpResponse): void;

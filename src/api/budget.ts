@@ -2,14 +2,14 @@ import type { Clock } from '../core/clock.ts';
 import type { StateStore } from '../core/state.ts';
 import { type ReadPriority, WaitingLine } from './waiting-line.ts';
 
-/** What outlives the process: which requests were sent lately, and small learnt facts. */
+/** The part of the store that keeps recent requests and small learnt facts for the next process. */
 export type UseMemory = Pick<StateStore, 'recordUse' | 'recentUse' | 'note' | 'putNote'>;
 
 /**
- * The same memory for a dry run: it is read, so that the limits hold, and never written. So
- * the next process does not know of a dry run's reads, and learns of them by a 429, which costs
- * no more than the few requests that are under way at once. A file of use elsewhere on the
- * machine would know more, but a dry run that writes none is what people are promised.
+ * The same memory for a dry run. A dry run reads the memory, so that the limits hold, and never writes it. So
+ * the next process does not know the reads of a dry run. A 429 reports them to it, and that costs
+ * no more than the few requests that are in flight at once. A record elsewhere on the
+ * machine would avoid the 429, but vdcsync promises that a dry run writes nothing.
  */
 export function readOnlyMemory(memory: UseMemory): UseMemory {
   return {
@@ -31,14 +31,14 @@ export interface BudgetOptions {
   /** How many times faster than real time `clock` runs. */
   readonly timeScale: number;
   readonly memory: UseMemory;
-  /** Told once of each wait that an operator would notice. */
+  /** Called once for each wait that is long enough for the operator to see. */
   readonly onWait?: (wait: Omit<BudgetWait, 'of'>) => void;
 }
 
 /** Requests that cannot be sent for a while. */
 export interface BudgetWait {
   readonly of: 'reads' | 'writes';
-  /** Real time until the first of them can, as far as it is known. */
+  /** The estimated real time until the first of them can be sent. */
   readonly realMs: number;
   readonly waiting: number;
   /** The API has said so, by a 429; else the budget is used up. */
@@ -56,15 +56,15 @@ export interface Slot {
 }
 
 /**
- * Requests under way at once: as many as the transport has connections. More would wait
- * there, where a 429 to the first of them could not hold back the others any more.
+ * Requests in flight at once: as many as the transport has connections. Further requests would wait
+ * in the transport, where a 429 to an earlier request could not stop them.
  */
 const maxInFlight = 8;
-/** A wait that is as long as this, in real ms, is told of. */
+/** A wait of at least this time, in real ms, is reported. */
 const toldWaitMs = 5_000;
 /** A lost request is taken to arrive no later than this after it was given up. */
 export const lateArrivalMs = 30_000;
-/** The longest closing that a remembered note can cause, whatever it says. */
+/** The longest closing that a remembered note can cause, for any value in the note. */
 const maxCloseMs = 3_600_000;
 
 /**
@@ -75,13 +75,13 @@ const maxCloseMs = 3_600_000;
  *                     │  └──────lost──────▶ cooling ──windowMs + lateArrivalMs──▶ free
  *                     └──────unsent───────▶ free
  * ```
- * When a request arrived at the API is not known, only that it was between its start and
+ * The exact arrival of a request at the API is unknown. The request arrives between its start and
  * its end. So its slot cools from its *end*: two requests that share a slot then arrive
  * more than a window apart, and neither a sliding window nor a fixed minute of any phase
  * holds more than the limit at the API.
  *
- * A slot is recorded in the memory before its request is sent, and the next process
- * starts with what was sent before it. One process counts on being alone with its token.
+ * The memory records a slot before its request is sent, and the next process
+ * starts with these records. One process assumes that no other program uses its token.
  *
  * @source API §8
  * @assumption A6 replays and refusals cost budget
@@ -101,7 +101,7 @@ export class Budget {
   #loading: Promise<void> | undefined;
   #alarm: AbortController | undefined;
   #closing = new AbortController();
-  /** The end of the last wait that was told of, on the monotonic clock. */
+  /** The end of the last reported wait, on the monotonic clock. */
   #toldUntil = Number.NEGATIVE_INFINITY;
 
   constructor(options: BudgetOptions) {
@@ -149,12 +149,12 @@ export class Budget {
     await memory.putNote(closedNote(this.bucket), { at: now, until: now + span }).catch(() => {});
   }
 
-  /** Aborts when the API closes the budget, for whoever can go elsewhere. */
+  /** Aborts when the API closes the budget. A waiting request can then use another token. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
 
-  /** How long one more request would wait, in ms, as far as it is known. The budget has to be loaded. */
+  /** The estimated wait of one more request, in ms. The budget must be loaded. */
   expectedWaitMs(): number {
     const now = this.#options.clock.monotonic();
     const cooling = this.#cooling.filter((freeAt) => freeAt > now).sort((a, b) => a - b);
@@ -174,7 +174,7 @@ export class Budget {
   /** Reads once how much was sent before this process. */
   load(): Promise<void> {
     this.#loading ??= this.#load().catch((error: unknown) => {
-      // The next request tries again; without knowing what was sent, nothing may be.
+      // The next request loads again. Until the recent requests are known, no request may be sent.
       this.#loading = undefined;
       throw error;
     });
@@ -237,12 +237,12 @@ export class Budget {
     this.#inFlight -= 1;
     this.#cooling.push(now + lateMs + this.#timing.coolMs);
     this.#pump();
-    // The record made at the start says too little of such an exchange. Counting it twice is safe.
+    // The record of the start is too early for a slow or late exchange. A second record counts twice, which is safe.
     const slow = now - startedAt > this.#timing.promptMs;
     if (slow || lateMs > 0) memory.recordUse(this.bucket, clock.now() + lateMs).catch(() => {});
   }
 
-  /** Hands out what is free and sets the alarm for what is not. Every change of state ends here. */
+  /** Hands out the free slots and sets an alarm for the next one. Every change of state ends here. */
   #pump(): void {
     this.#alarm?.abort();
     this.#alarm = undefined;
@@ -280,7 +280,7 @@ export class Budget {
   #tell(until: number, now: number): void {
     const { timeScale, onWait } = this.#options;
     const realMs = (until - now) / timeScale;
-    // Requests that were refused together do not tell one after the other.
+    // Several requests that were refused together cause one report.
     if (realMs < toldWaitMs || until < this.#toldUntil + toldWaitMs * timeScale) return;
     this.#toldUntil = until;
     onWait?.({ realMs, waiting: this.#line.length, limited: now < this.#closedUntil });

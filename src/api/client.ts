@@ -33,7 +33,7 @@ export interface ClientOptions {
   /** Remembers budget use and small facts across processes; see `readOnlyMemory` for a dry run. */
   readonly uses: UseMemory;
   readonly logger?: ApiLogger;
-  /** Told once of each wait for a budget that an operator would notice; without it, waits that the API asks for are logged. */
+  /** Called once for each long wait for a budget. Without `onWait` the client logs the waits that the API asks for. */
   readonly onWait?: (wait: BudgetWait) => void;
   /** Where the span of each request goes. */
   readonly tracing?: Tracing;
@@ -49,8 +49,8 @@ export interface Client {
   readonly writes: WritePort;
   readonly tasks: TaskWatch;
   /**
-   * One GET of any path below the base URL, within the read budget and never again: for
-   * finding out what a deployment answers. Rejects with `TransportError`.
+   * One GET of any path below the base URL, within the read budget and without a retry. Diagnosis uses it
+   * to find out which paths a deployment serves. Rejects with `TransportError`.
    */
   probe(path: string): Promise<Answer>;
   /** The level of each current token as writes have shown it, those of earlier processes included. */
@@ -120,14 +120,14 @@ function scaledTimeout(timeoutMs: number, timeScale: number): number {
 
 /**
  * Reads the address of the API: https, or http on this machine, with the API's version as
- * the last segment of its path. Gives it without a slash at its end.
+ * the last segment of its path. Returns the address without a slash at its end.
  *
- * @throws ConfigError that says what is wrong; it never repeats what may be a credential.
+ * @throws ConfigError with the error of the address. The message never repeats a part that may be a credential.
  * @source API §9
  */
 export function parseBaseUrl(text: string): string {
   const url = URL.parse(text.trim());
-  if (url === null) throw new ConfigError('The base URL is no URL: it looks like https://api.example.com/v1');
+  if (url === null) throw new ConfigError('The base URL is no URL. Example: https://api.example.com/v1');
   if (url.username !== '' || url.password !== '') {
     throw new ConfigError(
       'The base URL holds a user name or password: the token alone identifies the project.',
@@ -135,7 +135,7 @@ export function parseBaseUrl(text: string): string {
   }
   const shown = `${url.origin}${url.pathname}`;
   if (url.search !== '' || url.hash !== '') {
-    throw new ConfigError(`The base URL has a query or fragment: leave what comes after ${shown} out.`);
+    throw new ConfigError(`The base URL has a query or fragment: remove the part after ${shown}.`);
   }
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname))) {
     throw new ConfigError(`The base URL ${shown} is not https: the token would be readable on the way.`);

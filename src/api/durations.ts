@@ -1,7 +1,7 @@
 import type { WriteName } from '../core/ports.ts';
 import type { UseMemory } from './budget.ts';
 
-/** What one ended task teaches. */
+/** The observation from one ended task. */
 export interface Lesson {
   /** Polls that came before its end. */
   readonly misses: number;
@@ -10,7 +10,7 @@ export interface Lesson {
 }
 
 export interface Durations {
-  /** How long tasks of the sort take, as far as it is known. */
+  /** The estimated duration of tasks of this sort. */
   usual(sort: WriteName): Promise<Estimate>;
   learn(sort: WriteName, lesson: Lesson): Promise<void>;
   /** The longest that one has taken, in ms. */
@@ -85,7 +85,7 @@ function moved({ ms, count, bounded, longestMs }: Estimate, { misses, endedBy }:
     bounded: bounded || misses > 0,
     longestMs: Math.max(longestMs, endedBy),
   });
-  // Further misses were requests too, if less telling. By when the task had ended is known: go no further.
+  // Each further miss cost a request too, but shows less. The estimate grows at most to the poll that found the end.
   if (misses > 0)
     return after(Math.min(ms * Math.exp(share * width * Math.sqrt(misses)), Math.max(ms, endedBy)));
   return after(ms * (bounded ? Math.exp((share - 1) * width) : searchFactor));

@@ -1,4 +1,4 @@
-/** Documented bodies are some six levels deep. Deeper ones could exhaust the stack of whatever walks through them. */
+/** Documented bodies have about six levels. Deeper ones could exhaust the stack of recursive code. */
 const mostLevels = 64;
 
 /** The value of a JSON text from outside; `undefined`, which JSON has no word for, where it is none or nested too deeply. */
@@ -11,7 +11,7 @@ export function parseBounded(text: string): unknown {
   }
 }
 
-/** Whether brackets outside of strings are nested too deeply. Looks at the text alone, before anything is built of it. */
+/** Whether brackets outside of strings are nested too deeply. The check reads only the text and builds no value. */
 export function isTooDeep(text: string): boolean {
   let levels = 0;
   let inString = false;

@@ -1,8 +1,8 @@
-/** What the client needs of a logger. Messages are constant; values stand in the fields. */
+/** The logger that the client needs. Messages are constant; the fields hold the values. */
 export interface ApiLogger {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void;
   warn(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
-/** For where nothing is to be logged. */
+/** A logger that logs nothing. */
 export const silent: ApiLogger = { debug: () => {}, warn: () => {} };

@@ -56,18 +56,18 @@ const anyWrite: Call = { method: 'POST', path: '', bucket: 'writes', priority: '
 const unsaidRetryAfter = (profile: ApiProfile) => profile.limits.windowMs;
 
 /**
- * The way of every request, in one piece:
+ * The path of every request, in one piece:
  *
- * 1. **budget**: wait for a slot of the bucket that belongs to the token as it is now; of several tokens, the first
+ * 1. **budget**: wait for a slot of the bucket that belongs to the current token; of several tokens, the first
  *    that has room (`token-pool.ts`)
  * 2. **auth**: the same token, read from its source each time, so that a new one is used at once
- * 3. **send**: once, under a time-out; nothing is repeated and no redirect followed here
- * 4. **429**: closes the whole bucket for `Retry-After`, before the slot's end lets another request go
+ * 3. **send**: once, under a time-out; this class repeats nothing and follows no redirect
+ * 4. **429**: closes the whole bucket for `Retry-After`, before the end of the slot admits another request
  * 5. **slot**: given back as answered, lost or unsent; how long it cools depends on it
  * 6. **clock**: the API's own time, from the answer's `Date`
- * 7. **answer**: told apart as success, problem or unidentified; its request id goes to the log
+ * 7. **answer**: classified as success, problem or unidentified; its request id goes to the log
  *
- * Repeating is left to those who know what it means: reads in `reads.ts`, writes in the engine.
+ * Retries belong to the callers that know whether a repetition is safe: reads in `reads.ts`, writes in the engine.
  */
 export class Pipeline {
   readonly #options: PipelineOptions;
@@ -106,7 +106,7 @@ export class Pipeline {
   #exchangeUnder(call: Call, { slot, token, budget }: Pass): Promise<Answer> {
     if (call.mayGo?.() === false) {
       slot.unsent();
-      return Promise.reject(new Error('what it was decided on is too old by now'));
+      return Promise.reject(new Error('the values that the request depends on are too old by now'));
     }
     this.#count(call);
     return traced(this.#options.tracing, ...spanOf(call), (span) =>
@@ -129,7 +129,7 @@ export class Pipeline {
       await closing;
       return answer;
     } catch (error) {
-      // Whatever fails here, the request was sent.
+      // The request was sent, no matter which step fails here.
       throw new TransportError('the answer could not be taken in', 'unknown', 'UNKNOWN', error);
     }
   }
@@ -277,8 +277,8 @@ export class Pipeline {
 
   /**
    * `Retry-After` is real seconds on both sides, and the clock here may run faster than
-   * real time: the wait in its milliseconds is as many times longer. A replayed 429 tells
-   * of a minute long gone. @assumption A1
+   * real time: the wait in its milliseconds is as many times longer. A replayed 429 belongs
+   * to a minute in the past. @assumption A1
    */
   async #limited(answer: Answer, budget: Budget): Promise<void> {
     const { counters, profile, logger, onWait } = this.#options;
@@ -286,7 +286,7 @@ export class Pipeline {
     if (answer.replayed) return;
     const { retryAfterMs } = answer;
     const waitMs = retryAfterMs === undefined ? unsaidRetryAfter(profile) : retryAfterMs * profile.timeScale;
-    // Told once of all that were under way together.
+    // Requests that were in flight together cause one message.
     if (!budget.isClosed()) {
       const level = onWait === undefined ? 'warn' : 'debug';
       logger[level]({ bucket: budget.bucket, waitMs }, 'the API limits requests: waiting');
@@ -295,7 +295,7 @@ export class Pipeline {
   }
 }
 
-/** What a request goes out with. */
+/** The values that belong to one sending of a request. */
 interface Pass {
   readonly slot: Slot;
   readonly token: PooledToken;
@@ -353,7 +353,7 @@ function httpRequest(options: PipelineOptions, call: Call, token: string): HttpR
   };
 }
 
-/** What the API repeats of the request that it got is passed on to reports, logs and the state: but the token is not. */
+/** Reports, logs and the state contain text of the answer. The API may repeat the request in it, so the token is masked. */
 function withoutToken({ status, headers, body }: HttpResponse, token: string): HttpResponse {
   const masked = maskerOf([token]);
   return {

@@ -33,7 +33,7 @@ import {
 import { pathSegment } from './write-requests.ts';
 
 export interface ReadsOptions {
-  /** For people. */
+  /** For messages. */
   readonly baseUrl: string;
   readonly pipeline: Pipeline;
   readonly clock: Clock;
@@ -57,14 +57,14 @@ export interface Reads extends ReadPort {
 }
 
 /**
- * Every documented read, at one priority; beside them those of servers that the profile enables.
+ * Every documented read, at one priority, and the reads of servers that the profile enables.
  *
- * What may pass by itself is tried again: no answer, an answer that is not the API's own, an
- * unreadable one, 5xx, 429. A refusal is final, and so is an answer that reads well but does
- * not have the documented shape, for asking again does not change it.
+ * A read is repeated if the cause may disappear: no answer, an answer that is not the API's own, an
+ * unreadable one, 5xx, 429. A refusal is final. A readable answer without the documented shape
+ * is final too, because a repetition does not change the shape.
  *
- * A `find…` gives `undefined` for nothing but the API's own 404: for what belongs to a
- * server only `server_not_found`, as any other 404 there may be about something else.
+ * A `find…` returns `undefined` only for the API's own 404. For a resource inside a
+ * server the 404 must be `server_not_found`: any other 404 there may be about something else.
  */
 export function createReads(options: ReadsOptions, priority: ReadPriority, halt?: AbortSignal): Reads {
   const { pipeline, clock, random, profile, logger } = options;
@@ -78,7 +78,7 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
       if (lasting || tries >= maxFirstTries) refuseWrongAddress(outcome);
       if (lasting || outcome.final || tries >= maxTries) throw error;
       const pause = waitMs(tries, outcome.retryAfterMs ?? 0);
-      // Of a limit the pipeline has told.
+      // The pipeline has logged the limit already.
       const level = error instanceof ApiProblem && error.status === 429 ? 'debug' : 'warn';
       logger[level](
         { path, attempt: tries, waitMs: Math.round(pause), error },
@@ -233,17 +233,17 @@ function judge<T>(path: string, answer: Answer, schema: z.ZodType<T>): Outcome<T
       return { error, final: status < 500 && status !== 429, ...wait };
     }
     case 'success': {
-      // 206 and the like: part of a list is not the list.
+      // A 2xx other than 200, for example 206: part of a list is not the list.
       if (status !== 200) return { error: unreadable(`${what}: ${status} instead of 200`), final: false };
       const result = readData(parseKeepingDecimals(answer.text), schema);
       if ('data' in result) return result;
-      const message = `${what} answered what the API's document does not describe: ${printable(result.mismatch)}`;
+      const message = `${what} gave an answer that the API's document does not describe: ${printable(result.mismatch)}`;
       return { error: new ApiProblem(status, null, answer.requestId, message), final: true };
     }
   }
 }
 
-/** An id that the API gave, and that no path can carry: what it stands for cannot be read. */
+/** The id as a path segment. If no path can carry the API's id, its resource cannot be read. */
 function asked(id: string): string {
   if (fitsPath(id)) return pathSegment(id);
   throw new TransportError(`no path can carry the id ${JSON.stringify(id)}`, 'none', 'UNUSABLE_ID');

@@ -85,7 +85,7 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
       const seen = await poll(task, signal);
       const end = endOf(seen, askedAt);
       if (end !== undefined) {
-        // A first poll made late, after a restart or for want of budget, does not tell that it took so long.
+        // A late first poll, after a restart or for want of budget, does not show how long the task took.
         const telling = misses > 0 || askedAt <= usualMs * 1.1 + pollStep.shortestMs;
         if (end.end === 'succeeded' && telling)
           await durations.learn(task.sort, { misses, endedBy: askedAt });

@@ -1,6 +1,6 @@
 /** The longest piece of server text that is passed on, in characters. */
 const maxLength = 1_000;
-/** Of a header, which stands in every line of the log. */
+/** The limit for a header, because every line of the log contains it. */
 const maxHeaderLength = 200;
 
 /** Server text fit for a message: bounded, and without control or direction characters. */

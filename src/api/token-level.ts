@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts';
 import type { WriteName, WriteResult } from '../core/ports.ts';
 import type { UseMemory } from './budget.ts';
 
-/** What the API's answers to writes have shown of one token. */
+/** The level of one token, as far as the API's answers to writes have shown it. */
 export interface TokenLevel {
   /** The first write of a process that it has let through. */
   readonly passed?: ShownBy;
@@ -17,8 +17,8 @@ export interface ShownBy {
 }
 
 /**
- * No read shows a token's level, so what writes have shown of it is kept, under the name that
- * the token's budget has too: a hash, of which no token can be made.
+ * No read shows a token's level. So vdcsync stores the evidence from writes, under the same name as
+ * the token's budget: a hash, from which no token can be derived.
  *
  * @source API §5 rules 4, 5, 6
  */
@@ -28,7 +28,7 @@ export function createTokenLevels(memory: UseMemory, clock: Clock) {
   return {
     /** `token` is the name of the one that the write went out under. Never fails: it costs a hint, and nothing else. */
     learn(token: string, write: WriteName, result: WriteResult): void {
-      // What is replayed was let through or refused under whatever token that was.
+      // The API decided about a replayed answer when it first answered the key, possibly for another token.
       if (result.type !== 'answer' || result.replayed) return;
       const passed = result.status >= 200 && result.status < 300;
       const code = result.code ?? null;

@@ -1,6 +1,6 @@
 /**
- * Who waits for a read, the most urgent first: what writes are decided on, then polls, which
- * find more ended the later they come, then what is only looked at for its age.
+ * The priorities of waiting reads, the most urgent first: reads that a write depends on; then polls, which
+ * need fewer requests the later they are sent; then reads that only refresh old values.
  */
 const readPriorities = ['operation', 'poll', 'refresh'] as const;
 export type ReadPriority = (typeof readPriorities)[number];

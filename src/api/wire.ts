@@ -28,10 +28,10 @@ import type {
 import { printable } from './text.ts';
 
 /**
- * How the API's answers are read: every field the document shows is asked for by its
- * documented type, unknown fields are passed over, and what the document leaves open is
- * read tolerantly. What does not fit is an error with its path; nothing is dropped, for a
- * list with a missing row would read as a resource that is gone.
+ * How the API's answers are read. Every field that the document shows must have its documented type,
+ * unknown fields are ignored, and fields that the document leaves open are
+ * read tolerantly. A mismatch is an error with its path. No row is dropped, because a
+ * list with a missing row would mean a deleted resource.
  *
  * @source API §2
  */
@@ -44,7 +44,7 @@ const textId = <Id extends string>() =>
     z.string().refine(isPlainId, 'this text cannot be an id'),
     z.int().transform(String),
   ]) as unknown as z.ZodType<Id>;
-/** It stands in commands that an operator copies. */
+/** Commands that an operator copies contain the address, so it must be an address. */
 const ipv4 = z.string().refine(isIpv4, 'this text is no IPv4 address');
 const nullable = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
 /** A timestamp stays the text it is. */
@@ -65,7 +65,7 @@ export const ipSchema: z.ZodType<Ip> =
     primary: z.boolean(),
   });
 
-/** What is in the drive: an id, an object with one, or null; in another form it is not shown. @assumption A50 */
+/** The disc in the drive: an id, an object with one, or null; in another form it is not shown. @assumption A50 */
 const shownIso = z
   .union([textId<IsoId>(), z.null(), z.object({ id: textId<IsoId>() }).transform(({ id }) => id)])
   .optional()
@@ -103,7 +103,7 @@ export const networkSchema: z.ZodType<Network> = z.object({
   server_count: nullable(z.int()),
 });
 
-/** An address of a card, as text or in an object; in another form it is not shown. @assumption A53 */
+/** An address of a network interface, as text or in an object; in another form it is not shown. @assumption A53 */
 const cardAddress = z
   .union([z.string().min(1), z.object({ address: z.string().min(1) }).transform(({ address }) => address)])
   .optional()
@@ -186,7 +186,7 @@ export const isoSchema: z.ZodType<Iso> = z
   .transform((iso) => ({
     id: iso.id,
     name: iso.name,
-    // `download_status` is the surer of the two: a plain `status` may be about something else beside it.
+    // `download_status` is the more certain of the two: if both exist, a plain `status` may describe something else.
     download: downloadOf(iso.download_status ?? iso.status),
     reason: textOf(iso.error) ?? textOf(iso.failure_reason) ?? textOf(iso.reason),
   }));
@@ -233,7 +233,7 @@ export const taskSchema: z.ZodType<Task> = z
     }
     return {
       id: task.id,
-      // Not terminal yet, whatever it calls itself.
+      // A task that is not terminal counts as running, for any other status.
       status: task.is_terminal || known === 'pending' ? (known ?? 'running') : 'running',
       is_terminal: task.is_terminal,
       detail: textOf(task.error) ?? textOf(task.detail) ?? textOf(task.message) ?? textOf(task.reason),
@@ -251,8 +251,8 @@ export const serverTypeSchema: z.ZodType<ServerType> = z.object({
 });
 
 /**
- * Decimal text. A number arrives here as its digits in the answer (see `parseKeepingDecimals`);
- * what is no decimal number is an unknown price, which is never counted as zero.
+ * Decimal text. A number arrives here as its digits in the answer (see `parseKeepingDecimals`).
+ * A value that is no decimal number is an unknown price, which is never counted as zero.
  */
 const price = z
   .unknown()
@@ -296,8 +296,8 @@ export const imageEntrySchema: z.ZodType<ImageEntry> = z.object({
 const moneyFields: ReadonlySet<string> = new Set(['price', 'backup_price']);
 
 /**
- * `JSON.parse` that gives money as the text it has in the answer: `12.10` stays `"12.10"`,
- * and no binary fraction ever stands for a price.
+ * `JSON.parse` that returns money as the text it has in the answer: `12.10` stays `"12.10"`,
+ * and no binary fraction ever represents a price.
  */
 export function parseKeepingDecimals(text: string): unknown {
   const parse = JSON.parse as (
@@ -312,7 +312,7 @@ export function parseKeepingDecimals(text: string): unknown {
   });
 }
 
-/** The payload under `data`, or what is wrong and where, such as `data.3.cidr: expected string`. */
+/** The payload under `data`, or the first error with its path, such as `data.3.cidr: expected string`. */
 export function readData<T>(
   body: unknown,
   schema: z.ZodType<T>,

@@ -3,16 +3,16 @@ import { fitsPath } from '../core/path-id.ts';
 import { probeField, type WriteName, type WriteRequest } from '../core/ports.ts';
 import type { ApiProfile, OperationTemplate } from '../core/profile.ts';
 
-/** A write as HTTP, and what its answer has to hold. */
+/** A write as HTTP, with the requirements for its answer. */
 export interface BuiltWrite {
   readonly method: string;
   /** Below the base URL. */
   readonly path: string;
   /** The exact text that is sent. */
   readonly body?: string;
-  /** The document shows a `task` beside the data. */
+  /** The document shows a `task` next to the data. */
   readonly documentsTask: boolean;
-  /** Only the answer tells which resource was made, so `data.id` has to be there. */
+  /** Only the answer identifies the created resource, so the answer must contain `data.id`. */
   readonly needsId: boolean;
 }
 
@@ -30,8 +30,8 @@ interface Endpoint {
 type Documented = Exclude<WriteName, keyof typeof presumed>;
 
 /**
- * Every documented write. The ids that `WriteRequest.path` has to hold stand in braces;
- * where there is only one, its name does not matter.
+ * Every documented write. Braces mark the ids that `WriteRequest.path` must contain.
+ * If there is only one id, its name does not matter.
  *
  * @source API §4
  */
@@ -146,9 +146,9 @@ function fromTemplate(
 const placeholder = /\{([a-z_][a-z0-9_]*)\}/gi;
 
 /**
- * Puts ids in the place of `{names}`. A name that the request does not know takes the id
- * at its position (servers come before what is on them), so that a profile may call the
- * ids what its own documentation calls them.
+ * Replaces `{names}` with ids. A name that the request does not know takes the id
+ * at its position (a server comes before the resources inside it), so that a profile may use
+ * the names of its own documentation.
  */
 function fillPath(template: string, { name, path }: WriteRequest): string {
   if (!/^\/[^/\\]/.test(template) || /\/\.{1,2}(\/|$)/.test(template)) {
@@ -189,7 +189,6 @@ function fillBody(template: unknown, request: WriteRequest): unknown {
   const value = new Map<string, unknown>([...Object.entries(request.path), ...Object.entries(fields)]).get(
     field,
   );
-  if (value === undefined)
-    throw new ConfigError(`${request.name}: nothing is known to stand for {${field}}.`);
+  if (value === undefined) throw new ConfigError(`${request.name}: no value is known for {${field}}.`);
   return value;
 }

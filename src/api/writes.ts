@@ -12,9 +12,9 @@ import { printable } from './text.ts';
 import { type BuiltWrite, buildWrite } from './write-requests.ts';
 
 /**
- * Sends each write once and tells what became of it; nothing is repeated and nothing thrown.
+ * Sends each write once and returns its result. It repeats nothing and throws nothing.
  *
- * | what came | result |
+ * | event | result |
  * | --- | --- |
  * | no connection; no token; an unusable request | `unsent` |
  * | a lost or cut-off answer, a time-out | `ambiguous` |
@@ -55,7 +55,7 @@ export function createWrites(pipeline: Pipeline, profile: ApiProfile, learn: Lea
   return { room: (signal) => pipeline.room(signal), send, token: () => pipeline.token(), digest };
 }
 
-/** Told what became of each write that went out under a token known by name. */
+/** Called with the result of each write that was sent with a known token. */
 type Learn = (token: string, write: WriteName, result: WriteResult) => void;
 
 function toCall(built: BuiltWrite, idempotencyKey: string, token: string | undefined): Call {

@@ -11,15 +11,13 @@ const schemas = filesIn('schemas', /\.json$/);
  * rewrite a text. A file or folder without a number has none.
  */
 const left: Readonly<Record<string, number>> = {
-  'src/api': 96,
+  'src/api': 1,
   'src/daemon': 433,
   'src/engine': 11,
-  'src/index.ts': 1,
   'src/plan': 4,
   'src/platform': 22,
   'src/queue': 17,
   'src/reconcilers': 278,
-  'src/spec': 70,
   'src/state': 139,
 };
 
