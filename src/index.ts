@@ -1,4 +1,4 @@
-/** The library: what the command line is made of, for programs that put it together themselves. */
+/** The library: the parts of the command line, for programs that combine them in another way. */
 export { createClient, parseBaseUrl } from './api/client.ts';
 export { type Clock, scaledClock } from './core/clock.ts';
 export type { Desired } from './core/desired.ts';

@@ -5,8 +5,8 @@ import { withField } from './overlay.ts';
 import { defaultsSchema } from './schemas.ts';
 
 /**
- * The files with `defaults.servers` in every server. A field that a server has counts alone: it is not merged with the
- * default, and `null` leaves the default out. What is wrong with a default is reported once, where it stands.
+ * The files with `defaults.servers` in every server. A field of a server replaces the default: the two are not merged,
+ * and `null` leaves the default out. An error in a default is reported once, at the position of the default.
  */
 export function withDefaults(roots: readonly Located[], report: Report): readonly Located[] {
   const [defaults, second] = roots.flatMap((root) => root.fields?.get('defaults') ?? []);
@@ -53,7 +53,7 @@ function takesNull(name: string): boolean {
   return fields[name]?.safeParse(null).success === true;
 }
 
-/** It is reported already, and nothing more is to be said of it. */
+/** Marks the value as reported, so that no further message mentions it. */
 function unusable(value: Located): Located {
   return { ...value, broken: true };
 }

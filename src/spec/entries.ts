@@ -30,9 +30,9 @@ export interface Entry {
 const namePaths: readonly Path[] = [['name'], ['cidr'], ['id'], ['moved', 'from']];
 
 /**
- * Reads one entry of a map and the resources inside it, reporting all that is wrong with
- * it alone. What of it can be used is returned nevertheless, so that what else the file
- * says about it can be judged in the same run.
+ * Reads one entry of a map and the resources inside it, and reports all errors of the entry
+ * alone. Returns the usable parts even after an error, so that the same run can also check the references
+ * to this entry.
  */
 export function readEntry(
   section: Section,
@@ -69,7 +69,7 @@ export function readEntry(
   const creatable = managed && id === undefined && !dropped.has('id') && !dropped.has('managed');
   for (const issue of section.kind.check(value)) {
     const [first] = issue.path;
-    // Without a path something is missing: that only counts where the rest is there, and is to be created.
+    // An error without a path means a missing field: it only counts if the other fields are valid and the entry is created.
     if (first === undefined && (!creatable || dropped.size > 0)) continue;
     if (first === 'name' && !named) continue;
     reportCheck(issue, located, report);
@@ -95,7 +95,7 @@ function checkName({ collection }: Section, name: string, located: Located, repo
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The entry's fields as far as they are valid, and the names of those that are not. */
+/** The valid fields of the entry, and the names of the invalid fields. */
 function parse(section: Section, key: ResourceKey, located: Located, report: Report) {
   // `web:` with nothing after it is an entry without fields.
   const whole = located.value === null && !located.broken ? { ...located, value: {} } : located;
@@ -107,7 +107,7 @@ function parse(section: Section, key: ResourceKey, located: Located, report: Rep
   return again.success ? { fields: again.data as Fields, dropped: checked.fields } : undefined;
 }
 
-/** The key before, where it is one of the same map; what else it may be is reported with the references. */
+/** The previous key, if it belongs to the same map. The check of references reports all other values. */
 function movedFrom({ collection, kind }: Section, { moved }: Fields) {
   const from = (moved as { readonly from: string } | undefined)?.from;
   if (from === undefined) return undefined;
@@ -188,7 +188,7 @@ function isTaken(address: unknown): boolean {
   return typeof address === 'object' && address !== null && ('new' in address || 'reuse' in address);
 }
 
-/** Nothing inside a server that is not managed is: declaring it would promise what is not done. */
+/** Resources inside an unmanaged server are unmanaged too: a declaration would promise changes that never happen. */
 function refuseUnmanaged(field: string, { resource, located }: Entry, report: Report): void {
   if (resource.managed) return;
   const here = find(located, [field]);

@@ -1,12 +1,12 @@
 /** The environment as an argument, so that reading a spec has no hidden input. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** `text` with its `${env:NAME}` replaced and the names it used, or what is wrong with one of them. */
+/** `text` with its `${env:NAME}` replaced and the names it used, or the error of one of them. */
 export type Expansion =
   | { readonly text: string; readonly used: readonly string[] }
   | { readonly problem: string };
 
-/** What begins a variable, or was meant to; with another dollar before it, it stands for itself. */
+/** The start of a variable, including misspelt ones. With another dollar before it, the text is literal. */
 const marker = /\$?\$\{\s*env\s*[:.]/i;
 const variable = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -18,7 +18,7 @@ export function isOwnVariable(name: string): boolean {
   return own.test(name);
 }
 
-/** What a spec may take from the machine that reads it. Plain data, so that a worker thread can be given it. */
+/** The values that a spec may read from its machine. Plain data, so that a worker thread can receive it. */
 export interface SpecTrust {
   /** Names of the variables that `${env:NAME}` may use; `any`: all but vdcsync's own. */
   readonly variables: 'any' | readonly string[];
@@ -32,7 +32,7 @@ export interface TokenPlaces {
   readonly folder?: string;
   /** Of the variables that `token_env` may name; absent: no `token_env`. */
   readonly prefix?: string;
-  /** What a relative `token_file` is relative to. */
+  /** The base folder of a relative `token_file`. */
   readonly base: string;
 }
 

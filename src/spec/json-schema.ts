@@ -7,11 +7,11 @@ type Schema = Record<string, unknown>;
 /**
  * The JSON Schema of the spec file, for editors: completion, hovers and red underlines.
  *
- * Draft 7, as that is what yaml-language-server understands whole; of 2020-12 it ignores
- * parts. It says what a schema can say, the loader says the rest: references, overlaps,
- * dates. It never refuses what the loader accepts, with two exceptions that are worth more to an
+ * Draft 7, because yaml-language-server understands all of it; of 2020-12 it ignores
+ * parts. The schema covers the rules that a schema can express. The loader covers the rest: references, overlaps,
+ * dates. The schema never refuses a file that the loader accepts, with two exceptions that help in an
  * editor: `${env:…}` where only certain words are allowed, and a server that lacks a field whose
- * default stands in another file.
+ * default is in another file.
  */
 export function projectJsonSchema(): object {
   return {
@@ -86,7 +86,7 @@ function sectionSchema(section: Section): Schema {
 function entrySchema({ kind, schema }: Section): Schema {
   const entry = { ...convert(schema), ...ruleOfKind(kind.name) };
   if (kind.neededToCreate.length === 0) return nullable(entry);
-  // A default may be what a server needs, and `null` leaves it out.
+  // A default may provide a field that the server needs, and `null` leaves it out.
   if (kind.name === 'server') return nullable({ ...entry, properties: withNull(entry.properties) });
   return { ...entry, ...needed(kind) };
 }
@@ -129,7 +129,7 @@ function requiring(field: string): Schema {
 }
 
 function convert(schema: z.ZodType): Schema {
-  // A refinement checks more than can be said here; what it is attached to is still said.
+  // A refinement checks more than JSON Schema can express. The schema under the refinement is still converted.
   const { $schema: _, ...converted } = z.toJSONSchema(schema, {
     io: 'input',
     target: 'draft-7',
@@ -143,7 +143,7 @@ function adapt(node: unknown): unknown {
   if (typeof node !== 'object' || node === null) return node;
   return Object.fromEntries(
     Object.entries(node)
-      // Every whole number is bounded by what JavaScript can hold: true, and noise in a hover.
+      // Every whole number has the maximum of JavaScript: true, but useless in a hover.
       .filter(([name, value]) => name !== 'maximum' || value !== Number.MAX_SAFE_INTEGER)
       .map(([name, value]) => [
         name,
@@ -152,7 +152,7 @@ function adapt(node: unknown): unknown {
   );
 }
 
-/** A value may also come from the environment, whatever it looks like there. */
+/** A value may also come from the environment. No pattern applies to the variable. */
 function orEnvironment(pattern: string): string {
   return `${pattern}|\\$\\{env:[A-Za-z_][A-Za-z0-9_]*\\}`;
 }

@@ -31,7 +31,7 @@ const maxErrors = { kept: 2_000, shown: 50 } as const;
  * Reads the spec, from one file or several that add up to one.
  *
  * @param environment where `${env:NAME}` is looked up; its values appear in no message
- * @param trust what the spec may take from this machine
+ * @param trust the values that the spec may read from this machine
  * @throws SpecError with the first errors in the order of files and positions, and how many more there are
  */
 export function loadSpec(
@@ -45,7 +45,7 @@ export function loadSpec(
   const told = new Set<string>();
   const report: Report = (position, wrong) => {
     const message = printable(`${wrong}${counterparts.textFor(position)}`);
-    // What is wrong with a default is wrong with each server that has it.
+    // An error of a default occurs again in each server that has the default.
     const text = formatDiagnostic({ position, message });
     if (told.has(text)) return;
     if (diagnostics.length < maxErrors.kept) diagnostics.push({ position, message });
@@ -186,7 +186,7 @@ function firstOf(diagnostics: readonly Diagnostic[], dropped: number): Diagnosti
   return [...shown, { position: last.position, message: `and ${more} more errors` }];
 }
 
-/** The fields of `project` or `settings`: each may stand in one file, or say the same in several. */
+/** The fields of `project` or `settings`. Each may be in one file, or have the same value in several files. */
 function agreed(roots: readonly Located[], section: string, report: Report): ReadonlyMap<string, Located> {
   const known = new Map<string, Located>();
   for (const root of roots) {
@@ -240,7 +240,7 @@ function isUnreadIn(root: Located, collection: string): boolean {
   return isUnread(root) || (map !== undefined && isUnread(map));
 }
 
-/** One line each, and nothing in it that a terminal would obey: names come from the file as they are. */
+/** A message in one line, without control characters: it can contain any name from the file. */
 function printable(message: string): string {
   const short = message.length > 1000 ? `${message.slice(0, 1000).toWellFormed()}...` : message;
   return escapeUnseen(short);

@@ -7,15 +7,15 @@ export interface Located {
   readonly position: Position;
   /** Where the field's own name stands; absent at the root and in lists. */
   readonly keyPosition?: Position;
-  /** The value as a message may show it: never what the environment held. */
+  /** The value as a message may show it: never a value from the environment. */
   readonly shown: string;
   /** Holds something that came from the environment. */
   readonly secret: boolean;
-  /** Of a secret text: what output shows in its place and in the place of each variable's value. */
+  /** For a secret text: the text that output shows in its place and in the place of each variable's value. */
   readonly masked?: readonly MaskedText[];
   /** Already reported as unusable; further messages about it would only confuse. */
   readonly broken: boolean;
-  /** A map of which some fields could not be read, which is reported: what seems to be missing may be among them. */
+  /** A map with unreadable fields, which are reported. A field that seems to be missing may be one of them. */
   readonly partial?: true;
   readonly fields?: ReadonlyMap<string, Located>;
   readonly items?: readonly Located[];
@@ -23,17 +23,17 @@ export interface Located {
 
 export type Path = readonly (string | number)[];
 
-/** Takes one thing that is wrong; reading goes on, so that all are told at once. */
+/** Takes one error. Reading continues, so that one run reports all errors. */
 export type Report = (position: Position, message: string) => void;
 
-/** What stands at a path, or `undefined`. */
+/** The value at a path, or `undefined`. */
 export function find(root: Located, path: Path): Located | undefined {
   let here: Located | undefined = root;
   for (const step of path) here = child(here, step);
   return here;
 }
 
-/** What stands at a path, else the innermost thing around it that is there. */
+/** The value at a path, else the innermost existing value around it. */
 export function nearest(root: Located, path: Path): Located {
   let here = root;
   for (const step of path) {
@@ -72,12 +72,12 @@ export function refuseSecretName({ secret, position, shown }: Located, report: R
   return secret;
 }
 
-/** Nothing can be said of what is not in it. */
+/** A missing field proves nothing, because some of the fields could not be read. */
 export function isUnread({ broken, partial }: Located): boolean {
   return broken || partial === true;
 }
 
-/** Everything that came from the environment, and what output shows in its place. */
+/** Every value from the environment, with the text that output shows in its place. */
 export function maskedIn(root: Located): readonly MaskedText[] {
   if (root.masked !== undefined) return root.masked;
   return [...(root.fields?.values() ?? []), ...(root.items ?? [])].flatMap(maskedIn);

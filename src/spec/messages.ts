@@ -4,14 +4,14 @@ import { find, isUnread, type Located, nearest, type Path, type Report } from '.
 
 type Issue = z.core.$ZodIssue;
 
-/** What a schema made of a value, with everything wrong already reported. */
+/** The result of a check against a schema. All errors are already reported. */
 export type Checked<Value> =
   | { readonly ok: true; readonly value: Value }
   /** `fields`: the outermost fields that something was wrong with. */
   | { readonly ok: false; readonly fields: ReadonlySet<string> };
 
 /**
- * Checks a located value against a schema and reports every error in words for people.
+ * Checks a located value against a schema and reports every error in plain words.
  * Messages written in a schema are kept; all others are worded here. `label` names the
  * value itself.
  */
@@ -64,7 +64,7 @@ function reportUnknown(keys: readonly string[], path: Path, { schema, root, repo
   }
 }
 
-/** Tells what is wrong with the form that was meant, where that can be seen; else lists the forms. */
+/** Reports the errors of the form that the user meant, if it can be recognised; else lists the forms. */
 function reportUnion(issue: z.core.$ZodIssueInvalidUnion, path: Path, context: Context): void {
   const meant = issue.errors.filter(
     (branch) => !branch.some((each) => each.path.length === 0 && each.code !== 'too_small'),
@@ -194,7 +194,7 @@ function namesOf(keys: z.core.$ZodType): string[] {
   return keys instanceof z.ZodEnum ? keys.options.map(String) : [];
 }
 
-/** The schema of what stands at a path, as far as there is only one. */
+/** The schema of the value at a path, if there is only one. */
 function schemaAt(schema: z.core.$ZodType | undefined, path: Path): z.core.$ZodType | undefined {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault) {
     return schemaAt(schema.unwrap() as z.core.$ZodType, path);

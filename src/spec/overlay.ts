@@ -1,7 +1,7 @@
 import type { Position } from '../core/desired.ts';
 import { formatPosition, type Located, type Report } from './located.ts';
 
-/** Tells of a place that an overlay has a part in, where the other part stands. */
+/** Finds the other part of a value that an overlay changes. */
 export class Counterparts {
   readonly #texts = new Map<string, string>();
 
@@ -11,7 +11,7 @@ export class Counterparts {
       this.#texts.set(formatPosition(place), ` (${relation} ${formatPosition(other)})`);
   }
 
-  /** What a message about this place says at its end. */
+  /** The end of a message about this place. */
   textFor(place: Position): string {
     return this.#texts.get(formatPosition(place)) ?? '';
   }

@@ -14,7 +14,7 @@ import type { commonSchema, projectSchema, settingsSchema } from './schemas.ts';
 type Entry<Own extends z.ZodType, Id = number> = z.input<Own> & z.input<typeof commonSchema> & { id?: Id };
 type Entries<Value> = Record<string, Value>;
 
-/** An entry under `servers`, with what is inside the server. */
+/** An entry under `servers`, with the resources inside the server. */
 export type ServerInput = Entry<typeof serverSchema> & {
   network_interfaces?: z.input<typeof networkInterfacesSchema>;
   firewall?: z.input<typeof firewallSchema>;

@@ -120,7 +120,7 @@ export const fileSchema = z.strictObject({
   ) as Record<Collection, z.ZodOptional<z.ZodNullable<z.ZodRecord<z.ZodString, z.ZodUnknown>>>>),
 });
 
-/** What every top-level entry may carry beside its own fields and an id. */
+/** The fields that every top-level entry may have in addition to its own fields and an id. */
 export const commonSchema = z.strictObject({
   managed: z
     .boolean()
@@ -140,7 +140,7 @@ export const commonSchema = z.strictObject({
     .describe('Never deleted or replaced, also after the entry has left the file.'),
 });
 
-/** Fields that every top-level entry may carry beside its kind's own. */
+/** Names of the fields that every top-level entry may have in addition to the fields of its kind. */
 export const commonFields = ['id', 'managed', 'moved', 'protect'] as const;
 
 /** The rule for names in one of the maps: its pattern, and the text that explains it. */
@@ -149,7 +149,7 @@ export interface NameRule {
   readonly text: string;
 }
 
-/** Names are part of keys, which people type: no character that a shell or the dots of a key would trip over. */
+/** Names are part of keys, which operators type. So no name has a character that a shell or the dots of a key would misread. */
 export const nameRules: Record<Collection, NameRule> = {
   networks: {
     pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,28}[A-Za-z0-9_.-])?$/,
@@ -214,7 +214,7 @@ function entrySchema(kind: ResourceKind, children: ReadonlyMap<string, ResourceK
 /** Fields that say which server it is, or whether it is managed: they differ from server to server. */
 const notDefault = { id: true, name: true, moved: true, managed: true } as const;
 
-/** `defaults` of the file: what every server has that does not say otherwise. */
+/** `defaults` of the file: the values of every server that does not set its own. */
 export const defaultsSchema = z.strictObject({
   servers: sectionOf('servers').schema.omit(notDefault).partial().optional(),
 });

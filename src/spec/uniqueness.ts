@@ -5,7 +5,7 @@ import { find, formatPosition, type Report } from './located.ts';
 /** Kinds of which the project has each name once. @source API §7 name_exists */
 const uniquelyNamed = new Set(['network', 'iso']);
 
-/** Two entries must not mean the same resource, nor claim the same name, card or addresses. */
+/** Two entries must not mean the same resource, nor claim the same name, network interface or addresses. */
 export function checkUniqueness(entries: readonly Entry[], report: Report): void {
   const top = entries.filter(({ resource }) => resource.parent === undefined);
   reportTwice(top, report, {
@@ -51,7 +51,7 @@ export function checkUniqueness(entries: readonly Entry[], report: Report): void
   );
 }
 
-/** A key moves to one other, and then stands for nothing itself. */
+/** A key moves to one other key, and then no entry may use the old key. */
 function reportMoves(entries: readonly Entry[], report: Report): void {
   const keys = new Set(entries.map(({ resource }) => resource.key));
   const claimed = new Map<string, Entry>();

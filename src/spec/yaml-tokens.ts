@@ -22,9 +22,9 @@ export interface Tokens {
 }
 
 /**
- * Cuts YAML into tokens and holds it to the limits before anything is built from it:
+ * Cuts YAML into tokens and checks the limits before any collection is built:
  * building nested collections recurses, so a file of brackets alone would exhaust the
- * stack. What is wrong is reported; `undefined` where the rest is not worth building.
+ * stack. Reports all errors. Returns `undefined` if the rest is not worth building.
  */
 export function tokenize(file: string, text: string, report: Report): Tokens | undefined {
   if (Buffer.byteLength(text) > maxBytes) {
@@ -57,7 +57,7 @@ export function tokenize(file: string, text: string, report: Report): Tokens | u
       return undefined;
     }
     const problem = refused ?? tooDeep(parser.stack);
-    // What follows this mark is the text of a scalar, which may begin like anything.
+    // The text of a scalar follows this mark. It may begin with any character.
     content = lexeme === Syntax.SCALAR;
     if (problem !== undefined) {
       const { line, col } = lines.linePos(offset);

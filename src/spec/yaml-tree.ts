@@ -15,8 +15,8 @@ interface Reading {
 }
 
 /**
- * One YAML 1.2 document as located values; `undefined` where there is none. Everything
- * wrong with the YAML itself is reported, with the position it stands at.
+ * One YAML 1.2 document as located values; `undefined` where there is none. Every
+ * error of the YAML itself is reported with its position.
  */
 export function readYaml(
   file: string,
@@ -47,7 +47,7 @@ function compose(
     merge: false,
     resolveKnownTags: false,
     intAsBigInt: true,
-    // Its own check is quadratic; `locate` looks for duplicates with a map.
+    // The check of the library is quadratic; `locate` finds duplicates with a map.
     uniqueKeys: false,
     logLevel: 'silent',
   });
