@@ -13,7 +13,7 @@ export interface Controller {
   readonly disk: Disk;
   /** Increases when its state differs from the state that it wrote last. */
   epoch: number;
-  /** Its state is an old copy, not a new state. So it asks no question that only the number of resources in a network raises. */
+  /** Its state is an old copy. Only a new state asks about servers that no list shows, only a network's count of servers. */
   behind: boolean;
   /** How its writes ended, the last one by key and verb. */
   readonly endings: Map<string, Intent>;
