@@ -48,7 +48,7 @@ export type Exchanged = Answer & {
   readonly ofToken?: true;
 };
 
-/** A read goes out under so many tokens, at most, before its refusal is believed. */
+/** The most tokens that a refused read is tried with. After that the refusal is final. */
 const mostTokensTried = 16;
 const anyWrite: Call = { method: 'POST', path: '', bucket: 'writes', priority: 'operation' };
 

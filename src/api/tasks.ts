@@ -19,9 +19,9 @@ export interface TasksOptions {
 const lostAfterMs = 60_000;
 /** Bounds of the wait between two polls of one task, in ms. */
 const pollStep = { shortestMs: 500, longestMs: 60_000, growth: 2 } as const;
-/** While no task of a sort has ended, so many are polled; the others wait for their end. */
+/** While no task of a sort has ended, at most this number of them is polled. The others wait until one of them ends. */
 const mostScouts = 3;
-/** They wait until this many times the guess, at most. */
+/** The others wait at most this many times the guessed duration. */
 const patience = 6;
 /** The first wait after the first poll, as a share of the usual time: short where that is well known. */
 const firstStepShare = { known: 0.25, guessed: 0.6 } as const;

@@ -132,7 +132,7 @@ export class TokenPool {
     }
   }
 
-  /** Of those that may serve the call, the token whose budget has room first. At once, so that calls side by side see each other. */
+  /** Of the tokens that may serve the call, the one whose budget has room first. Synchronous, so that parallel calls see each other. */
   choose(call: Call, tried: ReadonlySet<PooledToken>): PooledToken {
     return this.#next(call, tried) ?? this.#lastResort(call);
   }

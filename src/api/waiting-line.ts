@@ -25,8 +25,8 @@ export class WaitingLine {
   }
 
   /**
-   * Resolves once `next` has come to it; rejects with the signal's reason. `onChange`: it has come
-   * into the line, or has left it unserved.
+   * Resolves once `next` serves the request; rejects with the signal's reason. `onChange` is called when the request
+   * joins the line, and when it leaves the line without a slot.
    */
   wait(priority: ReadPriority, since: number, onChange: () => void, signal?: AbortSignal): Promise<void> {
     if (this.length >= maxWaiting) throw new Error(`more than ${maxWaiting} requests wait for the budget`);

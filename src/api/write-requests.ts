@@ -65,8 +65,8 @@ const writeEndpoints: Readonly<Record<Documented, Endpoint>> = {
 };
 
 /**
- * Turns a write into its method, path and text. The same request gives the same text,
- * so that a resend under the same key is the same to the byte.
+ * Turns a write into its method, path and text. The same request always has the same text,
+ * so that a resend under the same key is identical to the byte.
  *
  * @throws ConfigError where the profile does not enable an undocumented operation, or an id
  *   or the body is missing.

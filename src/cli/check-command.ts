@@ -4,9 +4,9 @@ import { isOwnVariable } from '../spec/environment.ts';
 import type { Io } from './terminal.ts';
 
 /**
- * Asks a command of the operator whether a plan may be applied: the plan as JSON on its standard input, 0 for yes. All
- * that it prints goes to standard error. A command that does not run, or is ended by a signal, says no. It gets no variable
- * of vdcsync, and so no token.
+ * Asks a command of the operator whether a plan may be applied. The command reads the plan as JSON on its standard input
+ * and exits with 0 to accept it. Its output goes to standard error. A command that does not start, or ends by a signal, refuses
+ * the plan. The command gets no variable of vdcsync, and so no token.
  */
 export async function isPlanAccepted(
   command: string,

@@ -67,7 +67,7 @@ export interface SessionOptions {
   readonly masked?: Pick<Desired, 'masked'> | undefined;
   /** Takes the place of the log that the environment asks for. */
   readonly logger?: ApiLogger;
-  /** Where the spec says that its token is. */
+  /** The place of the token, according to the spec. */
   readonly token?: TokenPlace | undefined;
   /** Wait for a state that another process owns, instead of refusing. Called once with the owner. */
   readonly onWait?: (holder: string) => void;
@@ -214,7 +214,7 @@ function withLimits(profile: ApiProfile, tokens: number): ApiProfile {
   return { ...profile, limits: { windowMs, reads: reads * tokens, writes: writes * tokens } };
 }
 
-/** A budget has so many requests under way at once. */
+/** The most requests of one budget that are in flight at once. */
 const connectionsOfToken = 8;
 const mostTokensAtOnce = 4;
 

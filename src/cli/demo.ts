@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { styleText } from 'node:util';
 
-// `npm run demo`: the product's own commands against its own emulator over HTTP, in a folder
-// that is gone afterwards. It ends by itself; nothing outside that folder is touched.
+// `npm run demo`: the product's own commands against its own emulator over HTTP, in a temporary folder.
+// The demo ends automatically, removes the folder, and changes no file outside it.
 
 /** A minute of the API in a second. */
 const speed = 60;

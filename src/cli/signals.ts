@@ -8,7 +8,7 @@ export interface Signals {
   readonly halt: AbortSignal;
   /** Acts as if both signals had come, and prints this text. */
   end(text: string): void;
-  /** Gives the process its usual handling back. */
+  /** Restores the usual handling of signals. */
   dispose(): void;
 }
 

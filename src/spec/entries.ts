@@ -18,7 +18,7 @@ import {
 import { checkSchema } from './messages.ts';
 import { commonFields, nameRules, type Section } from './schemas.ts';
 
-/** One resource with where it stands; children come after the server that holds them. */
+/** One resource with its position. Resources inside a server come after the server. */
 export interface Entry {
   readonly resource: DesiredResource;
   /** The resource's own part of the file; a child's is inside its server's. */
@@ -26,7 +26,7 @@ export interface Entry {
   readonly kind: ResourceKind;
 }
 
-/** Where an entry says which resource it is. */
+/** The fields of an entry that identify its resource. */
 const namePaths: readonly Path[] = [['name'], ['cidr'], ['id'], ['moved', 'from']];
 
 /**
@@ -204,7 +204,7 @@ function reportCheck(issue: EntryIssue, located: Located, report: Report): void 
   report(position, message);
 }
 
-/** Where an issue stands, in words that show nothing of the environment. */
+/** The position and message of an issue. The message shows no value from the environment. */
 function told({ path, message, named }: EntryIssue, located: Located): Diagnostic {
   const exact = find(located, path);
   if (named && exact?.keyPosition !== undefined) return { position: exact.keyPosition, message };

@@ -1,4 +1,4 @@
-/** Of the names in a folder, those of specs, in order. */
+/** The names of the spec files in a folder, sorted. */
 export function specNames(names: readonly string[]): string[] {
   return names.filter((each) => /\.ya?ml$/.test(each) && !each.startsWith('.')).sort();
 }

@@ -24,7 +24,7 @@ export interface Source {
   readonly overlay?: boolean;
 }
 
-/** A broken file breaks over and over: so many errors are kept, and so many of these are shown. */
+/** A broken file can have many errors: the loader keeps at most `kept` of them, and shows at most `shown`. */
 const maxErrors = { kept: 2_000, shown: 50 } as const;
 
 /**
@@ -118,7 +118,7 @@ function readRoots(
   return withDefaults(patched, report);
 }
 
-/** Where the file says that its token is; one place, or there would be a question which one counts. */
+/** The place of the token in the file. Two places are an error, because neither takes precedence. */
 function tokenPlace(
   project: ReadonlyMap<string, Located>,
   trust: SpecTrust,

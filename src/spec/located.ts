@@ -5,7 +5,7 @@ export interface Located {
   /** Plain data: maps are objects, `${env:…}` is replaced. */
   readonly value: unknown;
   readonly position: Position;
-  /** Where the field's own name stands; absent at the root and in lists. */
+  /** The position of the field's own name; absent at the root and in lists. */
   readonly keyPosition?: Position;
   /** The value as a message may show it: never a value from the environment. */
   readonly shown: string;
@@ -60,7 +60,7 @@ export function redact(message: string, root: Located): string {
 
 /**
  * Refuses a name that came from the environment. Names are parts of keys, identify resources, and are shown everywhere,
- * so they cannot be masked. Gives whether it refused it.
+ * so they cannot be masked. Returns whether it refused the name.
  */
 export function refuseSecretName({ secret, position, shown }: Located, report: Report): boolean {
   if (secret) {

@@ -21,7 +21,7 @@ export function checkSchema<Schema extends z.ZodType>(
   label: string,
   report: Report,
 ): Checked<z.output<Schema>> {
-  // An empty message marks those that the schema leaves to us.
+  // An empty message marks the errors for which the schema has no message of its own.
   const parsed = schema.safeParse(root.value, { error: () => '' });
   if (parsed.success) return { ok: true, value: parsed.data };
   for (const issue of parsed.error.issues) reportIssue(issue, [], { schema, root, label, report });

@@ -8,7 +8,7 @@ import { formatPosition, nearest, type Report, refuseSecretName } from './locate
 const maxSuggestions = 100;
 
 export interface Names {
-  /** Under each map of the file, those with errors included: naming one of them is no second error. */
+  /** The keys of all entries, including entries with errors: a reference to one of them is no second error. */
   readonly declared: ReadonlySet<ResourceKey>;
   /** Maps that could not be read as a whole: there may be others in them. */
   readonly unread: ReadonlySet<string>;

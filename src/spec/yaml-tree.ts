@@ -58,7 +58,7 @@ function compose(
     // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the syntax being explained
     report(at(pos[0] - 1), 'inside braces and brackets a variable needs quotes: write "${env:NAME}"');
   }
-  // The braces count as those of a map: all further errors come from that.
+  // YAML reads the braces as a map. All further errors are consequences.
   if (unquoted.length > 0) return undefined;
   for (const { pos, message } of errors.slice(0, maxSyntaxErrors)) report(at(pos[0]), message);
   if (errors.length > 0 || document === undefined) return undefined;

@@ -31,9 +31,9 @@ export interface ApplyFlags extends CommonFlags, SelectionFlags {
   readonly plan?: string;
   /** A shell command that accepts or refuses the plan. */
   readonly checkCommand?: string;
-  /** Of destroy alone, in the place of the file's. */
+  /** Only for `destroy`: replaces the limit of the file. */
   readonly maxDeletions?: number;
-  /** For all of it, in ms of the run's clock. */
+  /** For the whole run, in ms of the run's clock. */
   readonly timeout?: number;
   readonly format?: 'text' | 'json';
 }

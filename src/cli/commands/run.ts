@@ -116,7 +116,7 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
   }
 }
 
-/** Of a spec that others may push, that there is a token for it; else opening its project says so. */
+/** Checks that there is a token for a spec that other users may push. For other specs, opening the project reports the error. */
 function checkToken(
   place: TokenPlace | undefined,
   { trust }: DaemonSettings,

@@ -31,7 +31,7 @@ export async function adopt(key: string, id: string, flags: AdoptFlags, io: Io):
   return settle({ order: 'adopt', key: checkedKey(key), id: checkedId(id) }, flags, io);
 }
 
-/** Settles a blocked intent as an operator says. */
+/** Settles a blocked intent with the decision of the operator. */
 export async function resolve(key: string, flags: ResolveFlags, io: Io): Promise<ExitCode> {
   const order = { order: 'resolve', key: checkedKey(key), resolution: resolutionOf(flags) } as const;
   return settle(order, flags, io);

@@ -9,7 +9,7 @@ const maps = ['networks', 'ips', 'isos', 'servers'] as const;
 /** The spec as readable YAML: short maps in one line, notes above the entries that they describe. */
 export function exportedYaml(spec: ExportedSpec, mask = new Mask({})): string {
   const document = new Document(exportedValue(spec, mask));
-  // Only in double quotes a character can stand as its escape sequence.
+  // Only double quotes allow an escape sequence.
   visit(document, {
     Scalar: (_, node) => {
       if (typeof node.value === 'string' && hasUnseen(node.value)) node.type = 'QUOTE_DOUBLE';

@@ -41,7 +41,7 @@ interface Answers {
 
 type Check = (answer: string) => string | undefined;
 
-/** Interviews an operator and gives the text of a first file. Each answer is checked before the next question. */
+/** Interviews an operator and returns the text of a first file. Each answer is checked before the next question. */
 export async function interview(
   ask: Ask,
   projectId: number | undefined,

@@ -36,7 +36,7 @@ function env(outputs: Outputs): string {
   return values.map(([, value], at) => `${names[at]}=${shellWord(value)}\n`).join('');
 }
 
-/** Every text of it with its path; lists as one text with spaces, and nothing for null. */
+/** Every text inside a value, with its path. A list becomes one text with spaces; null is left out. */
 function leaves(value: unknown, path: readonly string[] = []): (readonly [readonly string[], string])[] {
   if (value === null) return [];
   if (typeof value === 'string') return [[path, value]];

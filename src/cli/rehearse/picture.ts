@@ -66,7 +66,7 @@ ${[...legend, ...ticks, ...rows].join('\n')}
 `;
 }
 
-/** A label has room for so many letters; the tooltip has all of them. */
+/** The most letters of a label. The tooltip has the full text. */
 const mostLetters = 62;
 
 function cut(text: string): string {

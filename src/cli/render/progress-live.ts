@@ -72,7 +72,7 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
       stderr.write(above);
       return;
     }
-    // A terminal that does not know its size says 0.
+    // A terminal that does not know its size reports 0.
     const room = Math.max(1, (stderr.rows || 24) - 2);
     // Operations that the API works on come before those that wait for their turn.
     const sorted = [...rows].sort(

@@ -57,7 +57,7 @@ export function stateLocation(flags: CommonFlags, io: Io): string {
   return location === ':memory:' || isUrl(location) ? location : resolve(io.cwd, location);
 }
 
-/** The profile that applies, and its text for the emulator, which reads it by itself. */
+/** The profile that applies, and its text for the emulator, which parses the text with its own code. */
 export function profileOf(flags: CommonFlags, io: Io): { profile: ApiProfile; text: string } {
   const file = flags.apiProfile ?? io.env.VDCSYNC_API_PROFILE;
   const text = file === undefined || file === '' ? '' : readText(file, 'the API profile', io);

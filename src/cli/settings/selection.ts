@@ -12,7 +12,7 @@ export interface SelectionFlags {
 }
 
 /**
- * The part of the plan that a call means, or `undefined` for all of it.
+ * The part of the plan that the flags select, or `undefined` for the whole plan.
  *
  * @throws ConfigError for a key that neither the file nor the state has: it would select nothing.
  */
@@ -40,7 +40,7 @@ export async function selectionOf(
   return { targets: target.map(checked('--target')), excludes: exclude.map(checked('--exclude')) };
 }
 
-/** @throws ConfigError where a call means another part than the saved plan in `path` was made of. */
+/** @throws ConfigError if the flags select another part than the saved plan in `path` contains. */
 export function refuseOtherSelection(saved: Plan, given: SelectionFlags, path: string): void {
   const { targets = [], excludes = [] } = saved.selection ?? {};
   const [made, asked] = [written(targets, excludes), written(given.target, given.exclude)];

@@ -19,13 +19,13 @@ export async function readSpec(flags: CommonFlags, io: Io): Promise<Desired> {
   return loadSpec(await readSources(flags, io), io.env);
 }
 
-/** With another cap on deletions than the file's, where the call names one. */
+/** The spec with the call's limit of deletions, if the call has one, in place of the file's limit. */
 export function capped(desired: Desired, most: number | undefined): Desired {
   if (most === undefined) return desired;
   return { ...desired, settings: { ...desired.settings, max_deletions: most } };
 }
 
-/** The texts of those files, unread yet. */
+/** The texts of the spec files, not parsed yet. */
 export async function readSources(flags: CommonFlags, io: Io): Promise<readonly Source[]> {
   const files = [...specFiles(flags, io), ...(flags.overlay ?? [])];
   if (flags.overlay?.includes('-')) throw new ConfigError('--overlay takes a file, not standard input', true);

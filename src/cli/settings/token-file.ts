@@ -41,7 +41,7 @@ export function readTokenFiles(path: string, below?: string): readonly string[] 
  * The text of a token file: a regular file of at most 8 KiB, so that no device, pipe or large file is read.
  *
  * @param below the folder that the file has to be in, with all symbolic links followed
- * @throws ConfigError that says why the file cannot be used, and nothing of its content; the system's error where there is no file to read
+ * @throws ConfigError if the file cannot be used; the message shows no part of its content. The system's error if no file can be read
  */
 export function readTokenFile(path: string, below?: string): string {
   const real = realpathSync(path);
