@@ -18,7 +18,7 @@ const thorough = [
   'test/model/**/*.test.ts',
   'test/{pack,docker,layers}.test.ts',
   'test/{plan,spec}/properties.test.ts',
-  'test/simulation/{incidents,rehearse-report}.test.ts',
+  'test/simulation/{incidents,prose,rehearse-report}.test.ts',
 ];
 
 /**

@@ -91,4 +91,6 @@ export type Resolution =
 export interface Hold {
   readonly code: string;
   readonly reason: string;
+  /** The moment of the refusal that the state keeps, wall ms. A hold without one is this run's alone. */
+  readonly at?: number;
 }

@@ -82,7 +82,8 @@ interface Known {
 export function waysOut(intent: Intent, { taken = false, world }: Known = {}): readonly Remedy[] {
   const { key, kind, verb, blocked } = intent;
   const { candidates = [], until } = blocked ?? {};
-  const say = (words: string, when: string) => run('resolve', [key, ...`--${words}`.split(' ')], { when });
+  const say = (answer: 'adopt' | 'absent' | 'abandon', when: string, id: readonly string[] = []) =>
+    run('resolve', [key, `--${answer}`, ...id], { when });
   // A deletion has no entry to correct. If its resource still exists, the deletion is given up and requested again.
   if (verb === 'delete') {
     return [say('absent', 'if the client area shows it gone'), say('abandon', 'if it is still there')];
@@ -100,9 +101,9 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
     ...(adoptable
       ? [
           ...candidates.map((id) =>
-            say(`adopt ${id}`, `if the client area shows that ${addresses(id) || 'this'} is it`),
+            say('adopt', `if the client area shows that ${addresses(id) || 'this'} is it`, [id]),
           ),
-          say('adopt ID', `if ${other}: the client area tells its id`),
+          say('adopt', `if ${other}: the client area tells its id`, ['ID']),
         ]
       : []),
     say('absent', refused ? 'to retry it unchanged' : absentWhen[verb]),

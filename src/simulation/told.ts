@@ -46,12 +46,12 @@ export function traced(
         after.blocked === undefined ? '' : ` ${after.blocked.code}: ${after.blocked.reason}`,
       ];
       trace.add(name, `${before.key}: ${before.phase} → ${after.phase}${marks.join('')}`);
-      tooOld(coverage, after.request.name, after.blocked?.reason);
+      tooOld(coverage, after.request.name, after.blocked?.code);
       watch.updated(before, after);
     },
     closed(intent) {
       trace.add(name, `${intent.key}: closed ${intent.outcome} ${intent.detail ?? ''}`.trimEnd());
-      tooOld(coverage, intent.request.name, intent.detail);
+      tooOld(coverage, intent.request.name, intent.because);
       watch.closed(intent);
     },
     changed(change, intent) {

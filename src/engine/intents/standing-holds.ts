@@ -8,7 +8,7 @@ import type { Intent } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
 import { successorOf } from '../../plan/order.ts';
 import { withBlocked } from '../../plan/totals.ts';
-import type { EngineDeps } from '../deps.ts';
+import type { EngineDeps, Hold } from '../deps.ts';
 import { withheldOf } from '../withheld.ts';
 import type { HoldScope } from './outcome.ts';
 
@@ -38,8 +38,6 @@ type StandingHold = {
   readonly token: string;
 };
 
-type Refused = Pick<StandingHold, 'code' | 'reason'>;
-
 /** The fields that show whether a pause applies: of an operation to write, or of a sent intent. */
 type Written = Pick<Operation, 'kind' | 'verb'> & { readonly spend: Operation['spend'] };
 
@@ -51,19 +49,16 @@ type Written = Pick<Operation, 'kind' | 'verb'> & { readonly spend: Operation['s
 export async function holdClass(
   run: {
     readonly deps: EngineDeps;
-    hold(
-      scope: HoldScope,
-      request: WriteRequest,
-      refusal: { readonly code: string; readonly reason: string },
-    ): void;
+    hold(scope: HoldScope, request: WriteRequest, refusal: Hold): void;
   },
   intent: Pick<Intent, 'kind' | 'verb' | 'request'>,
   scope: HoldScope,
   refusal: { readonly code: string; readonly reason: string },
   later: HoldScope = scope,
 ): Promise<void> {
-  run.hold(scope, intent.request, refusal);
-  await remember(run.deps, later, intent, refusal);
+  const at = run.deps.clock.now();
+  run.hold(scope, intent.request, { ...refusal, at });
+  await remember(run.deps, later, intent, { ...refusal, at });
 }
 
 /** Records the refusal, so that the plan of another process reports it too. */
@@ -71,9 +66,9 @@ async function remember(
   deps: EngineDeps,
   scope: HoldScope,
   { kind, verb }: Pick<Intent, 'kind' | 'verb'>,
-  refusal: { readonly code: string; readonly reason: string },
+  refusal: Required<Hold>,
 ): Promise<void> {
-  const hold = { scope, kind, verb, ...refusal, at: deps.clock.now(), token: deps.writes.token() };
+  const hold = { scope, kind, verb, ...refusal, token: deps.writes.token() };
   const others = (await standing(deps)).filter((each) => !sameClass(each, hold));
   await deps.store.putNote(noteName, [...others, hold]);
 }
@@ -89,11 +84,11 @@ export async function lift(deps: EngineDeps, written: Written): Promise<void> {
  * Ends the pauses in the memory of a process with many runs if the state has no record of them any more: the
  * operator, or an accepted write, has ended them.
  */
-export async function dropLifted(deps: EngineDeps, holds: Map<string, Refused>): Promise<void> {
+export async function dropLifted(deps: EngineDeps, holds: Map<string, Hold>): Promise<void> {
   if (holds.size === 0) return;
   const all = await standing(deps);
-  for (const [name, { code, reason }] of [...holds]) {
-    if (!all.some((each) => each.code === code && each.reason === reason)) holds.delete(name);
+  for (const [name, { at }] of [...holds]) {
+    if (!all.some((each) => each.at === at)) holds.delete(name);
   }
 }
 
@@ -102,7 +97,7 @@ export async function heldBefore(
   deps: EngineDeps,
   second: readonly Written[],
   key: ResourceKey,
-): Promise<(Refused & Pick<Blocked, 'remedies'>) | undefined> {
+): Promise<Pick<Blocked, 'code' | 'reason' | 'remedies'> | undefined> {
   const hold = (await inForce(deps)).find((each) => second.some((written) => speaksFor(each, written)));
   return hold && { code: hold.code, reason: since(hold), remedies: liftedBy(hold, lifting(key)) };
 }
