@@ -10,6 +10,7 @@ const at = (line: number, column: number) => ({ file: 'a.yaml', line, column });
 describe('spec/desired', () => {
   test('has a default for every setting', () => {
     expect(read(spec()).settings).toEqual({
+      approval: 'none',
       prune: false,
       max_deletions: 2,
       max_monthly_increase: null,
