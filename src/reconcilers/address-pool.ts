@@ -14,9 +14,9 @@ export interface IpEntry {
 }
 
 /**
- * The pool that an address is of. No read shows it: of one that this state took, the request
- * tells, which is a binding's `applied`; of any other one, the file is believed, as it was
- * when it was adopted.
+ * The pool of an address. No read shows it. For an address that this state took, the request
+ * shows the pool, which is the binding's `applied`; for any other address, the entry at the time of the adoption
+ * is believed.
  *
  * @source API §4 POST /ips
  */
@@ -36,19 +36,19 @@ export function diffPool(subject: Subject<IpEntry>, entry: IpEntry, live: Ip): D
   );
 }
 
-/** Where nobody knows whether the entry says the right one. */
+/** The field is unconfirmed: no read shows whether the entry names the right pool. */
 export function unseenPool({ desired, binding }: Subject<IpEntry>): readonly string[] {
   const said = desired?.value.server_type_id;
   return said !== undefined && isAdopted(binding?.applied ?? null) ? ['server_type_id'] : [];
 }
 
-/** A binding's `applied` of an address that this state did not take. */
+/** The `applied` of an address that this state did not take. */
 export function believedPool(entry: IpEntry | undefined): Json {
   const said = entry?.server_type_id;
   return said === undefined ? null : { believed: said };
 }
 
-/** Told when it is adopted, and of an edit that the operator has not confirmed by adopting it since. */
+/** Reported at the adoption, and after an edit that the operator has not confirmed by another adoption. */
 export function uncheckedPool({ key, desired, binding }: Subject<IpEntry>, { id, address }: Ip): Warning[] {
   const said = desired?.value.server_type_id;
   if (said === undefined || member(binding?.applied, 'believed') === said) return [];
@@ -61,8 +61,8 @@ export function uncheckedPool({ key, desired, binding }: Subject<IpEntry>, { id,
 }
 
 /**
- * An address that is named for a new server, and was not taken for its type. One without a type is
- * taken to serve all but graphics cards.
+ * An address that a new server names, and that was not taken for the server's type. An address without a type
+ * is assumed to serve all types except for graphics cards.
  */
 export function poolDoubts({ key }: Subject, entry: ServerEntry, world: World): Warning[] {
   const { server_type, public_ipv4: wanted } = entry;
@@ -72,7 +72,7 @@ export function poolDoubts({ key }: Subject, entry: ServerEntry, world: World): 
   const { server_type_id: taken } = (world.subjects.get(address)?.desired?.value ?? {}) as IpEntry;
   if (taken === type.id || (taken === undefined && !type.gpu)) return [];
   const of = taken === undefined ? "at the project's own location" : `for server type ${taken}`;
-  const message = `${address} is taken ${of}, and nothing shows beforehand whether it serves servers of ${type.name}; one with \`server_type_id: ${type.id}\` does`;
+  const message = `${address} is taken ${of}, and no read shows whether it serves servers of ${type.name}; one with \`server_type_id: ${type.id}\` does`;
   return [{ code: 'address_pool_unchecked', key, message }];
 }
 

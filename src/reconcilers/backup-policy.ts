@@ -9,7 +9,7 @@ import { fromNothing, unchanged } from './existence.ts';
 import { packageOf } from './gpu-package.ts';
 import { observeInside, serverOf } from './inside-server.ts';
 
-/** A server's backup schedule: compared and reported; written only where the profile knows how. */
+/** A server's backup schedule: compared and reported; written only if the profile enables the operation. */
 export interface BackupPolicyEntry {
   readonly enabled?: boolean | undefined;
   readonly days?: readonly string[] | undefined;
@@ -106,7 +106,7 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
   bind: ({ request }) => ({ identity: {}, applied: request?.body ?? null, keep: false }),
 };
 
-/** Scheduled backups are billed as others are, so more of them is new spending. @source API §1.5, §1.6 */
+/** Scheduled backups are billed like other backups, so more of them is new spending. @source API §1.5, §1.6 */
 function billOf(
   before: Partial<BackupPolicy>,
   entry: BackupPolicyEntry,
@@ -123,7 +123,7 @@ function billOf(
   return { spend: 'adds', ...(hasBackupEntry(server, world) ? {} : { price: priceOf(server, world) }) };
 }
 
-/** Its `backup` tells the price already, which is one for all backups of a packaged server. */
+/** The `backup` entry has the price already: a packaged server has one price for all its backups. */
 function hasBackupEntry(server: ResourceKey | undefined, world: World): boolean {
   return server !== undefined && world.subjects.get(childKey(server, 'backup'))?.desired !== undefined;
 }

@@ -53,7 +53,7 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
     return kept.length === 0 ? diff : { ...diff, warnings: [...(diff.warnings ?? []), ...kept] };
   },
 
-  /** Told once a server. */
+  /** Reported once per server. */
   priceNow(subject, observed, world) {
     const { parent } = subject;
     if (isCopy(subject) || observed === undefined || observed.backups.length === 0) return undefined;
@@ -88,7 +88,7 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
     const listed = await read.findBackups(server);
     if (intent.verb === 'delete') {
       const id = String(intent.request.path.id);
-      // Of a server that is gone nothing is listed, whatever is there. @assumption A42
+      // For a server that is gone the list is empty, even if backups exist. @assumption A42
       const gone = listed !== undefined && !listed.some((each) => each.id === id);
       return gone ? { verdict: 'done', id, certain: true } : { verdict: 'not_done' };
     }
@@ -120,16 +120,19 @@ export const backup: ResourceKind<BackupEntry, BackupObserved> = {
   },
 };
 
-/** How long after the last send a backup may be dated, by the API's clock, in ms. */
+/** The longest time after the last send at which a backup of that send may be dated, by the API's clock, in ms. */
 const windowMs = 15 * 60_000;
 
-/** Not taken later than this write can have been carried out. @assumption A35 */
+/**
+ * Whether the write can have produced the backup: the backup is not younger than the last possible execution.
+ * @assumption A35
+ */
 function isInWindow(backup: Backup, { firstSentApiAt, firstSentAt, lastSentAt }: Intent): boolean {
   if (firstSentApiAt === undefined) return true;
   return takenAt(backup) <= firstSentApiAt + Math.max(0, lastSentAt - firstSentAt) + windowMs;
 }
 
-/** Taken when the schedule was due, or the policy does not tell when that is. */
+/** Whether the schedule was due when the backup was taken, or the policy does not show its next run. */
 function mayBeScheduled(backup: Backup, policy: BackupPolicy | null): boolean {
   if (policy?.enabled !== true) return false;
   return policy.next_run === null || takenAt(backup) >= Date.parse(policy.next_run);
@@ -159,13 +162,12 @@ function diffNewest(
   return { verdict: { verdict: 'create', changes: [newestAt, ...goes], ...lost }, price };
 }
 
-/** For so long a list may be behind the times and lack what is there. @assumption A9 */
+/** For this time a list may lack a backup that exists. @assumption A9 */
 const listsLagMs = 2 * 60_000;
 
 /**
- * The last one of ours is no older than the time since it was bound, by the clock that took
- * the time then: what the API stamps, or says of its own time, may be anything, and would have
- * a backup bought in every pass. @assumption A35
+ * Whether the last own backup is young enough by the local clock, counted from its binding. The stamps and the clock
+ * of the API may be wrong, and would then cause a purchase at every reconciliation. @assumption A35
  */
 function isYoung(binding: Binding | undefined, maxAgeMs: number, now: number): boolean {
   if (binding === undefined) return false;
@@ -179,7 +181,9 @@ function newest(backups: readonly Backup[]): Backup | undefined {
     .sort((a, b) => takenAt(b) - takenAt(a))[0];
 }
 
-/** Each backup is billed, so none is taken beside one that may be about to count. Other statuses are not shown. */
+/**
+ * Each backup is billed, so no backup is taken while another one may become valid. Other statuses are not documented.
+ */
 function inDoubt(backups: readonly Backup[], maxAgeMs: number, apiNow: number) {
   if (backups.some(({ status }) => status === 'creating')) {
     return { code: 'backup_creating' as const, message: 'a backup is being taken' };
@@ -189,11 +193,11 @@ function inDoubt(backups: readonly Backup[], maxAgeMs: number, apiNow: number) {
     return Number.isNaN(age) || (each.status !== 'available' && age <= maxAgeMs);
   });
   if (odd === undefined) return undefined;
-  const message = `backup ${odd.id} has status ${odd.status} and was taken at ${odd.created_at}: no other is taken beside it`;
+  const message = `backup ${odd.id} has status ${odd.status} and was taken at ${odd.created_at}: vdcsync takes no other backup meanwhile`;
   return { code: 'backup_unclear' as const, message };
 }
 
-/** Flat for a server in a package, however many there are; by size else. @source API §1.5 */
+/** One price for all backups of a server in a package; by size otherwise. @source API §1.5 */
 function priceOf(server: ResourceKey | undefined, backups: readonly Backup[], world: World): Price {
   const flat = server === undefined ? undefined : packageOf(world.subjects.get(server), world)?.backup_price;
   if (flat == null) return { unknown: 'the price of a backup depends on its size' };

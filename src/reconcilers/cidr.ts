@@ -1,4 +1,4 @@
-/** As the API's pattern has it; numbers may still be too large. @source API §4 */
+/** The API's pattern; numbers may still be too large. @source API §4 */
 export const cidrPattern = /^\d{1,3}(\.\d{1,3}){3}\/\d{1,2}$/;
 
 /** Without leading zeros and host bits. @assumption A19 */
@@ -9,7 +9,7 @@ export function normalCidr(cidr: string): string {
   return `${[24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join('.')}/${parsed.length}`;
 }
 
-/** What is wrong with a subnet as an operator wrote it, in words. */
+/** The error in a subnet that an operator wrote, as text. */
 export function cidrProblem(cidr: string): string | undefined {
   const parsed = parseCidr(cidr);
   if (parsed === undefined)

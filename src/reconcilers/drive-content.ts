@@ -8,20 +8,20 @@ export interface DriveEntry {
 }
 
 export interface DriveObserved {
-  /** The server's. */
+  /** The id of the server. */
   readonly id: string;
-  /** The id of what is in it, where the profile's reads of servers show it. @assumption A50 */
+  /** The id of the ISO in the drive, if the profile's reads of servers show it. @assumption A50 */
   readonly shown: string | null | undefined;
 }
 
-/** The live id of what the file wants in the drive; `undefined` where that is not there yet. */
+/** The live id of the ISO that the file wants in the drive; `undefined` if the ISO does not exist yet. */
 export function isoWanted({ iso }: DriveEntry, world: World): string | null | undefined {
   return iso?.startsWith('isos.') ? world.idOf(iso as ResourceKey) : iso;
 }
 
 /**
- * What is in the drive, as the reads show it, or as it was left by this file; a new server
- * has nothing in it. `undefined`: nobody knows.
+ * The content of the drive, from the reads or from the last write of this file; the drive of a new server
+ * is empty. `undefined`: unknown.
  */
 export function contentOf({ key, parent, binding }: Subject, world: World): string | null | undefined {
   const seen = world.observed.get(key) as DriveObserved | undefined;
@@ -38,7 +38,7 @@ export function drivesWith(iso: string, world: World): readonly Subject[] {
   return world.subjectsOf('drive').filter((subject) => contentOf(subject, world) === iso);
 }
 
-/** Whether the drive is about to lose what is in it: by another content, or with its server. */
+/** Whether the drive is about to lose its ISO: to another content, or with its server. */
 export function letsGo({ desired, parent }: Subject, iso: string, world: World): boolean {
   if (isLeaving(parent, world)) return true;
   if (desired === undefined) return false;

@@ -19,9 +19,9 @@ export const driveSchema = z
   );
 
 /**
- * The ISO in a server's drive, or nothing. Inserting and ejecting are documented without
- * their payload, or not at all, so both are only told of, and written where the profile
- * knows how. @source API §3.3, §4 @assumption A30 @assumption A50
+ * The ISO in a server's drive, or none. The document does not fully describe the operations that insert
+ * and eject an ISO, so vdcsync reports a difference, and writes only if the profile
+ * enables the operations. @source API §3.3, §4 @assumption A30 @assumption A50
  */
 export const drive: ResourceKind<DriveEntry, DriveObserved> = {
   name: 'drive',
@@ -61,7 +61,7 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
     return { verdict: { verdict: 'update', changes, cause: moved ? 'drift' : 'file' } };
   },
 
-  /** What is to leave a drive leaves it before it is deleted. @source API §3.3 */
+  /** An ISO that is deleted leaves its drives first. @source API §3.3 */
   sequence: (operations, world) => ejectionsFirst(operations, world),
 
   write({ subject, world }) {
@@ -77,7 +77,10 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
 
   accept: (_answer, request) => ({ id: String(request.path.server_id) }),
 
-  /** Where no read shows it, what was accepted is believed, and what was not answered is done again: it is the same. */
+  /**
+   * If no read shows the drive, an accepted write is believed, and an unanswered one is sent again with the same
+   * content.
+   */
   async evidence(intent, read) {
     const id = Number(intent.request.path.server_id) as ServerId;
     const shown = await readContent(read, id);
@@ -94,7 +97,7 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
   }),
 };
 
-/** An id stands for itself. */
+/** An id needs no entry. */
 function isoNamed(field: string | null): string | null {
   return field === null || isoId.test(field) ? field : topLevelKey('isos', field);
 }
@@ -115,8 +118,8 @@ function nameOf(iso: string | null, world: World): string | null {
 
 function told(wanted: string | null | undefined, held: string | null | undefined): string {
   const now =
-    held === undefined ? 'what is in the drive is not known' : `the drive holds ${held ?? 'no ISO'}`;
-  return `${now}, and the file asks for ${wanted === null ? 'none' : (wanted ?? 'one that is to be added')}`;
+    held === undefined ? 'the content of the drive is not known' : `the drive holds ${held ?? 'no ISO'}`;
+  return `${now}, and the file asks for ${wanted === null ? 'none' : (wanted ?? 'an ISO that does not exist yet')}`;
 }
 
 function ejectionsFirst(

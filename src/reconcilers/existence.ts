@@ -6,22 +6,22 @@ import { edit, outside, type Remedy, run } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
 import type { Binding } from '../core/state.ts';
 
-/** What the live side has for one top-level subject. */
+/** The live side of one top-level subject. */
 export interface Existence {
   /** The live resource's id: by binding, by `id:`, or by name where it is not managed. */
   readonly id: string | undefined;
-  /** How the live resource tells itself apart. */
+  /** The fields that distinguish the live resource from others. */
   readonly identity: Readonly<Record<string, string>>;
 }
 
 /**
  * The verdicts that all top-level kinds share: entries with `id:` or `managed: false`,
- * resources that are gone, and live resources that are not what was bound.
- * `undefined`: nothing of the sort, go on comparing.
+ * resources that are gone, and live resources that are not the bound ones.
+ * `undefined`: none of these cases applies, so the kind compares the fields.
  *
- * Each of these that blocks leaves open which live resource is the key's.
+ * After each of these verdicts that blocks, the live resource of the key is unconfirmed.
  *
- * @param lacking what the entry would have to say as well for a new one to be made
+ * @param lacking the fields that the entry lacks for a creation
  */
 export function diffExistence(
   subject: Subject,
@@ -33,7 +33,7 @@ export function diffExistence(
   return diff === undefined ? undefined : withIdentityOpen(diff);
 }
 
-/** A verdict that blocks, marked as one about which live resource is the key's. */
+/** Marks a blocked verdict: the live resource of the key is unconfirmed. */
 export function withIdentityOpen(diff: Diff): Diff {
   const { verdict } = diff;
   return verdict.verdict === 'blocked' ? { ...diff, verdict: { ...verdict, identity: true } } : diff;
@@ -50,7 +50,7 @@ function judgeExistence(
   if (binding !== undefined) return diffBound(subject, binding, noun, live, lacking);
   if (desired === undefined) return unchanged;
   if (desired.id === undefined) return undefined;
-  // Its creation, sent again, is replayed, and settled as any other.
+  // The creation is sent again under the same key. Its answer is a replay, and is settled like any other answer.
   if (live?.id === undefined && desired.found) return undefined;
   if (live?.id === undefined) return notFound(subject, noun, desired.id, lacking);
   const known = Object.values(live.identity).join(', ');
@@ -61,7 +61,9 @@ function judgeExistence(
   return { verdict: { verdict: 'adopt', target: live.id, reason } };
 }
 
-/** Looked up and never touched: the binding is released, so that nothing can delete it later. */
+/**
+ * The resource is observed and never changed: the binding is released, so that nothing can delete the resource later.
+ */
 function diffUnmanaged(
   { key, desired, binding }: Subject,
   noun: string,
@@ -69,7 +71,7 @@ function diffUnmanaged(
   lacking: readonly string[],
 ): Diff {
   if (binding !== undefined) {
-    const reason = `${noun} ${binding.id} is not managed any more, and stays as it is`;
+    const reason = `${noun} ${binding.id} is not managed any more, and stays unchanged`;
     return { verdict: { verdict: 'release', gone: false, reason } };
   }
   if (live !== undefined) return unchanged;
@@ -129,19 +131,19 @@ function diffBound(
   );
 }
 
-/** What an operator may say of something that may be another one than was bound. */
+/** The decisions that an operator can take about a live resource that may not be the bound one. */
 export function whoseItIs({ key, desired }: Subject, id: string): readonly Remedy[] {
   return [
     run('adopt', [key, id], { when: 'if it is the same resource' }),
     run('resolve', [key, '--absent'], { when: 'if the bound resource is gone, and this one is unmanaged' }),
     run('adopt', ['KEY', id], { when: 'if it belongs to another entry: KEY is the key of that entry' }),
-    ...(desired === undefined ? [run('forget', [key], { when: 'to leave it as it is, unmanaged' })] : []),
+    ...(desired === undefined ? [run('forget', [key], { when: 'to leave it unchanged and unmanaged' })] : []),
   ];
 }
 
 /**
- * What the file's name for it changes. A name that is only the key's is no reason to change
- * anything; `along` tells what it is called once it is made anew for another one.
+ * The changes by the name in the file. A name that comes only from the key is no reason to change
+ * anything; `along` shows the new name in case another change replaces the resource.
  */
 export function renaming(
   { desired }: Subject<{ readonly name: string }>,
@@ -152,7 +154,7 @@ export function renaming(
   return desired?.named === false ? { asked: [], along: changes } : { asked: changes, along: [] };
 }
 
-/** It would have to be made anew, and its entry, which binds it by `id:`, does not say of what. */
+/** The resource would have to be replaced, but its entry, which binds it by `id:`, lacks fields for the creation. */
 export function incomplete(
   { key, desired }: Subject,
   changes: readonly Change[],
@@ -166,20 +168,20 @@ export function incomplete(
   return blocked(
     'update',
     'entry_incomplete',
-    `${differs.join('; ')}: that cannot be changed in place, and the entry lacks ${missing.join(' and ')}, which making it anew needs`,
+    `${differs.join('; ')}: that cannot be changed in place, and the entry lacks ${missing.join(' and ')}, which its replacement needs`,
     [restoring(changes, key), edit(key, { choose: chosen(missing) })],
   );
 }
 
-/** Those of the fields that an entry leaves out. */
+/** The fields of the list that an entry leaves out. */
 export function fieldsLacking(entry: unknown, needed: readonly string[]): readonly string[] {
   return needed.filter((field) => member(entry, field) === undefined);
 }
 
-/** Nothing is to be done. */
+/** No operation is needed. */
 export const unchanged: Diff = { verdict: { verdict: 'unchanged' } };
 
-/** What the file names by id is never made. */
+/** A resource that the file names by id is never created. */
 function notFound({ key }: Subject, noun: string, id: string, lacking: readonly string[]): Diff {
   return blocked(
     'adopt',
@@ -193,7 +195,7 @@ function notFound({ key }: Subject, noun: string, id: string, lacking: readonly 
   );
 }
 
-/** The entry without the field, and with those that it then needs. */
+/** The entry without the field, and with the fields that the entry then needs. */
 function without(key: ResourceKey, field: string, lacking: readonly string[]): Remedy {
   return edit(key, { remove: [field], ...(lacking.length === 0 ? {} : { choose: chosen(lacking) }) });
 }
@@ -214,7 +216,7 @@ export function fromNothing(fields: Readonly<Record<string, unknown>>): Change[]
     .map(([path, to]) => ({ path, from: null, to }));
 }
 
-/** The changes of a deletion: what is known of the resource, to nothing. */
+/** The changes of a deletion: from the known fields of the resource to nothing. */
 export function toNothing(fields: Readonly<Record<string, unknown>>): Change[] {
   return Object.entries(fields)
     .filter(([, value]) => value !== undefined)
@@ -232,7 +234,7 @@ export function idIn(data: unknown): string | undefined {
   return typeof id === 'number' || (typeof id === 'string' && id !== '') ? String(id) : undefined;
 }
 
-/** The same where ids are integers: what is none tells nothing. @source API §2 */
+/** The same for kinds whose ids are integers: any other value is no id. @source API §2 */
 export function integerIdIn(data: unknown): string | undefined {
   const id = idIn(data);
   return id !== undefined && /^[1-9]\d{0,15}$/.test(id) ? id : undefined;

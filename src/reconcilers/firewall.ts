@@ -74,7 +74,10 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     return { verdict: { verdict: 'update', changes, cause }, ...told };
   },
 
-  /** The new server comes without a firewall, and what its users notice is the difference from the old one. */
+  /**
+   * The new server has no firewall at first, but the diff shows the difference from the old server, as its users see
+   * it.
+   */
   replacing(fresh, subject, { live }, world) {
     const { verdict } = fresh;
     const entry = subject.desired?.value;
@@ -97,7 +100,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     };
   },
 
-  /** `policy_out` is never sent; rules go as they are written. @assumption A45 @assumption A46 */
+  /** `policy_out` is never sent; rules are sent unchanged. @assumption A45 @assumption A46 */
   write({ subject, observed, world }) {
     const entry = subject.desired?.value ?? {};
     const added = observed && addedByServer(entry, observed.live, subject.binding?.applied);
@@ -126,11 +129,11 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
       : { verdict: 'not_done' };
   },
 
-  /** What was only compared was never sent, and may hold what only its own author can write. */
+  /** A firewall that was only compared was never sent. It may hold fields that only its author can write. */
   bind: ({ request }) => ({ identity: {}, applied: request?.body ?? null, keep: false }),
 };
 
-/** As a new server has it. */
+/** The firewall of a new server. */
 const unfiltered: Filter = { enabled: false, policy_in: 'drop', rules: [] };
 
 function filterOf({ enabled, policy_in, rules }: FirewallEntry, live: Filter): Filter {
@@ -170,7 +173,7 @@ function addressAfter({ parent }: Subject, world: World): string {
     : 'the server is replaced, and keeps its address';
 }
 
-/** The public card comes with the address that the server asks for. @assumption A28 */
+/** The public network interface is created with the address that the server asks for. @assumption A28 */
 function willBePublic(subject: Subject, world: World): boolean {
   const server = subject.parent && world.subjects.get(subject.parent)?.desired;
   return server === undefined || member(server.value, 'public_ipv4') !== undefined;
@@ -182,7 +185,7 @@ function noPublicCard(subject: Subject, world: World): Diff {
   return blocked(
     'update',
     'firewall_no_public_iface',
-    'a firewall filters the public card alone, and the server has none, so enabling it is refused',
+    'a firewall filters only the public network interface. The server has none, so the API refuses to enable the firewall',
     [
       willBePublic(subject, world)
         ? outside(`settle ${parent} first: it lacks the \`public_ipv4\` of its entry`)
@@ -203,7 +206,7 @@ function diffDeclared(entry: FirewallEntry, live: Firewall): Change[] {
   if (entry.rules === undefined) return changes;
   const [wanted, there] = [entry.rules, live.rules];
   const same = wanted.length === there.length && wanted.every((rule, at) => sameRule(rule, there[at] ?? {}));
-  // A rule that stays reads as in the file, so that only what differs shows.
+  // An unchanged rule is shown with the notation of the file, so that only real differences show.
   const from = there.map((live) => wanted.find((rule) => sameRule(rule, live)) ?? live);
   return same ? changes : [...changes, { path: 'rules', from, to: wanted }];
 }
@@ -217,12 +220,14 @@ function normal(value: unknown): unknown {
   return typeof value === 'string' ? value.trim().replace(/\s*,\s*/g, ',') : value;
 }
 
-/** Nobody else has changed what was last sent. @assumption A32 */
+/** No other user has changed the firewall since the last write. @assumption A32 */
 function isAsLeft(applied: Json | undefined, live: Firewall): boolean {
   return applied != null && diffDeclared(applied as unknown as FirewallEntry, live).length === 0;
 }
 
-/** Fields of live rules that neither the document nor the file's rules have, with the rules that carry a value in them. */
+/**
+ * Fields of live rules that neither the document nor the file's rules have, with the rules that carry a value in them.
+ */
 function unknownFields(
   entry: FirewallEntry,
   { rules }: Firewall,
@@ -255,7 +260,7 @@ function withoutFields(live: Firewall, fields: ReadonlySet<string>): Firewall {
   return fields.size === 0 ? live : { ...live, rules: live.rules.map(strip) };
 }
 
-/** A field of rules that this file never sent may be an operator's after all, and the replacement drops it. */
+/** A field of rules that this file never sent may have been set by an operator, and the replacement drops it. */
 function droppedFields({ key, binding }: Subject, live: Firewall, added: ReadonlySet<string>): Warning[] {
   const isSent = sentBefore(binding?.applied);
   const dropped = [...added].flatMap((field) => {
@@ -268,7 +273,7 @@ function droppedFields({ key, binding }: Subject, live: Firewall, added: Readonl
   return [{ code: 'firewall_field_dropped', key, message }];
 }
 
-/** Fields that others set on rules of theirs, and that the file does not have. @assumption A32 */
+/** Fields that other users set on their rules, and that the file does not have. @assumption A32 */
 function lostByReplacing(key: ResourceKey, entry: FirewallEntry, live: Firewall): Diff | undefined {
   if (live.policy_out !== null && live.policy_out !== 'accept') {
     return blocked(

@@ -7,7 +7,7 @@ export function findType(wanted: unknown, types: readonly ServerType[]): ServerT
   return types.find(({ name }) => name === wanted) ?? types.find(({ id }) => String(id) === String(wanted));
 }
 
-/** The package a server was made from, or would be; `undefined` where it is not sold or there is none. */
+/** The package that a server was created from, or would be; `undefined` if it is not sold or there is none. */
 export function packageOf(server: Subject | undefined, world: World): GpuPackage | undefined {
   const body = member(server?.binding?.applied, 'body');
   const entry = server?.desired?.value;

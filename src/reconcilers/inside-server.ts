@@ -2,7 +2,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import type { ServerId } from '../core/resources.ts';
 
-/** Looks at what is inside servers, all at once; where there is no server yet, there is nothing to look at. */
+/** Observes the resources inside servers in parallel; without a live server there is nothing to observe. */
 export async function observeInside<Value, Observed>(
   subjects: readonly Subject<Value>[],
   idOf: (key: ResourceKey) => string | undefined,
@@ -18,7 +18,7 @@ export async function observeInside<Value, Observed>(
   return new Map(seen.filter((each) => each !== undefined));
 }
 
-/** The live id of the server that a resource is inside of. */
+/** The live id of the server that contains a resource. */
 export function serverOf({ parent }: Subject, world: World): ServerId {
   return Number(parent && world.idOf(parent)) as ServerId;
 }

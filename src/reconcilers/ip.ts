@@ -38,10 +38,10 @@ export const ipSchema = z.strictObject({
 });
 
 /**
- * A public address, billed from the moment it is taken, attached or not.
+ * A public address, billed from its allocation on, attached or not.
  *
- * An address that a server took at its creation is one too: its key is
- * `servers.NAME.public_ipv4`, it comes with the server and is released after it.
+ * An address that a server got at its creation is an address too: its key is
+ * `servers.NAME.public_ipv4`, it is created with the server and released after the server.
  */
 export const ip: ResourceKind<IpEntry, IpObserved> = {
   name: 'ip',
@@ -104,8 +104,8 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
   priceNow: (_subject, observed, world) => (observed?.live === undefined ? undefined : priceOfAddress(world)),
 
   /**
-   * The address leaves its server inside the task that deletes that; and as long as the server
-   * that it came with is there, it is not to go alone. @source API §3.2 @assumption A33
+   * The task that deletes the server detaches the address; and while the server
+   * that the address was created with exists, the address must not be deleted alone. @source API §3.2 @assumption A33
    */
   heldBy({ key, parent, binding }, world) {
     const server = world.ip(world.idOf(key) ?? '')?.server_id ?? null;
@@ -140,7 +140,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
     if (intent.verb === 'delete') {
       const id = Number(intent.request.path.id);
       const address = member(intent.preimage, 'address');
-      // Its id may be another address's by now. @assumption A17
+      // The id may belong to another address by now. @assumption A17
       const isIt = (live: Ip) => live.id === id && (address === live.address || typeof address !== 'string');
       const found = [(await read.findIp(id)) ?? [], await read.ips()].flat();
       return found.some(isIt) ? { verdict: 'not_done' } : { verdict: 'done', id: String(id), certain: true };
@@ -153,7 +153,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
         : { verdict: 'done', id: String(live.id), certain: true, facts: { address: live.address } };
     }
     const before = recordedIds(intent.preimage, 'ips');
-    // One that a server holds came with that server: what is allocated is free.
+    // An attached address was created with its server: an allocated address is free.
     const ips = await read.ips();
     const ours = known('ip');
     const fresh = ips.filter(
@@ -175,7 +175,7 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
   bind({ subject, id, request, facts, world }) {
     const told = member(facts, 'address');
     const seen = world.observed.get(subject.key) as IpObserved | undefined;
-    // A list may lack what its own read shows. @assumption A8
+    // A list may lack an address that its own read shows. @assumption A8
     const live = seen?.id === id ? seen.live : world.ip(id);
     const address = typeof told === 'string' ? told : live?.address;
     return {
@@ -186,13 +186,13 @@ export const ip: ResourceKind<IpEntry, IpObserved> = {
   },
 };
 
-/** The id that was answered may be somebody else's by now. @assumption A17 */
+/** The id in the answer may belong to another user's address by now. @assumption A17 */
 function isAnother({ facts }: Intent, live: Ip): boolean {
   const told = member(facts, 'address');
   return typeof told === 'string' && told !== live.address;
 }
 
-/** An address that came with a server of ours: it goes when its server has gone. */
+/** An address that was created with a server of this file: it is released after its server is deleted. */
 function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: World): Diff {
   const { binding, parent } = subject;
   if (binding === undefined) return diffUnbound(subject, world);
@@ -208,7 +208,7 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
       `${parent} is server ${server.binding.id} now, and it came with ${binding.parentId}`,
     );
   const stays = server?.desired !== undefined && server.binding?.id === binding.parentId;
-  // A server that is gone is made anew, with a new address, unless `id:` binds it or drift is only reported.
+  // A server that is gone is created again, with a new address, unless `id:` binds it or drift is only reported.
   const isMade = server?.desired?.id === undefined && world.settings.drift === 'correct';
   const remade = stays && isMade && !isSeen(server.key, world);
   if (stays && !remade) return diffBesideServer(subject, live);
@@ -222,12 +222,12 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
   };
 }
 
-/** What a failed write left is there as well. */
+/** Includes a server that a failed write left. */
 function isSeen(server: ResourceKey, { observed }: World): boolean {
   return (observed.get(server) as SeenServer | undefined)?.id !== undefined;
 }
 
-/** Its server has been released, and no one has asked for the address to go. */
+/** Its server has been released, and no operator has asked for the deletion of the address. */
 function staysWith({ address }: Ip, why: string): Diff {
   const reason = `address ${address} is released: ${why}`;
   return {
@@ -254,13 +254,13 @@ function diffBesideServer(subject: Subject<IpEntry>, live: Ip): Diff {
 }
 
 function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
-  // Without an address of its own the binding tells nothing that an unmanaged one may not have. @assumption A17
+  // A binding without an address cannot distinguish this address from an unmanaged one. @assumption A17
   if (subject.binding?.identity.address === undefined) return unknownAddress(subject, live);
   const server = live.server_id === null ? undefined : String(live.server_id);
   const holder = server === undefined ? undefined : world.keyOf('server', server);
   const given = holder !== undefined && isGivenUp(subject, world.subjects.get(holder));
   if (server !== undefined && !given && server !== subject.binding?.parentId) {
-    // A server of the file that takes any free address took it, and has it from now on.
+    // A server of the file that takes any free address took this address, and keeps it.
     if (subject.parent !== undefined && holder !== undefined && takesAny(world.subjects.get(holder))) {
       const reason = `address ${live.address} is attached to ${holder} now`;
       return { verdict: { verdict: 'release', gone: false, reason } };
@@ -289,11 +289,14 @@ function takesAny(server: Subject | undefined): boolean {
 }
 
 function unknownAddress(subject: Subject, { id, address }: Ip): Diff {
-  const reason = `the state does not know what address ${id} was when it was bound; it is ${address} now, and may be another one`;
+  const reason = `the state does not know the value of address ${id} at its binding; it is ${address} now, and may be another address`;
   return withIdentityOpen(blocked('delete', 'identity_changed', reason, whoseItIs(subject, String(id))));
 }
 
-/** By a server that goes, or that was made with it and is to have another one, and so is made anew. */
+/**
+ * Whether the server that holds the address releases it: the server leaves the file, or it was created with
+ * this address and is replaced to get another one.
+ */
 function isGivenUp({ key }: Subject, server: Subject | undefined): boolean {
   if (server?.desired === undefined) return true;
   const had = member(member(server.binding?.applied, 'entry'), 'public_ipv4');

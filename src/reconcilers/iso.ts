@@ -97,7 +97,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       live && { id: live.id, identity: { name: live.name.trim() } },
       fieldsLacking(desired?.value, iso.neededToCreate),
     );
-    // What a failed download left is of no use to anybody: it is made again, not put to an operator.
+    // The remains of a failed download are useless: the ISO is created again, without a question to the operator.
     const useless = live?.download === 'failed' && binding?.tainted !== undefined;
     if (shared !== undefined && !(useless && isTainted(shared))) return shared;
     if (desired === undefined) {
@@ -128,7 +128,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     return { verdict: { verdict: 'create', changes } };
   },
 
-  /** It leaves a drive with its server. @source API §3.3 */
+  /** A drive loses its ISO with its server. @source API §3.3 */
   heldBy({ binding }, world) {
     const drives = binding === undefined ? [] : drivesWith(binding.id, world);
     return drives.flatMap(({ parent }) => (parent !== undefined && isLeaving(parent, world) ? [parent] : []));
@@ -216,9 +216,9 @@ function isTainted({ verdict }: Diff): boolean {
   return verdict.verdict === 'blocked' && verdict.code === 'tainted';
 }
 
-/** It cannot be deleted while a drive holds it, and nothing that the file asks for takes it out. @source API §3.3 */
+/** The ISO cannot be deleted while a drive holds it, and the file does not ask for its ejection. @source API §3.3 */
 function inDrive({ key, desired }: Subject, { id }: Iso, world: World): Diff | undefined {
-  // Where ejecting is an operator's business, only the API knows whether that has been done.
+  // If only the operator can eject the ISO, only the API knows whether the drive still holds it.
   if (world.profile.operations.eject_iso === undefined) return undefined;
   const drive = drivesWith(id, world).find((each) => !letsGo(each, id, world));
   if (drive === undefined) return undefined;

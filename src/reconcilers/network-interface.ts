@@ -8,9 +8,9 @@ import { observeInside, serverOf } from './inside-server.ts';
 import { priceOfCard } from './prices.ts';
 
 /**
- * A server's card in a network. Any card in that network satisfies the entry; a missing
- * one is added. Removing one is not documented, so a second card would be there for good;
- * where the profile enables `remove_network_interface`, a card of this file goes once the
+ * A server's network interface in a network. Any network interface in that network satisfies the entry; a missing
+ * one is added. Removing one is not documented, so a second one would remain permanently.
+ * If the profile enables `remove_network_interface`, a network interface of this file is removed once the
  * file no longer names its network. @assumption A27
  */
 export interface NetworkInterfaceEntry {
@@ -63,7 +63,7 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
       ({ network_id }) => network_id !== null && String(network_id) === networkId,
     );
     if (there !== undefined) {
-      // Only what is bound can be removed one day.
+      // Only a bound network interface can be removed later.
       return binding === undefined && removable
         ? { verdict: { verdict: 'adopt', target: there.id, reason: `card ${there.id} is in its network` } }
         : unchanged;
@@ -119,7 +119,7 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
     return card === undefined ? { verdict: 'not_done' } : { verdict: 'done', id: card.id, certain: true };
   },
 
-  /** Card ids are given again: the network tells one from a later one. */
+  /** The API reuses ids of network interfaces: the network distinguishes one from a later one with the same id. */
   bind({ subject, request, world }) {
     const network = subject.desired && world.idOf(subject.desired.value.network);
     const id = member(request?.body, 'network_id') ?? network;
@@ -127,7 +127,7 @@ export const networkInterface: ResourceKind<NetworkInterfaceEntry, NetworkInterf
   },
 };
 
-/** A card that the file added and no longer names. */
+/** A network interface that the file added and no longer names. */
 function diffLeaving(
   { binding }: Subject<NetworkInterfaceEntry>,
   observed: NetworkInterfaceObserved | undefined,

@@ -120,7 +120,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         },
       };
     }
-    // @assumption A16 Nothing says that the API would refuse a second one, which evidence could not tell apart.
+    // @assumption A16 The API may accept a second network of this name, and evidence could not distinguish the two.
     if (taken !== undefined) {
       return blocked(
         'create',
@@ -132,7 +132,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     return { verdict: { verdict: 'create', changes: wanted } };
   },
 
-  /** Refused while servers are on it, with whatever code. @source API §3.1 @assumption A11 */
+  /** The API refuses the deletion, with any code, while servers are in the network. @source API §3.1 @assumption A11 */
   heldBy({ key }, world) {
     const id = world.idOf(key) ?? '';
     return world.serversIn(id).flatMap((server) => cardsLeaving(server, id, world) ?? server);
@@ -149,7 +149,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
 
   preimage: async (_context, read) => ({ networks: (await read.networks()).map(({ id }) => id) }),
 
-  /** Creation may be answered with `data` null, and then the list tells. @source API §3.5 @assumption A13 */
+  /** The answer to a creation may have `data` null, and then the list shows the id. @source API §3.5 @assumption A13 */
   accept: (answer) => {
     const id = integerIdIn(answer.data);
     return id === undefined ? {} : { id };
@@ -177,7 +177,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     );
     const [match, another] = matches;
     if (match === undefined) {
-      // No read by id tells more of what is bound, was listed and is no longer.
+      // There is no read by id for a bound network that was listed before and is not listed now.
       const listed = networks.map(({ id }) => id);
       const expected = intent.phase === 'accepted' ? [] : [...before].filter((id) => ours.has(id));
       const short = await cutShort('networks', listed, expected, async () => true);
@@ -190,7 +190,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         candidates: matches.map(({ id }) => String(id)),
       };
     }
-    // The list is where the document says to learn the id, by name and subnet. Beside a failed task the network may be
+    // The document refers to the list for the id, by name and subnet. After a failed task the network may be
     // unmanaged, and a network that is bound is deleted with its entry. @source API §3.5
     const certain = intent.why !== 'task_failed' || intent.resourceId !== undefined;
     return { verdict: 'done', id: String(match.id), certain, called: `"${match.name}", ${match.cidr}` };
@@ -206,7 +206,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
 };
 
 /**
- * A list that lacks the default network, or one that a server has a card in, is not whole.
+ * A list is incomplete if it lacks the default network, or a network in which a server has a network interface.
  *
  * @source API §2
  * @assumption A8
@@ -235,7 +235,7 @@ function observeOne(
   return { id: live && String(live.id), live, sameName };
 }
 
-/** One of another subnet is adopted at the price of being replaced, so that is offered last. */
+/** Adopting a network with another subnet leads to its replacement, so that remedy comes last. */
 function waysWithTaken({ key }: Subject, { cidr }: NetworkEntry, taken: Network): readonly Remedy[] {
   const adopt = (when: string) => run('adopt', [key, taken.id], { when });
   const others = [
@@ -299,7 +299,7 @@ function diffLeaving({ key }: Subject, live: Network, world: World): Diff {
   return { verdict: { verdict: 'delete', changes: toNothing({ name: live.name, cidr: live.cidr }) } };
 }
 
-/** The cards that take the server out of the network by going, where none of it stays. */
+/** The network interfaces whose removal takes the server out of the network; `undefined` if another one remains. */
 function cardsLeaving(server: ResourceKey, id: string, world: World): readonly ResourceKey[] | undefined {
   if (world.subjects.get(server)?.desired?.managed !== true) return undefined;
   if (world.profile.operations.remove_network_interface === undefined) return undefined;

@@ -10,8 +10,8 @@ export function isKept({ desired, binding }: Subject, server: Subject | undefine
 }
 
 /**
- * The one address of a server whose entry says `{new: true}` is that server's own, adopted or
- * not seen at first; but not where the server was asked for with another one.
+ * The one address of a server whose entry has `{new: true}` belongs to that server, whether it was adopted or
+ * not seen at first; but not if the creation of the server asked for another address.
  */
 export function ownAddress({ desired, binding }: Subject, world: World): Ip | undefined {
   const id = binding?.id ?? desired?.id;

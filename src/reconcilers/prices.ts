@@ -3,7 +3,7 @@ import type { Price, World } from '../core/kind.ts';
 import type { ServerPrices } from '../core/profile.ts';
 import type { ServerType } from '../core/resources.ts';
 
-/** What a size comes to by the operator's own price list, or why that does not tell. @assumption A39 */
+/** The price of a size by the operator's own price list, or the reason why the price is unknown. @assumption A39 */
 export function priceOfSize(type: ServerType | undefined, size: SizedServer, world: World): Price {
   const mode = type === undefined ? 'its type' : `${type.pricing_mode} types`;
   const list =
@@ -35,7 +35,7 @@ function bySliders(list: ServerPrices, { cores, memory_mb, disk_gb }: SizedServe
   return { known: money(sumDecimals(parts)) };
 }
 
-/** Of the price list, where it has one. */
+/** The price in the price list, if it has one. */
 export function priceOfAddress(world: World): Price {
   const known = world.profile.prices?.address;
   return known === undefined ? { unknown: 'the price of an address is not shown' } : { known };
@@ -43,5 +43,5 @@ export function priceOfAddress(world: World): Price {
 
 export function priceOfCard(world: World): Price {
   const known = world.profile.prices?.network_interface;
-  return known === undefined ? { unknown: 'the price of a card is not shown' } : { known };
+  return known === undefined ? { unknown: 'the price of a network interface is not shown' } : { known };
 }

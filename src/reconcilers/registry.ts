@@ -12,8 +12,8 @@ import { server } from './server.ts';
 import { serverImage } from './server-image.ts';
 
 /**
- * Every kind of resource. A kind that is not here does not exist. What is ready at once is made in
- * this order: parents first, and a firewall before cards, as its server stands open meanwhile.
+ * Every kind of resource. Operations that are ready at the same time are sent in
+ * this order: parents first, and a firewall before network interfaces, because its server is exposed until then.
  */
 export const registry = [
   network,

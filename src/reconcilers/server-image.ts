@@ -6,8 +6,8 @@ import { blocked, fromNothing, idIn, member, unchanged } from './existence.ts';
 
 /**
  * An image taken from a server, once. Neither its payload nor a list of images is documented:
- * it is taken only where the profile knows how, what is bound is believed to be there, and
- * what became of a lost answer is an operator's to say. @source API §4 @assumption A30 @assumption A51
+ * vdcsync takes an image only if the profile enables the operation, and believes that a bound image exists.
+ * After a lost answer the operator must decide. @source API §4 @assumption A30 @assumption A51
  */
 export interface ServerImageEntry {
   readonly name: string;
@@ -87,7 +87,7 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
     return { id };
   },
 
-  /** Once it is put to an operator, the id is the operator's word. */
+  /** Once the write is blocked, the id comes from the operator. */
   async evidence({ resourceId, why, phase }) {
     const told = phase === 'blocked';
     if (resourceId !== undefined && (told || why !== 'task_failed'))
@@ -119,7 +119,7 @@ function isPackaged(server: Subject | undefined): boolean {
   return (bought ?? member(server?.desired?.value, 'gpu_package')) !== undefined;
 }
 
-/** An image stays what it was taken from, whatever becomes of that. Of what somebody else took, nothing shows the name. */
+/** The server of an image never changes, even after the server is gone. No read shows the name of an adopted image. */
 function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, world: World): Diff {
   const name = binding?.identity.name;
   const [from, id] = [member(binding?.applied, 'server'), member(binding?.applied, 'server_id')];
@@ -140,7 +140,9 @@ function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, 
   );
 }
 
-/** Deleting one is not documented: it is told of until an operator lets go of it, for no read would show it again. */
+/**
+ * The API documents no deletion, so vdcsync warns until an operator releases the image: no read would show it again.
+ */
 function stays({ key, binding }: Subject): Diff {
   if (binding === undefined) return unchanged;
   const message = `its entry has left the file: server image ${binding.id} stays, and may be billed, as the API documents no deletion`;
@@ -153,7 +155,7 @@ function stays({ key, binding }: Subject): Diff {
 
 function release({ key, binding }: Subject): Diff {
   if (binding === undefined) return unchanged;
-  const reason = `server image ${binding.id} is not managed any more, and stays as it is`;
+  const reason = `server image ${binding.id} is not managed any more, and stays unchanged`;
   return {
     verdict: { verdict: 'release', gone: false, reason },
     leftBilled: [`server image ${binding.id} of ${key}, which may be billed: delete it in the client area`],

@@ -118,7 +118,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     };
   },
 
-  /** `billable_ips` is recorded as it came. @assumption A18 */
+  /** `billable_ips` is recorded without a change. @assumption A18 */
   accept(answer): Accepted {
     const id = integerIdIn(answer.data) ?? integerIdIn({ id: member(answer.data, 'server_id') });
     const billable = member(answer.data, 'billable_ips');
@@ -145,7 +145,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
     const [first] = (member(facts, 'addresses') ?? []) as readonly { readonly address: string }[];
     const seen = world.observed.get(subject.key) as ServerObserved | undefined;
     const carded = seen?.id === id ? onPublicCards(seen)[0] : undefined;
-    // A server that no list shows with its address yet, or any more, is known by the one it was given.
+    // If no list shows the server with its address yet, or any more, the address in the answer identifies the server.
     const ipv4 = first?.address ?? carded ?? (member(facts, 'ipv4') as string | undefined);
     const shown =
       request === undefined ? world.servers?.find((each) => String(each.id) === id)?.name.trim() : undefined;
@@ -157,9 +157,9 @@ export const server: ResourceKind<ServerEntry, ServerObserved> = {
   },
 
   /**
-   * The address that the server took, unless an entry names it. Of `{reuse: true}` nobody can
-   * say whether it was allocated for it, or came free from somebody else just before; and, where it
-   * was found by other means than its answer, whether another state bought it for an entry since.
+   * The address that the server took, unless an entry names it. With `{reuse: true}` it is unknown
+   * whether the address was allocated for this server, or another user freed it just before. If evidence and not the
+   * answer gave the server's id, another state may also have bought the address for an entry since.
    */
   companions({ subject, id, request, asked, preimage, facts, named: answered, world, at }) {
     const wanted = subject.desired?.value ?? asked;
@@ -224,15 +224,15 @@ function existence(
   return diffExistence(known, 'server', { id: live.id ?? '', identity: is }, lacking);
 }
 
-/** What an entry would have to say as well for a server to be made of it. */
+/** The fields that an entry lacks for the creation of a server. */
 function neededFor(entry: ServerEntry | undefined): readonly string[] {
   return fieldsLacking(entry, neededToCreate);
 }
 
 /**
- * What it was told by, and tells now. An address it had and lost says nothing as long as it stays;
- * another one in its place does. One that had none and goes has none but this file's, and the name
- * that it had. @assumption A17
+ * The previous and the present identity of a server. A lost address says nothing while the server remains in the file;
+ * another address in its place does. A server that had no address and leaves the file must have no addresses except for
+ * this file's, and the name that it had. @assumption A17
  */
 function identityOf(
   { binding, desired }: Subject<ServerEntry>,
@@ -259,12 +259,12 @@ function identityOf(
   };
 }
 
-/** The addresses that its cards tell, where a list of addresses may end early. @assumption A8 */
+/** The addresses on its public network interfaces; a list of addresses may end early. @assumption A8 */
 function onPublicCards({ cards = [] }: ServerObserved): readonly string[] {
   return cards.filter((card) => card.public).flatMap(({ addresses }) => addresses);
 }
 
-/** What is deleted to be made anew has to be the same beyond doubt, as what is deleted for good. */
+/** The identity of a server must be certain before a replacement deletes it, as before a deletion. */
 function sureOfIdentity(subject: Subject<ServerEntry>, live: ServerObserved, world: World, diff: Diff): Diff {
   if (diff.verdict.verdict !== 'replace') return diff;
   const { desired: _desired, ...leaving } = subject;

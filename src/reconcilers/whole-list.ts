@@ -2,12 +2,12 @@ import type { Evidence } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { Ip } from '../core/resources.ts';
 
-/** Misses in a list that are looked at one by one: more would cost more than they tell. */
+/** The number of missing ids that are read one by one: more reads would cost more than they prove. */
 const mostLooks = 5;
 
 /**
- * A list that lacks what is there does not prove that anything is not. What it should hold
- * is looked up by id; `undefined`: nothing speaks against it.
+ * A list that lacks an existing resource proves no absence. The function reads the ids that the
+ * list should contain; `undefined`: no read contradicts the list.
  *
  * @assumption A8
  */
@@ -27,7 +27,7 @@ export async function cutShort<Id extends number | string>(
   return undefined;
 }
 
-/** Whether the list of addresses lacks one that is there. */
+/** Whether the list of addresses lacks an address that exists. */
 export function cutShortIps(
   ips: readonly Ip[],
   before: ReadonlySet<string>,

@@ -11,28 +11,28 @@ import type { BackupEntry, BackupObserved } from './entry.ts';
 
 /**
  * The backups that vdcsync took before the newest one, each under a key of its own:
- * `servers.web-1.backup.2027-01-31T03:00:00Z`. They are bound while the entry says `keep`, and
- * those beyond it are deleted, the oldest first. What a schedule or somebody else took is
+ * `servers.web-1.backup.2027-01-31T03:00:00Z`. They are bound while the entry has `keep`, and
+ * surplus ones are deleted, the oldest first. A backup by a schedule or by another user is
  * never bound, and so never deleted.
  */
 export function isCopy({ key, parent }: Pick<Subject, 'key' | 'parent'>): boolean {
   return parent !== undefined && key !== childKey(parent, 'backup');
 }
 
-/** An id that stands in a key as it is. */
+/** An id that a key can contain unchanged. */
 const plain = /^[\w:.+-]{1,64}$/;
 
-/** What the newest was until another one took its place. */
+/** The new binding of the previous newest backup, once a newer one has replaced it. */
 export function copyOf({ key, binding, desired }: Subject<BackupEntry>, newest: string): Binding | undefined {
   if (desired?.value.keep === undefined || binding === undefined || binding.id === newest) return undefined;
   if (binding.tainted !== undefined || !plain.test(binding.id)) return undefined;
   return { ...binding, key: childKey(key, binding.id), protect: false };
 }
 
-/** Deleted only where the file, the profile and the list all say so. */
+/** A copy is deleted only if the file, the profile and the list all permit it. */
 export function diffCopy(subject: Subject, observed: BackupObserved | undefined, world: World): Diff {
   const { binding, parent } = subject;
-  // Without its server nothing tells what has become of it.
+  // Without its server, no read shows whether the backup still exists.
   if (binding === undefined || parent === undefined || observed === undefined) return unchanged;
   if (observed.id === undefined) return diffMissing(subject, binding, observed.backups, world);
   const goes = surplus(parent, observed, world).find(({ id }) => id === binding.id);
@@ -46,8 +46,8 @@ export function diffCopy(subject: Subject, observed: BackupObserved | undefined,
 }
 
 /**
- * Where a list ends early, what has fallen off it is there and billed. It is whole as far as
- * can be told where it lacks one alone, and goes on before and after it. @assumption A8
+ * If a list ends early, a backup that it lacks may still exist and be billed. The list counts as complete
+ * if it lacks only one backup, and contains backups before and after that one. @assumption A8
  */
 function diffMissing(
   { key, parent }: Subject,
@@ -68,7 +68,7 @@ function diffMissing(
   return { ...unchanged, warnings: [{ code: 'backup_not_listed', key, message, remedies }] };
 }
 
-/** Ids of this file's own. */
+/** Ids of the backups that are bound to keys of this file. */
 function ownIn(server: ResourceKey, world: World): readonly string[] {
   return world
     .childrenOf(server)
@@ -76,7 +76,7 @@ function ownIn(server: ResourceKey, world: World): readonly string[] {
     .flatMap(({ binding }) => binding?.id ?? []);
 }
 
-/** Of what stays, and is billed, though the file wants it gone. */
+/** Warns about backups that remain billed although the file asks for their deletion. */
 export function keptWarnings({ key, parent }: Subject, observed: BackupObserved, world: World): Warning[] {
   const why = parent === undefined ? undefined : whyKept(parent, world);
   if (parent === undefined || why === undefined) return [];
@@ -93,7 +93,7 @@ function whyKept(server: ResourceKey, world: World): string | undefined {
     : undefined;
 }
 
-/** What has to go once another one is taken, as a change of the newest: nobody is to learn of it only then. */
+/** The backups to delete after the next one is taken, as a change of the newest: the operator sees them before. */
 export function makesRoom(server: ResourceKey, observed: BackupObserved, world: World): Change[] {
   if (whyKept(server, world) !== undefined) return [];
   const goes = new Set(surplus(server, observed, world).map(({ id }) => id));
@@ -102,7 +102,10 @@ export function makesRoom(server: ResourceKey, observed: BackupObserved, world: 
     .map(({ id }) => ({ path: 'oldest', from: id, to: null }));
 }
 
-/** This file's own that are ready and still this server's, but for the newest `keep`, of which some are to come. */
+/**
+ * This file's own backups of this server that are available, except for the newest `keep`, of which `toCome` are still
+ * to be taken.
+ */
 function surplus(
   server: ResourceKey,
   { backups }: BackupObserved,

@@ -3,8 +3,8 @@ import { didYouMean } from '../../core/suggest.ts';
 import type { FirewallEntry } from './entry.ts';
 
 /**
- * Words that stand in firewalls. The API's document shows only some of them and no whole list, so that
- * another word is no error; one that is nearly one of these is most likely a slip. @source API §2
+ * Common values of firewalls. The API's document shows only some of them and no complete list, so
+ * another value is no error; a value that is similar to one of these is most likely a typing error. @source API §2
  */
 const usualWords = {
   policy_in: ['drop', 'accept'],
@@ -14,7 +14,7 @@ const usualWords = {
 } as const;
 const ruleFields = ['direction', 'action', 'protocol'] as const;
 
-/** What other firewalls call them. */
+/** The names of these values in other firewalls. */
 const foreignWords: Readonly<Record<string, string>> = {
   deny: 'drop',
   block: 'drop',
@@ -27,7 +27,7 @@ const foreignWords: Readonly<Record<string, string>> = {
   outbound: 'out',
 };
 
-/** What is sent as it stands, and will probably be refused, when the server is there and open already. */
+/** Values that are sent unchanged, and that the API will probably refuse while the server is exposed already. */
 export function firewallDoubts({ policy_in: policy, rules = [] }: FirewallEntry): EntryIssue[] {
   return [
     ...wordDoubts('policy_in', policy, ['policy_in']),

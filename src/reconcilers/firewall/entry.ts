@@ -3,7 +3,7 @@ import type { FirewallRule } from '../../core/resources.ts';
 
 /**
  * A server's firewall, replaced as a whole. Declared fields are compared, rules in their
- * order; what a replacement would lose without being able to send it back blocks it.
+ * order. If a replacement would lose fields that vdcsync cannot send back, the replacement is blocked.
  */
 export interface FirewallEntry {
   readonly enabled?: boolean | undefined;

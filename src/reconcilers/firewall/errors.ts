@@ -6,8 +6,9 @@ import { type FirewallEntry, shownRuleFields } from './entry.ts';
 const lastPort = 65_535;
 
 /**
- * What the API refuses by its document. The firewall is sent when its server is there and exposed, so a refusal has
- * to come before that. Fields that the document does not show pass, unless they are slips of one that it shows.
+ * Values that the API refuses by its document. The firewall is sent when its server exists and is exposed, so vdcsync
+ * must refuse these values before. Fields that the document does not show pass, unless they are typing errors of a
+ * documented one.
  *
  * @source API §2 Firewall, §4 rule 3
  */
@@ -32,7 +33,7 @@ function fieldErrors(rule: FirewallRule, path: EntryIssue['path']): EntryIssue[]
 function fieldError(field: string, value: unknown): string | undefined {
   const meant = misspelled(field, shownRuleFields);
   if (meant !== undefined) return `unknown field \`${field}\`; did you mean \`${meant}\`?`;
-  // `{destination_port: "22",80}`: in braces a comma ends the value, and the rest reads as a field of its own.
+  // `{destination_port: "22",80}`: in braces a comma ends the value, and the rest is read as a separate field.
   if (value !== null) return undefined;
   const example = /^\d+$/.test(field)
     ? 'several ports are one text: `destination_port: "22,443"`'

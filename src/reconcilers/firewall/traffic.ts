@@ -3,24 +3,24 @@ import type { Traffic } from '../../core/plan.ts';
 import type { FirewallRule } from '../../core/resources.ts';
 import { shownRuleFields } from './entry.ts';
 
-/** A firewall as it decides about what comes in; disabled, it lets everything through. */
+/** The parts of a firewall that decide about incoming traffic; a disabled firewall accepts everything. */
 export interface Filter {
   readonly enabled: boolean;
   readonly policy_in: string;
   readonly rules: readonly FirewallRule[];
 }
 
-/** Traffic that rules tell apart. `port`: one element of a list; `undefined` is every one. */
+/** Traffic that rules can distinguish. `port`: one element of a list; `undefined` is every port. */
 interface Flow {
   readonly protocol: string | undefined;
   readonly port: string | undefined;
-  /** What further fields say of it, such as where it comes from. */
+  /** Further fields of a rule, such as the source of the traffic. */
   readonly from: Readonly<Record<string, unknown>>;
 }
 
 const everything: Flow = { protocol: undefined, port: undefined, from: {} };
 
-/** What a change opens and closes, by the first rule that matches. @source API §2 */
+/** The traffic that a change opens and closes, by the first rule that matches. @source API §2 */
 export function trafficOf(before: Filter, after: Filter): Traffic {
   const flows = [
     ...new Map([...after.rules, ...before.rules].flatMap(flowsOf).map((flow) => [told(flow), flow])).values(),
@@ -36,7 +36,7 @@ export function trafficOf(before: Filter, after: Filter): Traffic {
   };
 }
 
-/** Nobody comes in by ssh any more who did before. */
+/** Whether ssh was open before the change, and is closed for every source afterwards. */
 export function locksOut(before: Filter, after: Filter): boolean {
   const ssh: Flow = { protocol: 'tcp', port: '22', from: {} };
   const ways = (filter: Filter) => [ssh, ...filter.rules.flatMap(flowsOf).filter((flow) => meets(flow, ssh))];
@@ -45,7 +45,7 @@ export function locksOut(before: Filter, after: Filter): boolean {
   );
 }
 
-/** Rules that never act, as an earlier one takes all that they match; counted from 1. */
+/** Rules that never act, because an earlier rule matches all their traffic; counted from 1. */
 export function shadowedRules(
   rules: readonly FirewallRule[],
 ): readonly { readonly rule: number; readonly by: number }[] {
@@ -58,7 +58,7 @@ export function shadowedRules(
   });
 }
 
-/** Enabled, and about what comes in, as far as it says. */
+/** The rule is enabled, and is about incoming traffic or has no direction. */
 function acts({ enabled, direction }: FirewallRule): boolean {
   return enabled !== false && (direction === undefined || direction === 'in');
 }
@@ -106,7 +106,7 @@ function covers(rule: FirewallRule, flow: Flow): boolean {
   );
 }
 
-/** Whether the flow is part of the other one, or the same but for where it comes from. */
+/** Whether the flow is part of the other one, or differs from it only in the source of the traffic. */
 function meets(flow: Flow, { protocol, port = '' }: Flow): boolean {
   return (
     (flow.protocol === undefined || flow.protocol === protocol) &&

@@ -10,11 +10,11 @@ import type { Problem } from './body.ts';
 import type { ServerEntry } from './entry.ts';
 
 /**
- * How a server comes by its public address.
+ * The public address in the request that creates a server.
  *
  * `{ip: NAME}` has no documented form of its own: `{reuse: true}` takes *a* free address,
- * so it takes the named one exactly where that is the only free one. Hence the checks
- * and the order here. The profile's `named_address` makes all of it needless.
+ * so it takes the named address only if that is the only free one. Hence the checks
+ * and the order in this file. With the profile's `named_address` neither is needed.
  *
  * @source API §4 POST /servers body
  */
@@ -26,7 +26,7 @@ export function sentAddress(entry: ServerEntry, world: World): unknown {
   return fill(template, Number(world.idOf(topLevelKey('ips', wanted.ip))));
 }
 
-/** The address in a word, for plans and comparison. */
+/** The address as one word, for plans and comparison. */
 export function addressOf(entry: ServerEntry): string | undefined {
   const wanted = entry.public_ipv4;
   if (wanted === undefined) return undefined;
@@ -34,7 +34,7 @@ export function addressOf(entry: ServerEntry): string | undefined {
   return 'new' in wanted ? 'new' : 'reuse';
 }
 
-/** Why `{ip: NAME}` cannot be had now. */
+/** The reason why `{ip: NAME}` is not possible now. */
 export function addressProblem(key: ResourceKey, entry: ServerEntry, world: World): Problem | undefined {
   const wanted = entry.public_ipv4;
   if (wanted === undefined || !('ip' in wanted)) return undefined;
@@ -65,7 +65,7 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
     others.length > 0 ? '' : `, once the server that holds ${left.length > 1 ? 'them' : 'it'} is gone`;
   return {
     code: 'address_not_the_only_free_one',
-    reason: `the API only offers to take a free address, and beside ${ipKey} ${other.address}${more} free${once}`,
+    reason: `the API only offers to take a free address, and in addition to ${ipKey}, ${other.address}${more} free${once}`,
     remedies: () => [
       ...(others.length > 0
         ? [outside('release or attach the others', { about: others.map(({ address }) => address) })]
@@ -76,7 +76,7 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
   };
 }
 
-/** How an address that stays in the project goes with its server instead. */
+/** The edit by which an address that would remain in the project is released before its server is deleted. */
 function leftOut({ id }: Ip, world: World): readonly Remedy[] {
   const key = world.keyOf('ip', String(id));
   if (key === undefined || world.subjects.get(key)?.parent !== undefined) return [];
@@ -84,8 +84,8 @@ function leftOut({ id }: Ip, world: World): readonly Remedy[] {
 }
 
 /**
- * Addresses that are released before a free one is taken: what its server holds and has left the file, and what came with
- * a server that is gone.
+ * Addresses that are released before a free one is taken: addresses of the server that have left the file, and
+ * addresses that were created with a server that is gone.
  */
 export function releasedFirst({ key }: Subject, world: World): readonly ResourceKey[] {
   if (!takesAddress(key, world)) return [];
@@ -100,12 +100,12 @@ export function releasedFirst({ key }: Subject, world: World): readonly Resource
   return [...held, ...left].map((each) => each.key);
 }
 
-/** The addresses of the server that a key stands for, but for the one of that id. */
+/** The addresses of the server that a key is bound to, except for the address with that id. */
 function heldBeside(key: ResourceKey, id: string | undefined, world: World): readonly Ip[] {
   return world.ipsOf(world.idOf(key) ?? '').filter((each) => String(each.id) !== id);
 }
 
-/** Free, and there, once the server that holds it has gone. */
+/** The address still exists, and is free, after its server is deleted. */
 function staysBehind(address: Ip, server: ResourceKey, world: World): boolean {
   const names = world.subjectsOf('ip').filter(({ key }) => world.idOf(key) === String(address.id));
   const stays = (each: Subject) =>
@@ -113,7 +113,7 @@ function staysBehind(address: Ip, server: ResourceKey, world: World): boolean {
   return names.length === 0 || names.some(stays);
 }
 
-/** What an address of its own adds to the bill; `{reuse: true}` takes a free one as long as there is one. */
+/** The price of an address of the server's own; `{reuse: true}` takes a free one as long as there is one. */
 export function addressAlongside(
   key: ResourceKey,
   { public_ipv4: wanted }: ServerEntry,
@@ -123,7 +123,7 @@ export function addressAlongside(
   return isNew ? { alongside: { key: childKey(key, 'public_ipv4'), price: priceOfAddress(world) } } : {};
 }
 
-/** Those that would take a free address do so one after the other; one that is made anew leaves its own. */
+/** Servers that would take a free address do so one after the other; a replaced server frees its own address first. */
 function findsFree(key: ResourceKey, world: World): boolean {
   const takers = world
     .subjectsOf('server')
@@ -136,15 +136,15 @@ function findsFree(key: ResourceKey, world: World): boolean {
   return takers.indexOf(key) < free.length + left.length;
 }
 
-/** It has left the file, and goes before a free one is taken. */
+/** The address has left the file, and is released before a free one is taken. */
 function isReleased({ id }: Ip, { settings, keyOf, subjects }: World): boolean {
   const key = keyOf('ip', String(id));
   return settings.prune && key !== undefined && subjects.get(key)?.desired === undefined;
 }
 
 /**
- * Who gets which address is a matter of order: claims first, then what makes others free, and last who takes any.
- * What is in doubt waits for nothing that waits for the end of its doubt.
+ * The order decides which server gets which address: claims first, then operations that free other addresses, and last
+ * servers that take any address. An unconfirmed operation never waits for an operation that waits for its confirmation.
  */
 export function addressSequence(
   operations: readonly Operation[],
@@ -152,7 +152,7 @@ export function addressSequence(
   inDoubt: ReadonlySet<ResourceKey>,
 ): ReadonlyMap<OperationId, readonly OperationId[]> {
   const claims = claimSequence(operations, world, inDoubt);
-  // What came free to be released is gone before `{reuse: true}` could take it from who waits for that.
+  // An address that must be released is gone before `{reuse: true}` could take it, which would block its release.
   const releases = operations.filter(({ kind, verb }) => kind === 'ip' && verb === 'delete');
   const releasedBefore = (taker: ResourceKey) =>
     releases.filter(({ key }) => !inDoubt.has(taker) || isIdle(key, world)).map(({ id }) => id);
@@ -166,17 +166,17 @@ export function addressSequence(
   ]);
 }
 
-/** Free, and nothing is made in the place of what held it: it is released whatever else is under way. */
+/** The address is free, and no server is created in place of its former server: it is released at any time. */
 function isIdle(address: ResourceKey, world: World): boolean {
   const isOwn = world.subjects.get(address)?.parent !== undefined;
   return !isOwn && world.ip(world.idOf(address) ?? '')?.server_id === null;
 }
 
 /**
- * Servers that claim a named address go one after the other, each address allocated
- * only when the claim before it is settled: else `{reuse: true}` could take another one.
- * What makes further addresses free comes after all of them: addresses that nobody
- * claims, servers that go, and those that take any free one.
+ * Servers that claim a named address are created one after the other. Each address is allocated
+ * only when the claim before it is settled: else `{reuse: true}` could take another address.
+ * Operations that free further addresses come after all claims: releases of unclaimed addresses,
+ * deletions of servers, and creations of servers that take any free address.
  */
 function claimSequence(
   operations: readonly Operation[],
@@ -191,7 +191,7 @@ function claimSequence(
       const isDoubted = inDoubt.has(key) || inDoubt.has(ip);
       return [{ id, key, ip, rank: world.isThere(ip) ? 0 : isDoubted ? 1 : 2 }];
     })
-    // An address that is free already is the one that the first claim would take; one in doubt may be just as free.
+    // The first claim would take the address that is free already; an unconfirmed address may be free as well.
     .sort((a, b) => a.rank - b.rank || (a.key < b.key ? -1 : 1));
   const free = claims.filter(({ rank }) => rank === 0);
   const placeOf = new Map(claims.flatMap(({ key, ip }, at) => [[key, at] as const, [ip, at] as const]));
@@ -208,7 +208,7 @@ function claimSequence(
   return edges;
 }
 
-/** The API gives it a free address: the only one that is free, where the file names which. */
+/** The API gives the server a free address. If the file names an address, that must be the only free one. */
 export function takesFree(key: ResourceKey, world: World): 'shown' | 'any' | undefined {
   const ip = claimedBy(key, world);
   if (ip === undefined) return takesAddress(key, world) ? 'any' : undefined;

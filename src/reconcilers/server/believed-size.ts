@@ -7,10 +7,12 @@ import { blocked, member } from '../existence.ts';
 import { knownOf, sizes } from './body.ts';
 import type { ServerEntry } from './entry.ts';
 
-/** Whether the size that a server has is read, or was sent or confirmed, or is only believed. */
+/**
+ * Whether a read shows the size of a server, or vdcsync sent it or an operator confirmed it, or it is only believed.
+ */
 export type Certainty = 'shown' | 'known' | 'believed';
 
-/** What differs by an edit of the file, and what without one. */
+/** The differences by an edit of the file, and those without an edit. */
 export interface SizeChanges {
   readonly asked: readonly Change[];
   readonly moved: readonly Change[];
@@ -22,7 +24,10 @@ export function certaintyOf({ binding }: Subject, path: string, shown: Server | 
   return member(applied, 'body') != null || knownOf(applied).includes(path) ? 'known' : 'believed';
 }
 
-/** A resize sends every size that the file declares, so also one that nobody asks to have changed. @assumption A48 */
+/**
+ * A resize sends every size that the file declares, so it also sends sizes that the edit does not change. @assumption
+ * A48
+ */
 export function heldUnconfirmed(
   subject: Subject<ServerEntry>,
   { asked, moved }: SizeChanges,
@@ -41,12 +46,12 @@ export function heldUnconfirmed(
   if (along.length === 0 || allow === undefined) return undefined;
   if (asked.length === 0 && settings.drift === 'report') return undefined;
   const sent = along.map((size) => `${size}: ${desired?.value[size]}`).join(', ');
-  const reason = `a resize sends ${sent} as well, and nothing shows whether server ${binding?.id} has that: it would be changed unasked`;
+  const reason = `a resize sends ${sent} as well, and nothing shows whether server ${binding?.id} has that: the resize could change it without an edit`;
   const less = desired?.id === undefined ? [] : [edit(key, { remove: along })];
   return blocked('update', 'size_unconfirmed', reason, [confirming(subject, changes), ...less, allow]);
 }
 
-/** The words that allow the file what a server made anew would do; `undefined` where it has them. */
+/** The edit that permits a replacement of the server; `undefined` if the file permits it already. */
 export function wordsLacking({ key, desired }: Subject<ServerEntry>): Remedy | undefined {
   const set = {
     ...(desired?.protect === true ? { protect: false } : {}),
@@ -55,7 +60,7 @@ export function wordsLacking({ key, desired }: Subject<ServerEntry>): Remedy | u
   return Object.keys(set).length === 0 ? undefined : edit(key, { set });
 }
 
-/** An operator's word that what is only believed is so. */
+/** The command by which an operator confirms values that are only believed. */
 export function confirming({ key, binding }: Subject, changes: readonly Change[]): Remedy {
   const when = `if it has every value of the file; else ${remedyText(restoring(changes, key))} before, and edit it again after`;
   return run('adopt', [key, binding?.id ?? 'ID'], { when });

@@ -12,7 +12,7 @@ import { findType, packageOf } from '../gpu-package.ts';
 import { priceOfSize } from '../prices.ts';
 import type { ServerEntry } from './entry.ts';
 
-/** Why a server cannot be created as its entry says. */
+/** The reason why a server cannot be created from its entry. */
 export interface Problem {
   readonly code: BlockCode;
   readonly reason: string;
@@ -71,13 +71,13 @@ export function resolveBody(
 }
 
 /**
- * Declared fields against what was last applied, as no read shows them. Written alike
- * is alike; otherwise both are compared as resolved (a name and its id are the same).
- * A server that somebody else made was never applied: what its entry left out is not
- * known, and not compared; where it says something else of what was only believed, that is
- * corrected, and the server is the same. `notes` tell of what the catalogue no longer has.
+ * Compares declared fields with the last applied fields, because no read shows them. Equal notation
+ * is equal; otherwise both are compared as resolved (a name and its id are the same).
+ * A server that this state did not create was never applied: the fields that its entry left out are
+ * unknown, and not compared. If the file changes a value that was only believed, the value is
+ * corrected, and the server remains the same. `notes` name values that the catalogue no longer has.
  *
- * @param harmless fields of which another value is no reason to make it anew: shown by a read, or changed in place
+ * @param harmless fields whose change needs no replacement: shown by a read, or changed in place
  */
 export function diffFields(
   entry: ServerEntry,
@@ -102,7 +102,7 @@ export function diffFields(
   return { changes, notes: withdrawn(entry, body, world) };
 }
 
-/** Fields of a server that somebody else made which an operator has confirmed, or this state has sent. */
+/** Fields of a server from outside this state that an operator has confirmed, or this state has sent. */
 export function knownOf(applied: Json): readonly string[] {
   return (member(applied, 'known') ?? []) as readonly string[];
 }
@@ -121,19 +121,19 @@ const comparable = [
 ] as const;
 type Comparable = (typeof comparable)[number];
 
-/** What the entry says of the server that only its making decides. */
+/** The fields of the entry that only the creation of the server decides. */
 export function madeOf(entry: ServerEntry): readonly Comparable[] {
   return comparable.filter((field) => entry[field] !== undefined);
 }
 
-/** Whether the file says something else than when the server was made or adopted, be it in notation alone. */
+/** Whether the entry differs from the entry at the creation or adoption of the server, even in notation alone. */
 export function isEdited({ value, named }: DesiredResource<ServerEntry>, applied: Json): boolean {
   const before = member(applied, 'entry') as ServerEntry | null | undefined;
   const fields = [...comparable, 'public_ipv4', ...(named === false ? [] : (['name'] as const))] as const;
   return before != null && fields.some((field) => !equal(before[field], value[field]));
 }
 
-/** Whether a declared value, in whatever notation, is what the server was made with. */
+/** Whether a declared value, in any notation, equals the value that the server was created with. */
 function isApplied(field: Comparable, to: unknown, body: unknown, entry: ServerEntry, world: World): boolean {
   switch (field) {
     case 'server_type':
@@ -145,7 +145,7 @@ function isApplied(field: Comparable, to: unknown, body: unknown, entry: ServerE
   }
 }
 
-/** Names become ids where the catalogue has them; everything else is what it is. */
+/** Names become ids if the catalogue has them; all other values remain unchanged. */
 function resolved(field: Comparable, value: unknown, entry: ServerEntry, world: World): unknown {
   const { types, images } = world.catalogue;
   if (field === 'server_type') return findType(value, types)?.id ?? value;
@@ -176,7 +176,7 @@ function typeNotFound(entry: ServerEntry, types: readonly ServerType[]): Problem
   };
 }
 
-/** Ids go before names, and what a server can be created from before the project's own ISOs. */
+/** Ids come before names, and images that a server can be created from come before the project's own ISOs. */
 function findImage(
   wanted: string,
   images: readonly ImageEntry[],
@@ -257,8 +257,8 @@ export function plansOf(type: unknown, { catalogue }: World) {
 }
 
 /**
- * Fields of a creation that nothing can check beforehand, and that are not as the API last
- * accepted them of this very server. A key that it accepted is one, also without the others.
+ * Fields of a creation that no read can check before the write, and that differ from the fields that the API last
+ * accepted for this very server. Each accepted SSH key counts as proven, also without the others.
  */
 export function unproven(body: Sent, applied: Json, world: World): string[] {
   const accepted = member(applied, 'body');
@@ -324,7 +324,7 @@ function choosePackage(
   };
 }
 
-/** Whichever has cards is bought. */
+/** vdcsync buys the first package with free graphics cards, so the price may be that of any package. */
 function dearest({ gpu_package }: ServerEntry, sold: readonly GpuPackage[]): Pick<Resolved, 'dearest'> {
   const wanted = [gpu_package].flat();
   const prices = sold.filter(({ key }) => wanted.includes(key)).flatMap(({ price }) => price ?? []);
@@ -333,8 +333,8 @@ function dearest({ gpu_package }: ServerEntry, sold: readonly GpuPackage[]): Pic
 }
 
 /**
- * What a server costs that is there, as far as the catalogue and the price list tell: by what is shown of
- * it, by what it was made of, and of what somebody else made by what the file said first. @assumption A39
+ * The price of an existing server, by the catalogue and the price list: by the sizes that reads show, else by the
+ * request that created the server, and for an adopted server by the first entry in the file. @assumption A39
  */
 export function priceApplied(server: Subject, shown: Server | undefined, world: World): Price {
   const body = member(server.binding?.applied, 'body');
@@ -346,7 +346,7 @@ export function priceApplied(server: Subject, shown: Server | undefined, world: 
   return priceOfSize(typeOf(made, world), made, world);
 }
 
-/** What is known of a server that is there. */
+/** The known fields of an existing server. */
 export function madeAs({ binding, desired }: Subject, shown: Server | undefined): Made {
   const said = { ...(desired?.value as object), ...(member(binding?.applied, 'entry') as object) };
   const seen = sizes.flatMap((size) => (shown?.[size] === undefined ? [] : [[size, shown[size]] as const]));
@@ -359,7 +359,7 @@ export function typeOf({ server_type_id, server_type }: Made, world: World): Ser
   return findType(server_type_id ?? server_type, world.catalogue.types);
 }
 
-/** What the profile's `resize_server` can change in place. */
+/** The fields that the profile's `resize_server` can change in place. */
 export const sizes = ['cores', 'memory_mb', 'disk_gb', 'plan_id'] as const;
 
 /** @assumption A39 */

@@ -12,7 +12,7 @@ import { corrected, liveWarnings } from './warnings.ts';
 
 export const neededToCreate = ['server_type', 'image'] as const;
 
-/** A server that is not there: resolved against the catalogue, or told why it cannot be. */
+/** A server that does not exist: resolved against the catalogue, or blocked with a reason. */
 export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, world: World): Diff {
   const resolved = resolveBody(entry, world, []);
   if ('problem' in resolved) return impossible('create', subject.key, resolved.problem);
@@ -20,7 +20,7 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
   if (address !== undefined) return impossible('create', subject.key, address);
   const changes = fromNothing({
     ...resolved.body,
-    // All of them: which one it is to be is found out when it is asked for.
+    // All packages of the entry: the creation decides which one is bought.
     gpu_package: entry.gpu_package,
     public_ipv4: addressOf(entry),
   });
@@ -45,14 +45,17 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
   };
 }
 
-/** Nothing filters what comes in where the file says nothing of it. @source API §4: a new server's firewall is disabled */
+/**
+ * Without a firewall in the file, no rule filters incoming traffic. @source API §4: a new server's firewall is
+ * disabled
+ */
 function standsOpen({ key }: Subject, entry: ServerEntry, world: World): Warning[] {
   const filtered = world
     .childrenOf(key)
     .some(({ kind, desired }) => kind === 'firewall' && desired !== undefined);
   if (entry.public_ipv4 === undefined || filtered) return [];
   const message =
-    'it gets a public address and has no `firewall` in the file: all its ports are open to everybody';
+    'it gets a public address and has no `firewall` in the file: all its ports are open to the whole internet';
   return [{ code: 'no_firewall', key, message }];
 }
 
@@ -60,14 +63,14 @@ function impossible(verb: Verb, key: ResourceKey, { code, reason, remedies }: Pr
   return blocked(verb, code, reason, remedies(key));
 }
 
-/** A server that is there: compared by what was last applied, as no read shows it. */
+/** An existing server: compared with the last applied fields, because no read shows them. */
 export function diffLive(existing: Existing): Diff {
   const differences = differencesOf(existing);
   const diff = judge(existing, differences);
   return { ...diff, warnings: [...liveWarnings(existing, differences), ...(diff.warnings ?? [])] };
 }
 
-/** Nothing, another size in place, or another server. */
+/** Unchanged, resized in place, or replaced. */
 function judge(existing: Existing, differences: Differences): Diff {
   const { subject, entry, live, world } = existing;
   const { asked, moved, address, resizable } = differences;
@@ -78,7 +81,7 @@ function judge(existing: Existing, differences: Differences): Diff {
   return incomplete(subject, all, neededToCreate) ?? diffReplace(existing, differences, all);
 }
 
-/** The new server is resolved as one that is not there yet is. */
+/** The new server is resolved like a server that does not exist yet. */
 function diffReplace(
   existing: Existing,
   { along, resizable }: Differences,
@@ -123,7 +126,7 @@ export function diffLeaving(subject: Subject<ServerEntry>, live: ServerObserved,
   };
 }
 
-/** Its backups, and addresses that no server holds afterwards. @source API §1.4, §1.5 */
+/** Its backups, and the addresses that are free afterwards, remain billed. @source API §1.4, §1.5 */
 function whatStays(
   { key }: Subject,
   live: ServerObserved,
@@ -153,16 +156,16 @@ function whatStays(
   };
 }
 
-/** The API's refusal of the new one would come when the old one is gone. @assumption A36 @assumption A54 */
+/** The API could refuse the new server only after the old one is deleted. @assumption A36 @assumption A54 */
 function mayBeRefused({ key, binding }: Subject, body: Sent, world: World): Warning[] {
   const fields = unproven(body, binding?.applied ?? null, world);
   if (fields.length === 0) return [];
   const values = fields.map((field) => `${field} ${JSON.stringify(body[field])}`).join(', ');
-  const message = `nothing shows beforehand whether the API takes ${values}, and server ${binding?.id} is deleted first: a refusal leaves neither; make one with that under a new key beside it before, or look it up in the client area`;
+  const message = `no read shows whether the API takes ${values}, and server ${binding?.id} is deleted first. If the API refuses the new server, you have neither. Create a server with these values under a new key before, or check the values in the client area`;
   return [{ code: 'replacement_unchecked', key, message }];
 }
 
-/** Of a server that is gone, and is not made again before an operator says so. @source API §1.4 */
+/** For a server that is gone, and whose creation waits for an operator. @source API §1.4 */
 export function addressLeft({ key, desired }: Subject<ServerEntry>, world: World): Warning[] {
   const wanted = desired?.value.public_ipv4;
   if (wanted === undefined || !('ip' in wanted)) return [];
@@ -173,7 +176,7 @@ export function addressLeft({ key, desired }: Subject<ServerEntry>, world: World
   return [{ code: 'address_left_idle', key, message }];
 }
 
-/** An address of the file that no server of it asks for. */
+/** An address of the file that none of its servers asks for. */
 function isLeftIdle(ip: ResourceKey, world: World): boolean {
   const subject = world.subjects.get(ip);
   if (subject?.desired === undefined || subject.parent !== undefined) return false;
@@ -183,7 +186,7 @@ function isLeftIdle(ip: ResourceKey, world: World): boolean {
   });
 }
 
-/** Of a server that is not managed any more: nobody tells of them then. @source API §1.5 */
+/** The backups of a server that is not managed any more: no later plan reports them. @source API §1.5 */
 export function backupsReleased({ key }: Subject, world: World): readonly string[] {
   const ids = world
     .childrenOf(key)
@@ -191,11 +194,11 @@ export function backupsReleased({ key }: Subject, world: World): readonly string
   return ids.length === 0 ? [] : [`backup ${ids.join(', ')} of ${key}, which is not managed, stays billed`];
 }
 
-/** What helps before the server goes, and after it. */
+/** The remedies before and after the deletion of the server. */
 function backupsLeft({ profile }: World): string {
   const sooner =
     profile.operations.delete_backup === undefined
       ? ''
       : ' (a lower `backup.keep` deletes some while the server is there)';
-  return `delete what is not needed in the client area${sooner}`;
+  return `delete backups that you do not need in the client area${sooner}`;
 }

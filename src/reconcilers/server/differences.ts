@@ -8,7 +8,7 @@ import { diffFields } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 import { canResize, diffDoubted, diffShown, isSize } from './resize.ts';
 
-/** A server that is there, and what the file says of it. */
+/** An existing server, and its entry in the file. */
 export interface Existing {
   readonly subject: Subject<ServerEntry>;
   readonly entry: ServerEntry;
@@ -16,18 +16,18 @@ export interface Existing {
   readonly world: World;
 }
 
-/** How it differs from what the file says. */
+/** The differences between the server and the file. */
 export interface Differences {
   /** By an edit of the file. */
   readonly asked: readonly Change[];
-  /** A name that is only the key's: what a new one is called, and nothing to make one for. */
+  /** A name that comes only from the key: a new server would get it, but it is no reason for a replacement. */
   readonly along: readonly Change[];
-  /** Sizes that the API shows otherwise, without an edit. */
+  /** Sizes that differ in the API's reads, without an edit of the file. */
   readonly moved: readonly Change[];
-  /** Sizes of a resize that was given up, and cannot be asked for any more. */
+  /** Sizes of a resize that was given up, and that the profile no longer permits. */
   readonly doubted: readonly Change[];
   readonly address: readonly Change[];
-  /** How the catalogue has changed under what was applied. */
+  /** Applied values that the catalogue no longer has. */
   readonly notes: readonly string[];
   /** Sizes are changed in place. */
   readonly resizable: boolean;
@@ -58,23 +58,23 @@ function without(changes: readonly Change[], others: readonly Change[]): readonl
   return changes.filter(({ path }) => !others.some((other) => other.path === path));
 }
 
-/** What is shown goes before what was last applied. */
+/** A value from a read takes precedence over the last applied value. */
 function asShown(change: Change, { shown }: ServerObserved): Change[] {
   const from = member(shown, change.path);
   if (from === undefined) return [change];
   return equal(from, change.to) ? [] : [{ ...change, from }];
 }
 
-/** What somebody else made may be called anything: its entry's name is only what it goes by here. */
+/** A server from outside this state may have any name: the name of its entry is only for this file. */
 function diffName(subject: Existing['subject']) {
   const sent = member(member(subject.binding?.applied, 'body'), 'name');
   return typeof sent === 'string' ? renaming(subject, sent) : { asked: [], along: [] };
 }
 
 /**
- * What an address is called matters, not the word it was asked for with: `{new: true}` and
- * `{reuse: true}` both mean some address, and a server that holds the named one has it. Of what
- * somebody else made, what it holds tells, and not what its entry said before.
+ * The address counts, not the notation that asked for it: `{new: true}` and
+ * `{reuse: true}` both mean any address, and a server that holds the named address needs no change. For a server from
+ * outside this state, the addresses that it holds count, and not its previous entry.
  */
 function diffAddress(existing: Existing): Change[] {
   const { subject, entry, live } = existing;
@@ -89,7 +89,7 @@ function diffAddress(existing: Existing): Change[] {
   return [{ path: 'public_ipv4', from: from ?? null, to: to ?? null }];
 }
 
-/** The address that its entry names. */
+/** Whether the server holds the address that its entry names. */
 export function holdsNamed({ entry: { public_ipv4: wanted }, live, world }: Existing): boolean {
   if (wanted === undefined || !('ip' in wanted)) return false;
   const id = world.idOf(topLevelKey('ips', wanted.ip));

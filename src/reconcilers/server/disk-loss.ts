@@ -8,18 +8,18 @@ import { type Certainty, certaintyOf, confirming, type SizeChanges, wordsLacking
 import { plansOf } from './body.ts';
 import type { ServerEntry } from './entry.ts';
 
-/** A resize after which the disk is smaller, or may be. */
+/** A resize that makes the disk smaller, or may do so. */
 export interface DiskLoss {
-  /** The size that decides, whether or not that changes. */
+  /** The size that decides, whether or not that size changes. */
   readonly change: Change;
-  /** What goes with it. */
+  /** The data that the resize destroys. */
   readonly loses: string;
   readonly size: Certainty;
 }
 
 /**
- * A resize sends every size that the file declares, so also a disk that is only believed to be that large.
- * Whether a plan has a smaller disk tells the catalogue alone, where it shows that. @assumption A54
+ * A resize sends every size that the file declares, so it also sends a disk size that is only believed.
+ * Only the catalogue can show whether a plan has a smaller disk. @assumption A54
  */
 export function diskLoss(
   subject: Subject<ServerEntry>,
@@ -37,7 +37,7 @@ export function diskLoss(
     const size = certaintyOf(subject, path, shown);
     if (size === 'believed' && shown?.disk_gb === undefined) {
       const unknown = `nothing shows how large the disk of server ${binding?.id} is`;
-      return { change, size, loses: `what does not fit on its disk afterwards: ${unknown}` };
+      return { change, size, loses: `the data that does not fit on its disk afterwards: ${unknown}` };
     }
     if (change.from === to) continue;
     const had = [change.from, ...(size === 'shown' ? [] : doubted(subject, path))];
@@ -46,7 +46,7 @@ export function diskLoss(
     const after = diskOf(to);
     if (after == null || before.some((each) => each == null)) {
       const unknown = 'nothing shows whether that gets smaller';
-      return { change, size, loses: `what does not fit on its disk afterwards: ${unknown}` };
+      return { change, size, loses: `the data that does not fit on its disk afterwards: ${unknown}` };
     }
     const largest = Math.max(...before.map(Number));
     if (after < largest)
@@ -55,14 +55,14 @@ export function diskLoss(
   return undefined;
 }
 
-/** What a resize that was given up may have made of it. */
+/** The size that the server may have after a resize that was given up. */
 function doubted({ binding }: Subject, path: string): readonly unknown[] {
   return [member(member(binding?.applied, 'doubted'), path)].filter((each) => each !== undefined);
 }
 
 /**
- * Data goes with a disk that shrinks, as it does with a server that is made anew, so the same word allows it,
- * and only for what the file itself asks for: what somebody made larger may be in use.
+ * A smaller disk destroys data, as a replacement of the server does, so the same setting permits both.
+ * The setting covers only edits of the file: a disk that another user enlarged may be in use.
  */
 export function heldLoss(
   subject: Subject<ServerEntry>,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { EntryIssue, SeenServer } from '../../core/kind.ts';
 import type { Ip, Server } from '../../core/resources.ts';
 
-/** A server, with what lives in its entry beside the resources of their own. */
+/** A server, with the parts of its entry that are no resources of their own. */
 export interface ServerEntry {
   readonly name: string;
   readonly server_type?: string | number | undefined;
@@ -23,15 +23,18 @@ export interface ServerEntry {
 export type PublicIpv4 = { readonly new: true } | { readonly reuse: true } | { readonly ip: string };
 
 /**
- * There is no documented read of a server: it lives while its cards answer 200 or an
- * address is attached to it, and is gone when both say so. Where the profile enables the
- * undocumented ones, they have a say as well, and show what is compared.
+ * There is no documented read of a server: it exists while its network interfaces answer 200 or an
+ * address is attached to it, and is gone when neither is true. If the profile enables the
+ * undocumented reads, they count as well, and show the fields to compare.
  */
 export interface ServerObserved extends SeenServer {
   readonly addresses: readonly Ip[];
-  /** As the profile's reads show it. */
+  /** The server in the profile's reads. */
   readonly shown: Server | undefined;
-  /** How many; read only where the server may be about to go, as afterwards it may be too late. @assumption A42 */
+  /**
+   * The number of backups; read only if the server may be deleted, because no read shows them afterwards. @assumption
+   * A42
+   */
   readonly backups: number | undefined;
 }
 
@@ -74,7 +77,7 @@ export const serverSchema = z.strictObject({
   }),
 });
 
-/** Exactly one of the three sizing modes, and nothing that packaged types refuse. @source API §4 @assumption A31 */
+/** Exactly one of the three sizing modes, and no field that packaged types refuse. @source API §4 @assumption A31 */
 export function checkSizing(entry: ServerEntry): readonly EntryIssue[] {
   const sliders = (['cores', 'memory_mb', 'disk_gb'] as const).filter((field) => entry[field] !== undefined);
   const modes = [

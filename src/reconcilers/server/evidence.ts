@@ -5,7 +5,7 @@ import type { Intent } from '../../core/state.ts';
 import { member, recordedIds } from '../existence.ts';
 import { cutShort, cutShortIps } from '../whole-list.ts';
 
-/** A server leaves a trace in the documented reads only by its public address; the profile may know a list. */
+/** The documented reads show a new server only by its public address; the profile may enable a list of servers. */
 export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: Known) {
   const ips = await read.ips();
   const addressesOf = (id: string) =>
@@ -17,8 +17,9 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
     const addresses = addressesOf(intent.resourceId);
     if (cards === undefined && addresses.length === 0)
       return { verdict: 'not_done', gone: true, ...leftBehind(intent, ips, known) } as const;
-    // Its address is billed and has to be bound with it, so a list that does not show it yet is no end;
-    // and where no task told of an end, neither is a server without its card. @assumption A28 @assumption A34
+    // Its address is billed and must be bound with it, so a list that does not show the address yet does not end the
+    // wait. If no task reported the end, a server without its network interface does not end it either. @assumption
+    // A28 @assumption A34
     if (isAnother(intent, addresses, await read.servers?.())) return { verdict: 'not_done' } as const;
     const carded = intent.taskId !== undefined || cards?.some((card) => card.public);
     return asksForAddress(intent) && (addresses.length === 0 || !carded)
@@ -42,7 +43,7 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
     ].join(', ');
   const all = appeared.map((id) => (called(id) === '' ? id : `${id} (${called(id)})`)).join(', ');
   if (!asksForAddress(intent) && !isWhole) {
-    // The server that appeared may be unmanaged, beside a created one that no read shows. @assumption A22
+    // The server that appeared may be unmanaged, while no read shows the created one. @assumption A22
     const came = appeared.length === 0 ? '' : `server ${all} appeared since, but `;
     const hidden =
       listed === undefined
@@ -58,7 +59,7 @@ export async function evidenceOfCreation(intent: Intent, read: ReadPort, known: 
   }
   if (one !== undefined) {
     const facts = { addresses: addressesOf(one) };
-    // The one server that is listed under the name of its entry.
+    // The only new server, listed under the name of the entry.
     const certain = isWhole && named.length === 1 && String(named[0]?.id) === one;
     return { verdict: 'done', id: one, certain, called: called(one), facts } as const;
   }
@@ -74,7 +75,7 @@ async function isCutShort(listed: readonly Server[], expected: readonly string[]
   return (await cutShort('servers', ids, expected, isThere)) !== undefined;
 }
 
-/** The id that was answered may be somebody else's by now. @assumption A17 */
+/** The id in the answer may belong to another user's server by now. @assumption A17 */
 function isAnother(
   { facts, request, resourceId }: Intent,
   held: readonly { readonly address: string }[],
@@ -91,7 +92,9 @@ function asksForAddress({ request }: Intent): boolean {
   return member(request.body, 'public_ipv4') !== undefined;
 }
 
-/** The address of a failed creation: the one that the answer named, or any that came at the same time. @assumption A40 */
+/**
+ * The address of a failed creation: the one that the answer named, or any that came at the same time. @assumption A40
+ */
 function leftBehind(
   { preimage, facts }: Intent,
   ips: readonly Ip[],
@@ -108,7 +111,7 @@ function leftBehind(
   return addresses.length === 0 ? {} : { left: { addresses } };
 }
 
-/** Gone once its cards answer 404 and no address is attached to it. */
+/** A server is gone once its network interfaces answer 404 and no address is attached to it. */
 export async function evidenceOfDeletion(intent: Intent, read: ReadPort) {
   const id = Number(intent.request.path.id) as ServerId;
   if ((await read.findNetworkInterfaces(id)) !== undefined) return { verdict: 'not_done' } as const;
@@ -119,7 +122,10 @@ export async function evidenceOfDeletion(intent: Intent, read: ReadPort) {
     : ({ verdict: 'done', id: String(id), certain: true } as const);
 }
 
-/** Where no read shows the sizes, an accepted resize is believed, and an unanswered one is sent again: it is the same one. */
+/**
+ * If no read shows the sizes, an accepted resize is believed, and an unanswered one is sent again with the same
+ * content.
+ */
 export async function evidenceOfResize(intent: Intent, read: ReadPort) {
   const id = Number(intent.request.path.server_id) as ServerId;
   const shown = (await read.findServer?.(id)) ?? (await read.servers?.())?.find((each) => each.id === id);

@@ -20,7 +20,7 @@ export function isSize({ path }: Pick<Change, 'path'>): boolean {
   return sizes.some((size) => size === path);
 }
 
-/** Another size in place: neither type nor image is sent, so an entry with an `id:` need not say them. */
+/** Another size in place: the request contains neither type nor image, so an entry with an `id:` may omit both. */
 export function diffSize(
   subject: Subject<ServerEntry>,
   entry: ServerEntry,
@@ -44,7 +44,7 @@ export function diffSize(
   return { verdict: { verdict: 'update', changes, cause, ...loses }, ...bill, spend: spendOf(changes, bill) };
 }
 
-/** A larger size is new spending, as a purchase is; by the sizes where no price tells. @source API §1.6 */
+/** A larger size is new spending, like a purchase. Without known prices the sizes decide. @source API §1.6 */
 function spendOf(changes: readonly Change[], { price, freed }: Record<'price' | 'freed', Price>): Spend {
   if ('known' in price && 'known' in freed) {
     const more = Number(price.known) - Number(freed.known);
@@ -58,7 +58,7 @@ function spendOf(changes: readonly Change[], { price, freed }: Record<'price' | 
 
 type Sizes = Partial<Pick<Server, (typeof sizes)[number]>>;
 
-/** Declared sizes that the API shows otherwise. */
+/** Declared sizes that differ from the API's reads. */
 export function diffShown(entry: ServerEntry, shown: Sizes | undefined): Change[] {
   return sizes.flatMap((path) => {
     const [from, to] = [shown?.[path], entry[path]];
@@ -75,7 +75,10 @@ export function resizeRequest({ desired }: Subject<ServerEntry>, { target }: Ope
   return { name: 'resize_server', path: { server_id: Number(target) }, body };
 }
 
-/** The binding after a resize: the server it was, with other sizes. Of what nobody here made, it tells no more than them. */
+/**
+ * The binding after a resize: the same server, with other sizes. For an adopted server only the sent sizes become
+ * known.
+ */
 export function rebound(
   { binding }: Subject<ServerEntry>,
   { body }: WriteRequest,
@@ -93,12 +96,12 @@ export function rebound(
   return { identity: binding?.identity ?? {}, applied, keep: binding?.keep ?? false };
 }
 
-/** The sizes of a request that may have been carried out, beside those that are known. */
+/** Records the sizes of a request that may have been carried out, next to the known sizes. */
 export function withDoubt({ applied }: Binding, { body }: WriteRequest): Json {
   return { ...(applied as object | null), doubted: body ?? null } as Json;
 }
 
-/** Sizes that the server may have, where the file says others. */
+/** Sizes that the server may have, and that differ from the file. */
 export function diffDoubted(entry: ServerEntry, { binding }: Subject): Change[] {
   return diffShown(entry, member(binding?.applied, 'doubted') as Sizes | undefined);
 }

@@ -8,7 +8,7 @@ import { knownOf, madeOf } from './body.ts';
 import { type Differences, type Existing, holdsNamed } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 
-/** What an operator should know of a server that is there, whatever is done about it. */
+/** Warnings about an existing server, for every verdict. */
 export function liveWarnings(existing: Existing, differences: Differences): Warning[] {
   const { key } = existing.subject;
   const { notes, moved, doubted, resizable } = differences;
@@ -29,15 +29,15 @@ function inCreation({ subject: { key }, live: { id, shown } }: Existing): Warnin
   return [{ code: 'in_flight', key, message: `server ${id} is still being created` }];
 }
 
-/** A resize that the profile opened then, and does not open any more. */
+/** A resize that the profile enabled earlier, and does not enable any more. */
 function mayBe({ key }: Subject): (change: Change) => Warning {
   return ({ path, from, to }) => {
-    const message = `${path} may be ${from}, not ${to}: nobody knows whether a resize that was given up was carried out; look in the client area`;
+    const message = `${path} may be ${from}, not ${to}: a resize was given up, and its outcome is unknown. Check the size in the client area`;
     return { code: 'server_differs', key, message };
   };
 }
 
-/** What the API shows of it, and neither the file nor the profile can change. */
+/** Differences that the API shows, and that neither the file nor the profile can change. */
 function shownOtherwise(
   { subject: { key, binding, desired }, entry, live: { shown } }: Existing,
   moved: readonly Change[],
@@ -59,8 +59,8 @@ function shownOtherwise(
 }
 
 /**
- * No documented read shows what a server was made of: of one that was adopted, the file is believed,
- * but for what the profile's reads do show. @assumption A48
+ * No documented read shows the fields that a server was created with. For an adopted server, vdcsync believes the file,
+ * except for fields that the profile's reads show. @assumption A48
  */
 export function unseen(
   { desired, binding }: Subject<ServerEntry>,
@@ -71,7 +71,7 @@ export function unseen(
   return madeOf(desired.value).filter((field) => member(live?.shown, field) === undefined);
 }
 
-/** Told when it is adopted. */
+/** Reported at the adoption. */
 export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): Warning[] {
   const known = knownOf(subject.binding?.applied ?? null);
   const fields = unseen(subject, live).filter((field) => !known.includes(field));
@@ -91,7 +91,7 @@ export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): 
   return [{ code: 'server_unchecked', key: subject.key, message, remedies }];
 }
 
-/** Where the file says something else of it than it did, and the operator has not confirmed that by adopting it since. */
+/** Reported if the entry has changed since, and the operator has not confirmed the new values by another adoption. */
 export function corrected({ subject, entry, live }: Existing): Warning[] {
   const applied = subject.binding?.applied ?? null;
   const known = knownOf(applied);
@@ -100,7 +100,10 @@ export function corrected({ subject, entry, live }: Existing): Warning[] {
   return unseen(subject, live).some(isNew) ? unchecked(subject, live) : [];
 }
 
-/** An address that came with the server though nothing asked for it is billed, so it is told. @assumption A22 */
+/**
+ * An address that was created with the server without an entry that asks for it is billed, so vdcsync warns.
+ * @assumption A22
+ */
 function unasked({ subject, live, world }: Existing): Warning[] {
   const own = ownAddress(subject, world);
   return live.addresses
@@ -108,13 +111,13 @@ function unasked({ subject, live, world }: Existing): Warning[] {
     .map(({ id, address }) => ({
       code: 'address_not_as_declared',
       key: subject.key,
-      message: `the server holds ${address}, which nothing in the file stands for; it is billed, also once the server has gone, unless an entry under \`ips\` takes it over by \`id: ${id}\``,
+      message: `the server holds ${address}, which no entry in the file declares. It is billed, also after the server is gone, unless an entry under \`ips\` takes it over by \`id: ${id}\``,
     }));
 }
 
 /**
- * Removing a card is undocumented, so one too many can only be told; even then only what this
- * file added is removed. A file that names no networks minds no card. @assumption A15
+ * Removing a network interface is undocumented, so vdcsync can only report a surplus one; with a profile it removes
+ * only those that this file added. A file that names no networks permits every network interface. @assumption A15
  */
 function surplusCards({ subject, live, world }: Existing): Warning[] {
   const cards = world.childrenOf(subject.key).filter(({ kind }) => kind === 'network_interface');
@@ -124,11 +127,11 @@ function surplusCards({ subject, live, world }: Existing): Warning[] {
       desired === undefined ? [] : world.idOf((desired.value as { readonly network: never }).network),
     ),
   );
-  // One that left the entry is told under its own key.
+  // A network interface that left the entry is reported under its own key.
   const added = new Set(cards.flatMap(({ desired, binding }) => (desired ? [] : (binding?.id ?? []))));
   const why =
     world.profile.operations.remove_network_interface === undefined
-      ? 'removing a card is not documented'
+      ? 'removing a network interface is not documented'
       : "nothing says that it is this file's: name its network in the file, apply, and take it out again";
   return (live.cards ?? [])
     .filter((card) => !card.public && card.network_id !== null && !wanted.has(String(card.network_id)))
@@ -140,7 +143,7 @@ function surplusCards({ subject, live, world }: Existing): Warning[] {
     }));
 }
 
-/** A server that should hold an address of the file, and does not. */
+/** A server without the address that its entry names. */
 function misattached(existing: Existing): Warning[] {
   const { subject, entry, live } = existing;
   const wanted = entry.public_ipv4;
