@@ -51,7 +51,7 @@ export function withFindings(plan: Plan, further: readonly Blocked[]): Plan {
 function firstOf(run: Run, { key, verb, code }: Found): string | undefined {
   switch (code) {
     case 'unresolved_create': {
-      const other = otherInDoubt(run, { key, verb });
+      const other = otherUnresolved(run, { key, verb });
       return other?.phase === 'blocked' ? `settle ${other.key} first` : undefined;
     }
     case 'insufficient_scope':
@@ -68,11 +68,11 @@ function firstOf(run: Run, { key, verb, code }: Found): string | undefined {
  * operator can end this deadlock.
  */
 function waysOfOther(run: Run, { key, verb, code }: Found): readonly Remedy[] {
-  const other = code === 'unresolved_create' ? otherInDoubt(run, { key, verb }) : undefined;
+  const other = code === 'unresolved_create' ? otherUnresolved(run, { key, verb }) : undefined;
   return other?.phase === 'waiting' ? waysOut(other, { world: run.world }) : [];
 }
 
-function otherInDoubt(run: Run, { key, verb }: Pick<Found, 'key' | 'verb'>): Intent | undefined {
+function otherUnresolved(run: Run, { key, verb }: Pick<Found, 'key' | 'verb'>): Intent | undefined {
   // Of a replacement, the creation has to wait.
   return unresolvedBeside(run, { key, verb: verb === 'delete' ? 'create' : verb });
 }

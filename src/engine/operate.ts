@@ -57,7 +57,7 @@ async function beginAndSend(run: Run, operation: Operation): Promise<Turn> {
   await run.deps.writes.room(run.stop);
   run.gate.readyNext();
   const holds = sinceLook(run);
-  const world = await lookAt(run, operation);
+  const world = await observeFor(run, operation);
   const not = stillAsked(run, world, operation);
   if (not !== undefined) return not;
   const obstacle = boundObstacle(run, world, operation);
@@ -98,7 +98,7 @@ function boundObstacle({ deps }: Run, world: World, operation: Operation): Resou
 }
 
 /** Observes the resource and the resources that it depends on: its server may be another server by now. */
-async function lookAt(run: Run, operation: Operation): Promise<World> {
+async function observeFor(run: Run, operation: Operation): Promise<World> {
   const world = await run.lookAgain(operation.key);
   const below = new Set(restsOn(operation, run.deps.kinds, world));
   for (const key of below) await run.lookAgainOnceOld(key);

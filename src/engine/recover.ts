@@ -119,8 +119,8 @@ async function lookUpOne(
     await end('refused', 'key_refused', 'an earlier state was refused under its key');
   else if (held === 'unknown') await end('void', 'key_unknown', 'its key gives no answer');
   else {
-    const { id: told, facts } = kind.accept(held.answer, request, preimage);
-    const id = told ?? (await idOfUntold(run, intent));
+    const { id: answeredId, facts } = kind.accept(held.answer, request, preimage);
+    const id = answeredId ?? (await idByEvidence(run, intent));
     if (id === undefined) {
       // No read shows the resource yet. The run waits for the resource, as after any lost answer.
       await run.update(intent, { phase: 'unknown', ambiguous: true, dueAt: run.deps.clock.now() });
@@ -152,7 +152,7 @@ async function lookUpOne(
  * The answer to the creation of a network has no id. The name and the subnet identify the network. @source API §3
  * rule 5
  */
-async function idOfUntold(run: Run, intent: Intent): Promise<string | undefined> {
+async function idByEvidence(run: Run, intent: Intent): Promise<string | undefined> {
   await run.fence();
   const read = run.cache.since(run.deps.clock.monotonic());
   const asked = { ...intent, preimage: null, phase: 'accepted' } as const;

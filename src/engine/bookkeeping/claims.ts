@@ -21,7 +21,7 @@ export interface Judged extends Planned {
 /** For this time after a deletion, reads may still show the deleted resource. This is twice A9. @assumption A9 */
 const goneMs = 120_000;
 /** The highest age of a read of the network interfaces of other servers. */
-const cardsFreshMs = 60_000;
+const interfacesFreshMs = 60_000;
 /**
  * The time between the two reads that confirm a claimed object as absent. An object that no list shows costs one read
  * each time.
@@ -71,11 +71,11 @@ async function unlistedBeside({ world, cache, deps, claims }: Run): Promise<Unli
   const others = [...new Set<number>([...serversShown(world), ...claimed])].filter(
     (id) => world.keyOf('server', String(id)) === undefined,
   );
-  const read = cache.since(deps.clock.monotonic() - cardsFreshMs);
-  const cards = await Promise.all(others.map((id) => read.findNetworkInterfaces(id as ServerId)));
+  const read = cache.since(deps.clock.monotonic() - interfacesFreshMs);
+  const interfaces = await Promise.all(others.map((id) => read.findNetworkInterfaces(id as ServerId)));
   return unlisted(
     world,
-    cards.flatMap((each) => (each === undefined ? [] : [each])),
+    interfaces.flatMap((each) => (each === undefined ? [] : [each])),
   );
 }
 
@@ -230,8 +230,8 @@ async function goneOf(run: Run, due: readonly Claim[]): Promise<readonly Claim[]
   const seen = await Promise.all(
     due.map(async ({ kind, id, identity }) => {
       if (kind === 'ip') return (await read.findIp(Number(id) as IpId))?.address === identity.address;
-      const cards = await read.findNetworkInterfaces(Number(id) as ServerId);
-      return cards !== undefined || (await read.findServer?.(Number(id) as ServerId)) !== undefined;
+      const interfaces = await read.findNetworkInterfaces(Number(id) as ServerId);
+      return interfaces !== undefined || (await read.findServer?.(Number(id) as ServerId)) !== undefined;
     }),
   );
   return run.deps.writes.token() === token ? due.filter((_claim, at) => seen[at] === false) : [];

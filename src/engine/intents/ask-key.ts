@@ -53,7 +53,7 @@ async function askNow(run: Run, intent: Intent): Promise<Progress> {
   if (holds.is !== 'untold') run.stopwatch.mark(intent.id, 'silent');
   switch (holds.is) {
     case 'untold':
-      return toldNothing(run, asking, holds.result);
+      return withoutAnswer(run, asking, holds.result);
     case 'accepted':
       run.cache.forget(asking.request);
       return record(run, asking, holds.answer);
@@ -73,7 +73,7 @@ function decided(run: Run, intent: Intent, stage: KeyQuestion['stage']): Promise
 }
 
 /** The key is asked again later. After a refusal for the token, the scope or the payment, a later run asks. */
-async function toldNothing(run: Run, intent: Intent, result: WriteResult): Promise<Progress> {
+async function withoutAnswer(run: Run, intent: Intent, result: WriteResult): Promise<Progress> {
   const refusal = await holdIfRefused(run, intent, result);
   if (refusal !== undefined) return { now: 'blocked', ...refusal };
   return result.type === 'answer'

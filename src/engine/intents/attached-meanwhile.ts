@@ -22,7 +22,7 @@ async function risesSince(run: Run, before: World, now: World) {
     return server_count === null ? [] : [{ id, name, rise: server_count - earlier }];
   });
   if (!counts.some(({ rise }) => rise > 0)) return [];
-  const own = await cardsOfOwn(run, now);
+  const own = await ownInterfaces(run, now);
   const ownBefore = (network: NetworkId) => before.serversIn(String(network)).length;
   return counts.map(({ id, name, rise }) => ({ name, rise: rise - own(id) + ownBefore(id) }));
 }
@@ -31,10 +31,10 @@ async function risesSince(run: Run, before: World, now: World) {
  * The network interfaces of this file's servers. They change only by writes, and each write makes the cache read them
  * again.
  */
-async function cardsOfOwn({ cache }: Run, world: World): Promise<(network: NetworkId) => number> {
+async function ownInterfaces({ cache }: Run, world: World): Promise<(network: NetworkId) => number> {
   const ids = world.subjectsOf('server').flatMap(({ binding }) => binding?.id ?? []);
   const read = cache.since(0);
-  const cards = await Promise.all(ids.map((id) => read.findNetworkInterfaces(Number(id) as ServerId)));
+  const interfaces = await Promise.all(ids.map((id) => read.findNetworkInterfaces(Number(id) as ServerId)));
   return (network) =>
-    cards.filter((each) => each?.some((card) => !card.public && card.network_id === network)).length;
+    interfaces.filter((each) => each?.some((one) => !one.public && one.network_id === network)).length;
 }

@@ -11,8 +11,8 @@ export function boundBy(run: Run, intent: Intent, id: string, facts: unknown): S
   const kind = run.kindOf(intent.kind);
   const subject = run.world.subjects.get(intent.key) ?? { key: intent.key, kind: intent.kind };
   // The facts of the answer are about the resource that the answer named.
-  const told = intent.resourceId === undefined || intent.resourceId === id ? intent.facts : undefined;
-  const known = { ...(told as object | undefined), ...(facts as object | undefined) };
+  const answered = intent.resourceId === undefined || intent.resourceId === id ? intent.facts : undefined;
+  const known = { ...(answered as object | undefined), ...(facts as object | undefined) };
   const at = run.deps.clock.now();
   const binding: Binding = {
     key: intent.key,

@@ -25,8 +25,9 @@ export function giveUp(
     } as const;
     return goOn(run, intent, { ...patch, clear: ['doubted'] });
   }
-  const doubt = doubtOf(run, intent);
-  if (doubt !== undefined) return block(run, intent, 'outcome_unknown', `${detail}, but ${doubt}`);
+  const unconfirmed = whyUnconfirmed(run, intent);
+  if (unconfirmed !== undefined)
+    return block(run, intent, 'outcome_unknown', `${detail}, but ${unconfirmed}`);
   return close(
     run,
     intent,
@@ -40,7 +41,7 @@ export function giveUp(
 }
 
 /** A resend under the key would find a purchase that a short list hides. @assumption A8 */
-function doubtOf(run: Run, intent: Intent): string | undefined {
+function whyUnconfirmed(run: Run, intent: Intent): string | undefined {
   if (intent.why === 'unreadable' && intent.verb === 'create') return 'it was accepted once';
   const mayBeThere = intent.ambiguous && intent.verb === 'create' && run.kindOf(intent.kind).billed !== false;
   return mayBeThere ? 'its answer was lost, and a list that ends early would not show it' : undefined;

@@ -62,7 +62,7 @@ export async function close(
   { changes = [], retryAfterMs }: { changes?: readonly StateChange[]; retryAfterMs?: number } = {},
 ): Promise<Progress> {
   const { outcome, text } = ended;
-  await run.close(intent, ended, [...doubted(run, intent, outcome), ...changes]);
+  await run.close(intent, ended, [...unconfirmedUpdate(run, intent, outcome), ...changes]);
   return { now: 'closed', outcome, detail: text, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
@@ -70,7 +70,11 @@ export async function close(
  * An update that was sent, and not refused, may have been applied. A field that no read shows is therefore asked for
  * again.
  */
-function doubted(run: Run, { key, kind, verb, request }: Intent, outcome: IntentOutcome): StateChange[] {
+function unconfirmedUpdate(
+  run: Run,
+  { key, kind, verb, request }: Intent,
+  outcome: IntentOutcome,
+): StateChange[] {
   const binding = run.bindings.get(key);
   if (verb !== 'update' || binding === undefined || outcome === 'done' || outcome === 'refused') return [];
   const applied = run.kindOf(kind).doubt?.(binding, request);

@@ -53,7 +53,7 @@ export async function lookForEffect(run: Run, intent: Intent): Promise<Progress>
   );
   if (wait > 0) return again(wait);
   run.tell(intent, 'checking', 'whether it took effect');
-  const evidence = await seek(run, intent);
+  const evidence = await readEvidence(run, intent);
   if (evidence === undefined) return again(0);
   switch (evidence.verdict) {
     case 'done':
@@ -95,7 +95,7 @@ export async function seenSince(run: Run, intent: Intent): Promise<Progress | un
   const isAsked = (intent.ambiguous || code === 'not_there') && candidates?.length === 0;
   // A backup that appears later is another backup.
   if (!asksKey(run, intent) || !isAsked || repeats) return undefined;
-  const evidence = await seek(run, intent);
+  const evidence = await readEvidence(run, intent);
   if (evidence?.verdict !== 'done' || !evidence.certain) return undefined;
   return settled(run, intent, evidence);
 }
@@ -267,7 +267,7 @@ export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promi
     ended = task.end === 'succeeded';
   }
   run.tell(intent, 'checking', 'the current resource');
-  const evidence = await seek(run, intent);
+  const evidence = await readEvidence(run, intent);
   if (evidence === undefined) return again(0);
   switch (evidence.verdict) {
     case 'done':
@@ -281,14 +281,14 @@ export async function finish(run: Run, intent: Intent, halt: AbortSignal): Promi
     case 'pending':
       return elapsed() > deadlineMs
         ? stuck(`it is not ready after ${minutes(elapsed())}`)
-        : again(nextLookMs(elapsed()));
+        : again(nextReadMs(elapsed()));
     case 'failed':
       return tainted(run, intent, evidence, evidence.detail);
     case 'unseen':
     case 'unclear':
       return block(run, intent, 'outcome_unknown', evidence.reason, { candidates: evidence.candidates });
     case 'not_done':
-      if (!ended && elapsed() <= deadlineMs) return again(nextLookMs(elapsed()));
+      if (!ended && elapsed() <= deadlineMs) return again(nextReadMs(elapsed()));
       // The API has not reported the end of this creation, so the API may still be at work on it.
       if (!ended && intent.verb === 'create' && !isReplay(intent)) {
         const reason = `no read shows it after ${minutes(elapsed())}, and no task shows whether it has ended`;
@@ -304,7 +304,7 @@ async function taskFailed(run: Run, intent: Intent): Promise<Progress> {
   if (wait > 0) return again(wait);
   run.tell(intent, 'checking', 'the remains of the failed task');
   const failure = intent.detail ?? '';
-  const evidence = await seek(run, intent);
+  const evidence = await readEvidence(run, intent);
   if (evidence === undefined) return again(0);
   const harmless = intent.verb !== 'create' || run.kindOf(intent.kind).freshKeys;
   switch (evidence.verdict) {
@@ -377,7 +377,7 @@ async function hiddenMs(run: Run, { id, verb, kind, request, lastSentAt }: Inten
  * Reads evidence again, after the project fence: the token of another project shows no resource. Returns `undefined`
  * if the token was exchanged meanwhile, because the reads then do not count.
  */
-async function seek(run: Run, intent: Intent): Promise<Evidence | undefined> {
+async function readEvidence(run: Run, intent: Intent): Promise<Evidence | undefined> {
   const token = await run.fence();
   const read = run.cache.since(run.deps.clock.monotonic());
   const found = await run.kindOf(intent.kind).evidence(intent, read, (kind) => run.known(kind, intent));
@@ -392,6 +392,6 @@ function stuck(reason: string): Progress {
 }
 
 /** Often at first, later once a minute. */
-function nextLookMs(elapsedMs: number): number {
+function nextReadMs(elapsedMs: number): number {
   return Math.min(minute, 10_000 + elapsedMs / 4);
 }

@@ -109,7 +109,7 @@ export function disposition(
       // A replayed answer belongs to exactly these bytes, and the key holds no other answer.
       if (intent.ambiguous && asks && !result.replayed) return refusalOfResend(result, pace);
       if (intent.doubted === true && asks && !result.replayed && !isWaitedOut(result))
-        return refusalInDoubt(result);
+        return unconfirmedRefusal(result);
       if (intent.ambiguous && !asks && (result.status !== 429 || result.replayed)) {
         const why = result.status === 409 ? 'conflict' : 'refused';
         return { do: 'look', afterMs: settleMs, why, reason: saysNothing(result) };
@@ -170,7 +170,7 @@ function refusalOfResend(result: Conclusive, pace: Pace): Disposition {
 }
 
 /** The key may have been used for another body, so only the key shows whether the next key is safe. @assumption A4 */
-function refusalInDoubt(result: Conclusive): Disposition {
+function unconfirmedRefusal(result: Conclusive): Disposition {
   return (
     holding(result, told(result)) ?? {
       do: 'look',

@@ -78,7 +78,7 @@ async function settleOne(
   try {
     const progress = await spans.within(intent, () => advance(run, intent, {}, halt));
     if (progress.now !== 'again') {
-      const result = tellEnd(run, intent, progress);
+      const result = reportEnd(run, intent, progress);
       spans.end(result);
       if (result.outcome === 'blocked') leave(result);
     } else if (!isIdle(run, key) && isToCome(progress.until, inHand))
@@ -87,7 +87,7 @@ async function settleOne(
     // If a read fails now, the operation of the key reads again. A key without an operation is reported.
     const ended = interruption(run, error, halt);
     if (ended.now === 'unread')
-      leave(tellEnd(run, intent, { now: 'blocked', code: 'read_failed', reason: ended.reason }));
+      leave(reportEnd(run, intent, { now: 'blocked', code: 'read_failed', reason: ended.reason }));
   }
   return { next: 'done' };
 }
@@ -97,7 +97,7 @@ function isToCome(until: ResourceKey | undefined, inHand: ReadonlySet<ResourceKe
   return until === undefined || inHand.has(until);
 }
 
-function tellEnd(run: Run, intent: Intent, progress: Exclude<Progress, { now: 'again' }>): OperationResult {
+function reportEnd(run: Run, intent: Intent, progress: Exclude<Progress, { now: 'again' }>): OperationResult {
   const { clock, onEvent } = run.deps;
   const { key, verb, requestId } = intent;
   const base = {

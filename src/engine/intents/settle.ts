@@ -26,8 +26,8 @@ export async function advance(
   half: Half = {},
   halt: AbortSignal = run.halt,
 ): Promise<Progress> {
-  const heir = givenOnTo(intent);
-  if (heir !== undefined) return endGivenOn(run, intent, heir);
+  const newHolder = givenOnTo(intent);
+  if (newHolder !== undefined) return endGivenOn(run, intent, newHolder);
   if (intent.phase !== 'blocked' && serverIsGone(run, intent)) return endWithServer(run, intent);
   switch (intent.phase) {
     case 'sending': {
@@ -176,12 +176,12 @@ function endWithServer(run: Run, intent: Intent): Promise<Progress> {
 }
 
 /** The created resource is gone for certain, and is created again under a new key. */
-async function endGivenOn(run: Run, intent: Intent, heir: string): Promise<Progress> {
+async function endGivenOn(run: Run, intent: Intent, newHolder: string): Promise<Progress> {
   const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
   if (wait > 0) return again(wait);
   const left = await leftBy(run, intent);
   if (left === undefined) return again(0);
   const changes = [{ type: 'next_incarnation', key: intent.key } as const, ...left];
-  const text = `the id of its resource was given to ${heir}`;
+  const text = `the id of its resource was given to ${newHolder}`;
   return close(run, intent, { outcome: 'absent', because: 'id_reused', text }, { changes });
 }

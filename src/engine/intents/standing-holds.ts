@@ -123,7 +123,7 @@ export async function withHolds(
     const waits = replacement !== undefined || plan.operations.some((each) => successorOf(each) === id);
     // The first half of a replacement is not sent if an operation between the two halves is paused.
     const between = plan.operations.find((each) => each.replacement !== undefined && each.needs.includes(id));
-    const makesRoom = waits ? key : (between?.key ?? renewedWith(deps, plan, operation));
+    const makesRoom = waits ? key : (between?.key ?? replacedWith(deps, plan, operation));
     const remedies = liftedBy(hold, makesRoom === undefined ? [run('apply')] : lifting(makesRoom));
     return [{ key, verb, code: hold.code, reason: since(hold), remedies }];
   });
@@ -131,20 +131,20 @@ export async function withHolds(
   const keys = new Set(held.map(({ key }) => key));
   const ids = new Set(held.map(({ verb, key }) => operationId(verb, key)));
   const partsHeld = plan.operations.filter(({ id }) => ids.has(id));
-  const renewed = new Map(partsHeld.map((each) => [renewedWith(deps, plan, each), each.key]));
-  const withheld = withheldOf(plan, ({ id, key }) => ids.has(id) || renewed.has(key));
+  const replaced = new Map(partsHeld.map((each) => [replacedWith(deps, plan, each), each.key]));
+  const withheld = withheldOf(plan, ({ id, key }) => ids.has(id) || replaced.has(key));
   const waiting = plan.operations.filter(({ id, key }) => withheld.has(id) && !keys.has(key));
   const blocked = [
     ...plan.blocked,
     ...held,
-    ...waiting.map((each) => waitsFor(each, plan, withheld, renewed.get(each.key))),
+    ...waiting.map((each) => waitsFor(each, plan, withheld, replaced.get(each.key))),
   ];
   const stays = new Set(blocked.map(({ key }) => key));
   return { ...withBlocked(plan, blocked), ...reckon(plan.operations.filter(({ key }) => !stays.has(key))) };
 }
 
 /** The replaced server that would lack this part. A backup is no part of a server: it is taken when it is due. */
-function renewedWith({ kinds }: EngineDeps, plan: Plan, { key, kind, verb }: Operation) {
+function replacedWith({ kinds }: EngineDeps, plan: Plan, { key, kind, verb }: Operation) {
   const { parent } = takeApart(key);
   if (verb !== 'create' || kinds.get(kind)?.repeats === true) return undefined;
   return plan.operations.find((each) => each.replacement !== undefined && each.key === parent)?.key;

@@ -50,7 +50,7 @@ export async function adoptKey(
   await deps.store.claimProject(desired.projectId);
   await run.keepMoves();
   if (bound !== undefined)
-    return result([await knowAgain(run, subject, bound), ...doubtsOf(run, subject, id)].join(''));
+    return result([await knowAgain(run, subject, bound), ...warningsOf(run, subject, id)].join(''));
   const binding = bindingOf(run, subject, id, world);
   const before = subject.binding;
   const left = before === undefined ? [] : releasing(run, key, 'operator', `bound to ${id} instead`);
@@ -60,7 +60,7 @@ export async function adoptKey(
     before?.kind === 'server' ? [runs('ignore', [before.id], { when: 'if this is intended' })] : [];
   const text = [
     `${key} is bound to ${id}.`,
-    ...doubtsOf(run, subject, id),
+    ...warningsOf(run, subject, id),
     comesAnew(run, { ...subject, binding }, live),
     ...(before === undefined ? [] : [stays(run, before, ended)]),
     believed(run, { ...subject, binding }, live),
@@ -95,11 +95,11 @@ function comesAnew(run: Run, subject: Subject, live: unknown): string {
   return ` But it has ${changes}, which cannot be changed in place: the next apply would delete it and create it again. If that is not meant, correct the entry first.`;
 }
 
-function doubtsOf(run: Run, subject: Subject, id: string): readonly string[] {
-  const doubts = misfits(run, subject, id);
-  return doubts.length === 0
+function warningsOf(run: Run, subject: Subject, id: string): readonly string[] {
+  const differences = misfits(run, subject, id);
+  return differences.length === 0
     ? []
-    : [` But ${doubts.join('; ')}. If it is the wrong one, adopt the right one instead.`];
+    : [` But ${differences.join('; ')}. If it is the wrong one, adopt the right one instead.`];
 }
 
 /** An entry that is not managed would end the new binding with the next plan. */

@@ -68,8 +68,8 @@ async function abandonedOutcome(run: Run, intent: Intent): Promise<CommandResult
     because: 'given_up',
     text: 'the operator gave it up',
   });
-  const told = `${key}: the ${verb} is given up. ${leftBehind(run, intent)}`;
-  return result(lifted === undefined ? told : `${told} ${lifted}`);
+  const report = `${key}: the ${verb} is given up. ${leftBehind(run, intent)}`;
+  return result(lifted === undefined ? report : `${report} ${lifted}`);
 }
 
 /**

@@ -48,7 +48,7 @@ export async function ignore(
   const forgotten = leftBackups(run.claims.values()).filter(({ server }) =>
     named.servers.map(String).includes(server),
   );
-  const told = forgotten.map(
+  const reports = forgotten.map(
     ({ server, backups }) => `The backups of server ${server} are told of no more: ${backups.join(', ')}.`,
   );
   await run.change([
@@ -60,12 +60,12 @@ export async function ignore(
     ),
     ...ignoring(run, { servers, addresses }),
   ]);
-  if (servers.length + addresses.length === 0) return result(told.join(' '));
+  if (servers.length + addresses.length === 0) return result(reports.join(' '));
   // An address of this file stays bound to this file, even if an ignored server holds it.
   const held = servers.flatMap((id) => world.ipsOf(String(id))).filter(world.isNobodys);
   const what = described({ servers, addresses: [...addresses, ...held] });
   const are = servers.length + addresses.length === 1 ? 'is' : 'are';
-  return result([`${what} ${are} ignored: not managed, and no longer asked about.`, ...told].join(' '));
+  return result([`${what} ${are} ignored: not managed, and no longer asked about.`, ...reports].join(' '));
 }
 
 /**
