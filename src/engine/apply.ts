@@ -207,7 +207,8 @@ class Rounds {
     const { id, kind, risk } = operation;
     if (unattended !== true || destroy || risk !== 'destructive' || this.#shown?.has(id) !== false)
       return false;
-    // The plan showed the creation of its server, and not the address: a failed attempt of this run left the address.
+    // If the plan showed the creation of the server, but not the address, a failed attempt of this run left the
+    // address.
     const server = this.#run.kindOf(kind).outlivesParent ? successorOf(operation) : undefined;
     return server === undefined || !this.#shown.has(server);
   }

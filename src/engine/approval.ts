@@ -36,16 +36,16 @@ interface Grant {
  */
 export class Approval {
   readonly #store: Store;
-  /** Operations that may be carried out, by content; absent where nothing has to wait. */
+  /** The operations that the grant permits, by content. Absent if no operation has to wait. */
   #granted: Map<string, Operation> | undefined;
-  /** The digest that waits. */
+  /** The digest of the plan that waits. */
   waiting: string | undefined;
 
   constructor(store: Store) {
     this.#store = store;
   }
 
-  /** A reconciliation begins. */
+  /** Called when a reconciliation begins. */
   begin(): void {
     this.#granted = undefined;
     this.waiting = undefined;
@@ -99,7 +99,7 @@ export class Approval {
   }
 }
 
-/** Releases the plan that waits. Gives a sentence about it. */
+/** Releases the plan that waits. Returns a sentence about the plan. */
 export async function approvePlan(store: Store, digest: string, now: number): Promise<CommandResult> {
   const wait = (await store.note(waitNote)) as { readonly digest: string } | null | undefined;
   if (wait === undefined || wait === null)

@@ -11,7 +11,7 @@ export class IntentSpans {
     this.#tracing = tracing;
   }
 
-  /** Runs one turn of work within the span of the write, which begins with the first turn. */
+  /** Runs one turn of work within the span of the write. The first turn begins the span. */
   within<Result>(
     { key, kind, verb }: Pick<Operation, 'key' | 'kind' | 'verb'>,
     turn: () => Promise<Result>,

@@ -12,7 +12,7 @@ import type { WriteGate } from './write-gate.ts';
 
 const never = new AbortController().signal;
 
-/** Opens a run that reads and nothing else. */
+/** Opens a run that only reads. */
 export function openRun(
   deps: EngineDeps,
   gate: WriteGate,

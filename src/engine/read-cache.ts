@@ -8,7 +8,7 @@ import type { ReadPort, WriteRequest } from '../core/ports.ts';
  * use that answer any more.
  */
 export interface ReadCache {
-  /** A port whose answers all come from requests that started at `time` or later, on the monotonic clock. */
+  /** A port whose answers come only from requests that started at `time` or later, on the monotonic clock. */
   since(time: number): ReadPort;
   /** Drops the answers that a write has made untrue. */
   forget(request: WriteRequest): void;
@@ -73,7 +73,7 @@ export function createReadCache(read: ReadPort, clock: Clock, tokenNow: () => st
     }
   }
 
-  /** Undocumented reads are there only where the port has them. */
+  /** The cache has an undocumented read only if the port has this read. */
   const ofServers = (time: number): Pick<ReadPort, 'servers' | 'findServer'> => ({
     ...(read.servers === undefined
       ? {}

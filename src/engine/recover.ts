@@ -226,7 +226,10 @@ export async function heldUnder(run: Run, intent: Intent): Promise<Held> {
   }
 }
 
-/** The key holds another answer than a probe's, so these bytes are replayed or refused, and never carried out. */
+/**
+ * The key holds an answer to another request than the probe. The API therefore replays or refuses these bytes, and
+ * never applies them.
+ */
 async function replayed(run: Run, intent: Intent, reuse: ReuseRefusal | undefined): Promise<Held> {
   const question = { ...questionOf(intent), stage: 'taken' } as const;
   await run.update(intent, { question });
@@ -248,7 +251,7 @@ async function replayed(run: Run, intent: Intent, reuse: ReuseRefusal | undefine
   return result.status < 300 ? { answer: result } : 'refused';
 }
 
-/** The key refused the probe and the original as another request, and the key of the next incarnation is used. */
+/** Begins the next incarnation if the key refused both the probe and the original as another request. */
 async function isReplaced(run: Run, key: ResourceKey): Promise<boolean> {
   const intent = run.intents.get(key);
   if (intent?.question?.conflict !== true) return false;
@@ -261,7 +264,7 @@ function creationOf(key: ResourceKey, kind: Operation['kind']): Operation {
   return { id, key, kind, verb: 'create', changes: [], needs: [], spend: 'adds', risk: 'billed' };
 }
 
-/** The world in which the resource has its previous key. */
+/** Returns the world in which the resource has its previous key. */
 function withSubject(world: World, own: ResourceKey, key: ResourceKey): World {
   const subject = world.subjects.get(own);
   if (own === key || subject === undefined) return world;

@@ -27,7 +27,7 @@ interface RunParts {
   readonly gate: WriteGate;
   /** Aborted: no new write is sent. */
   readonly stop: AbortSignal;
-  /** Aborted: every wait ends now. */
+  /** Aborted: every wait ends at once. */
   readonly halt: AbortSignal;
   readonly repeating: Repeating | undefined;
   /** Classes of writes that the API refuses, if an earlier part of this run has met the refusal. */
@@ -48,7 +48,7 @@ interface RunHolds {
 /** One run over one project. It holds the objects that its parts share, and only for the time of the run. */
 export interface Run extends RunParts, RunState, RunView, RunHolds {
   readonly stopwatch: Stopwatch;
-  /** The world as it was when the plan in hand was made. */
+  /** The world that the current plan was made from. */
   planned: World | undefined;
   /** Servers whose purchase waits for a second read of the server counts of networks. */
   readonly doubted: Set<ResourceKey>;

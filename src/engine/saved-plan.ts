@@ -19,7 +19,7 @@ export function refuseStale(plan: Plan, saved: Plan): void {
   );
 }
 
-/** Keys with other operations than were reviewed. */
+/** Keys whose operations differ from the reviewed plan. */
 function differing(now: Plan['operations'], then: Plan['operations']): ResourceKey[] {
   const same = (one: Plan['operations'][number], others: Plan['operations']) =>
     others.some((other) => equal(one, other));

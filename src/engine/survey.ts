@@ -55,7 +55,7 @@ export async function lookAtOne(
   return { ips, networks, observed, ...(servers === undefined ? {} : { servers }) };
 }
 
-/** @throws StateError where the state names the resources of another project: its ids mean something else there. */
+/** @throws StateError if the state belongs to another project, because its ids have another meaning there. */
 export function refuseOtherState(desired: Desired, { projectId }: StateInfo): void {
   if (projectId === null || projectId === desired.projectId) return;
   throw new StateError(
@@ -63,7 +63,7 @@ export function refuseOtherState(desired: Desired, { projectId }: StateInfo): vo
   );
 }
 
-/** @throws FenceError where the token belongs to another project than the file. */
+/** @throws FenceError if the token belongs to another project than the file. */
 export function refuseOtherProject({ projectId }: Desired, { id, name }: Project): void {
   if (id === projectId) return;
   throw new FenceError(
@@ -147,7 +147,10 @@ async function observe(
   return new Map(seen.flatMap((each) => [...each]));
 }
 
-/** The types that the file's servers are of, with prices and images; prices alone for packages that may go. */
+/**
+ * The server types that the file names, with prices and images. The other types of bound servers come with prices
+ * alone.
+ */
 async function readCatalogue({ desired, bindings, catalogueRead, profile }: SurveyInput): Promise<Catalogue> {
   const wanted = new Set(
     desired.resources
@@ -168,7 +171,7 @@ async function readCatalogue({ desired, bindings, catalogueRead, profile }: Surv
   return { types, pricing: new Map(pricing), images: new Map(images) };
 }
 
-/** A price list prices every type; the catalogue packages alone. */
+/** A price list has a price for every type. The catalogue has prices for packages only. */
 function typeOf({ kind, applied }: Binding, all: boolean): readonly number[] {
   type Applied = {
     readonly body?: { readonly server_type_id: number; readonly gpu_package?: string } | null;

@@ -55,7 +55,7 @@ function isDeclaredAbsent({ kind, verb, ambiguous, because }: Intent): boolean {
   );
 }
 
-/** A network counts a server whose creation is under way as well. */
+/** A network also counts a server whose creation is in flight. */
 function mayBeCounted({ intents }: Run, absent: readonly Intent[]): boolean {
   const isCreated = [...intents.values()].some(({ kind, verb }) => kind === 'server' && verb === 'create');
   return absent.some(({ kind }) => kind === 'server') && !isCreated;

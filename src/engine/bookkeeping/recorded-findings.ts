@@ -35,14 +35,14 @@ export async function standingFindings(
   const openIntents = new Map((await store.openIntents()).map((intent) => [intent.key, intent]));
   const standing = recorded.map(async (finding): Promise<Finding[]> => {
     const open = openIntents.get(finding.key);
-    // A blocked write is in the plan with all that resolves it.
+    // The plan already shows a blocked write, together with its remedies.
     if (finding.open !== (open !== undefined) || open?.phase === 'blocked') return [];
     return finding.intent === (open?.id ?? (await newestWrite(store, finding.key))) ? [finding] : [];
   });
   return (await Promise.all(standing)).flat();
 }
 
-/** The findings that still say something of this plan: their write is open, or the plan asks for the same again. */
+/** The findings that still apply to this plan: their write is open, or the plan asks for the same operation again. */
 export function applying(
   findings: readonly Finding[],
   { operations, selection }: Plan,
@@ -58,14 +58,14 @@ export function applying(
     .map(({ key, verb, code, reason, remedies }) => ({ key, verb, code, reason, remedies }));
 }
 
-/** The plan with these as blocked, except for keys that it reports as blocked by itself. */
+/** Adds the findings to the plan as blocked, except for keys that the plan itself reports as blocked. */
 export function withFurther(plan: Plan, further: readonly Blocked[]): Plan {
   const shown = new Set(plan.blocked.map(({ key }) => key));
   const more = further.filter(({ key }) => !shown.has(key));
   return more.length === 0 ? plan : withBlocked(plan, [...plan.blocked, ...more]);
 }
 
-/** Replaces the recorded findings. Writes nothing where they are the same. */
+/** Replaces the recorded findings. Writes nothing if they are the same. */
 export async function recordFindings(
   store: StateStore,
   world: World,

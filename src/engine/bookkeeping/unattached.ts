@@ -12,13 +12,15 @@ export interface Books {
   readonly intents: readonly Intent[];
 }
 
-/** Who holds the addresses of the project, by the state alone. */
+/** The holders of the project's addresses, from the state alone. */
 export function addressHolders(ips: readonly Ip[], books: Books): Attribution {
   const bound = new Map(books.bindings.map(({ key, id }) => [`${parseKey(key)?.kind} ${id}`, key]));
   return attribute({ ips, keyOf: (kind, id) => bound.get(`${kind} ${id}`) }, books);
 }
 
-/** An address, and the key that is bound to it or whose open write made it or may have. */
+/**
+ * An address, and the key that is bound to it. An open write that created the address, or may have, counts as well.
+ */
 export interface BilledAddress {
   readonly ip: Ip;
   readonly key: ResourceKey | null;

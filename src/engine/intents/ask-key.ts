@@ -45,7 +45,7 @@ export function askKey(run: Run, intent: Intent): Promise<Progress> | Progress {
 }
 
 async function askNow(run: Run, intent: Intent): Promise<Progress> {
-  // A probe spends nothing.
+  // A probe does not spend money.
   const held = run.heldBy(intent.request, 'none');
   if (held !== undefined) return { now: 'blocked', ...held };
   run.gate.readyNext();

@@ -11,7 +11,7 @@ export interface KeyBehaviour {
   readonly storesRefusals: boolean;
   /** How the API refuses a key that another request has used; unknown if the API checks bodies before keys. */
   readonly reuse?: ReuseRefusal;
-  /** The first answer that is not as with an API that stores refusals. */
+  /** The first answer that differs from the answers of an API that stores refusals. */
   readonly deviation?: 'unnamed' | 'not_replayed' | 'not_refused' | 'replaced';
 }
 

@@ -4,8 +4,8 @@ import { after, block, close, goOn, type Progress } from './endings.ts';
 import { asksKey, questionOf } from './question.ts';
 
 /**
- * Ends a write that has had no effect so far and is not wanted any more. The key of a creation is asked first if another
- * request may have used it. @assumption A4
+ * Ends a write that has had no effect so far and is not wanted any more. If another request may have used the key of
+ * a creation, the key is asked first. @assumption A4
  */
 export function giveUp(
   run: Run,
@@ -40,7 +40,7 @@ export function giveUp(
   );
 }
 
-/** A resend under the key would find a purchase that a short list hides. @assumption A8 */
+/** Another send under the same key would find a purchase that a short list hides. @assumption A8 */
 function whyUnconfirmed(run: Run, intent: Intent): string | undefined {
   if (intent.why === 'unreadable' && intent.verb === 'create') return 'it was accepted once';
   const mayBeThere = intent.ambiguous && intent.verb === 'create' && run.kindOf(intent.kind).billed !== false;

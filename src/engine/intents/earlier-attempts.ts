@@ -1,7 +1,9 @@
 import type { Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 
-/** The attempts at this resource before this one, newest first, as far as each of them ended so. */
+/**
+ * The attempts at this resource before this attempt, newest first, up to the first attempt that ended in another way.
+ */
 export async function unbrokenRow(
   run: Run,
   { id, key }: Intent,

@@ -155,8 +155,8 @@ export async function settled(
 }
 
 /**
- * An answer that names a resource that is not for this key is not used. The intent is void: the next run sends the same
- * key again, unless `project.scope` gives the file keys of its own.
+ * An answer that names a resource of another key is not used. The intent is void: the next run sends the same key
+ * again, unless `project.scope` gives the file its own keys.
  */
 async function refusedAnswer(
   run: Run,

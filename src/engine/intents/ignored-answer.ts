@@ -12,8 +12,9 @@ export function isReplay({ facts }: Pick<Intent, 'facts'>): boolean {
 }
 
 /**
- * Why a creation must not bind the resource that a replayed answer named, or `undefined` where it may: the resource is
- * ignored, or another entry is bound to it. Another file of the project may use the same key.
+ * The reason why a creation must not bind the resource that a replayed answer named: the resource is ignored, or
+ * another entry is bound to it. Another file of the project may use the same key. Returns `undefined` if the creation
+ * may bind the resource.
  */
 export function notForUs(run: Run, intent: Intent, bound: readonly StateChange[]): string | undefined {
   const [own] = bound.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));

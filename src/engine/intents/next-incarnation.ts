@@ -55,7 +55,7 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
     ...begun,
     question: { ...unasked, stage: 'taken', conflict: true },
   });
-  // The record takes the place of the former one, which was sent then.
+  // The new record replaces the previous record, so it keeps the time and number of its sends.
   const { sends, lastSentAt, why } = intent;
   return run.update(same, { sends, lastSentAt, ...(why === undefined ? {} : { why }) });
 }

@@ -35,14 +35,14 @@ export async function notThere(
     );
   }
   const reason = 'the API accepted it and reported no failure, but its reads do not show the effect';
-  // A deletion or an update may be repeated.
+  // A deletion or an update is safe to repeat.
   if (intent.verb !== 'create' || run.kindOf(intent.kind).freshKeys)
     return closeAndRetry(run, intent, {
       ...{ outcome: 'absent', because: 'not_there', text: reason },
       ...{ most: 3, code: 'not_there' },
     });
   const earlier = await unbrokenRow(run, intent, (each) => each.outcome === 'absent');
-  // The reads of an API that loses two in a row may be wrong.
+  // If two resources in a row do not show in reads, the reads of the API may be wrong.
   if (gone !== true || strays === true || earlier.length > 0) return block(run, intent, 'not_there', reason);
   const bound = leftByFailed(run, intent, left);
   return createNext(run, intent, `${intent.resourceId} was created, and is gone`, bound);
@@ -67,7 +67,7 @@ function createNext(
 const replayedUntold =
   'an old answer says that it is being made, without a task to ask: no read shows it, and it may be gone, or come yet';
 
-/** Whether the API marks a replayed answer as replayed, and a fresh one not: an answer marked by mistake is a purchase. */
+/** Whether the API marks replayed answers, and only these. A fresh answer that is marked by mistake is a purchase. */
 async function marksReplaysAlone(run: Run, intent: Intent): Promise<boolean> {
   if (run.heldBy(intent.request, 'none') !== undefined) return false;
   const behaviour = await inTurn(run, intent, () => calibrated(run, intent));

@@ -312,7 +312,7 @@ function mayBeReusedKey({ status, invalidParams = [] }: Conclusive, code: string
   return asks && !ofBody && (status === 400 || status === 422);
 }
 
-/** 1, 2, 4, … times `first`, at most `most`, and the jitter. */
+/** Returns `first` times 1, 2, 4, …, at most `most`, plus the jitter. */
 export function backoff(first: number, most: number, times: number, jitter: number): number {
   return Math.min(first * 2 ** Math.min(times, 20), most) * (1 + jitter / 10);
 }

@@ -20,7 +20,7 @@ export function ownerOf(
   return [...bindings.values()].find((each) => !but.has(each.key) && isSame(each, live));
 }
 
-/** The open creation of another key that was answered with the id of the same live resource. */
+/** The open creation of another key whose answer named the same live resource. */
 export function makerOf({ intents }: Run, live: Live): Intent | undefined {
   return [...intents.values()].find(
     (each) =>

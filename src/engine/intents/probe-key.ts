@@ -54,7 +54,10 @@ export async function probeKey(
   return { holds: { is: 'taken', reuse: behaviour.reuse }, asking };
 }
 
-/** Holds the class of writes if the refusal speaks for the token, the scope or the payment. Returns the refusal then. */
+/**
+ * Pauses the class of writes if the refusal is about the token, the scope or the payment. Returns the refusal in that
+ * case.
+ */
 export async function holdIfRefused(
   run: Run,
   intent: Intent,

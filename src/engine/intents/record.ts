@@ -17,7 +17,7 @@ const mostReplayed = 5;
 /** Malformed answers to one key before reads decide. @source API §8.1 */
 const mostUnreadable = 3;
 
-/** The effect of the write on spending, as the file and the project are now. */
+/** The effect of the write on spending, by the current file and project. */
 export function spendOf(run: Run, { key, kind, verb }: Intent): Spend {
   const subject = run.world.subjects.get(key);
   const drafted = subject && operationsOf(draftOne(run.deps.kinds, run.world, subject));
@@ -90,7 +90,7 @@ async function waitAndResend(
   return progress;
 }
 
-/** The effect is unknown. The key of a creation is asked; evidence decides about updates and deletions. */
+/** The effect is unknown. The key of a creation is asked. Evidence decides about updates and deletions. */
 function waitAndLook(
   run: Run,
   intent: Intent,
@@ -152,7 +152,7 @@ async function stillRefused(
   return goOn(run, intent, { phase: 'unknown', ambiguous: true, why: 'conflict', question });
 }
 
-/** Takes ids only, because a replayed answer is as old as its first send. */
+/** Uses only the ids of the answer, because a replayed answer is as old as its first send. */
 async function accept(
   run: Run,
   intent: Intent,

@@ -128,7 +128,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
     if (waits !== undefined) return waits;
     const bought = intent.ambiguous ? undefined : await boughtMeanwhile(run, world, { ...half, ...intent });
     if (bought?.now === 'again') return bought;
-    // A new intent is judged like any other.
+    // A new intent passes the same checks as any other intent.
     if (bought !== undefined)
       return giveUp(run, intent, 'reason' in bought ? bought.reason : bought.now, { retryAfterMs: 0 });
   }
@@ -175,7 +175,7 @@ function endWithServer(run: Run, intent: Intent): Promise<Progress> {
   return close(run, intent, { outcome: 'absent', because: 'server_gone', text: reason });
 }
 
-/** The created resource is gone for certain, and is created again under a new key. */
+/** The created resource is certainly gone, and is created again under a new key. */
 async function endGivenOn(run: Run, intent: Intent, newHolder: string): Promise<Progress> {
   const wait = run.stopwatch.until(intent.id, 'due', intent.dueAt);
   if (wait > 0) return again(wait);
