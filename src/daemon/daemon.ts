@@ -125,7 +125,10 @@ export class Daemon {
       () => true,
     );
     if (!(await Promise.race([all, grace, failed]))) {
-      deps.log.warn({ waitMs: graceMs }, 'an exchange is still in flight: the next start settles it');
+      deps.log.warn(
+        { waitMs: graceMs },
+        'stopped with a request in flight: the next start recovers its result',
+      );
     }
     late.abort();
   }
@@ -254,7 +257,7 @@ export class Daemon {
   #part({ id }: Project): void {
     const { deps, onChange } = this.#options;
     this.#projects.delete(id);
-    logOf(id, deps.log).info({}, 'the project has gone with its file');
+    logOf(id, deps.log).info({}, 'project removed with its file');
     this.specs.free(id);
     onChange();
   }

@@ -89,7 +89,7 @@ describe('daemon: two files of one project', () => {
     expect((await projects(daemon)).get(4711)?.spec.broken).toEqual([]);
     expect(await metric(daemon, 'vdcsync_broken_specs')).toBe('vdcsync_broken_specs 1');
     expect(daemon.log()).toContainEqual(
-      expect.objectContaining({ project: 4711, file: 'projects/api.yaml', msg: 'the spec is broken' }),
+      expect.objectContaining({ project: 4711, file: 'projects/api.yaml', msg: 'spec invalid' }),
     );
 
     rmSync(join(folder, 'projects/api.yaml'));
@@ -240,7 +240,7 @@ describe('daemon: a project that leaves the folder', () => {
     await daemon.until(({ condition }) => condition === 'fenced', 'the wrong id is found');
     writeFileSync(join(folder, 'projects/third.yaml'), foreign.replace('4713', '4712'));
     await converged(daemon, [4712]);
-    expect(daemon.log().map(({ msg }) => msg)).not.toContain('the spec is broken');
+    expect(daemon.log().map(({ msg }) => msg)).not.toContain('spec invalid');
   });
 
   test('a token that is named wrongly is put right in its file, too', async () => {

@@ -69,8 +69,10 @@ describe('daemon: from a push to the project', () => {
       'it follows',
     );
     expect(spec.commit?.id).toBe(second);
-    expect(daemon.log().find(({ msg }) => msg === 'a delivery was taken')).toMatchObject({ forge: 'gitea' });
-    const told = JSON.stringify(daemon.log().filter(({ msg }) => msg !== 'a delivery was taken'));
+    expect(daemon.log().find(({ msg }) => msg === 'webhook delivery accepted')).toMatchObject({
+      forge: 'gitea',
+    });
+    const told = JSON.stringify(daemon.log().filter(({ msg }) => msg !== 'webhook delivery accepted'));
     expect(told).not.toMatch(/canary-secret|git-token/);
   });
 

@@ -25,7 +25,7 @@ describe('daemon: a project kept as its file says', () => {
       () => live(api).servers[0]?.firewall.policyIn === 'accept',
       'the last good spec repairs it',
     );
-    expect(daemon.log().filter(({ msg }) => msg === 'the spec is broken')).toHaveLength(1);
+    expect(daemon.log().filter(({ msg }) => msg === 'spec invalid')).toHaveLength(1);
 
     daemon.write(firewallOpen);
     await daemon.until(
@@ -157,7 +157,7 @@ describe('daemon: a token that is revoked', () => {
       .filter(({ level }) => level !== 'info');
 
     expect(told).toMatchObject([
-      { level: 'error', msg: 'the pass failed', status: 401 },
+      { level: 'error', msg: 'reconciliation failed', status: 401 },
       {
         level: 'warn',
         condition: 'unauthorized',

@@ -62,7 +62,7 @@ describe('daemon: what its operator is told', () => {
     );
     const [command = ''] = blocked[0]?.resolve.split(' (') ?? [];
     expect(command).toContain('resolve');
-    expect(String(lines(daemon, 'an operator is needed')[0]?.resolve)).toContain(command);
+    expect(String(lines(daemon, 'manual decision needed')[0]?.resolve)).toContain(command);
 
     const { code } = await inProcess(command.split(' ').slice(1), { cwd: folderWith() });
     expect(code).toBe(0);
@@ -81,12 +81,12 @@ describe('daemon: what its operator is told', () => {
     expect(project).toMatchObject({ converged: true, spec: { broken: [] } });
     expect(await readiness(daemon)).toBe(503);
     expect(await metrics(daemon)).toContain('vdcsync_source_up 0\n');
-    expect(lines(daemon, 'the source cannot be read')).toHaveLength(1);
+    expect(lines(daemon, 'source read failed')).toHaveLength(1);
 
     daemon.write(oneNetwork);
     await daemon.until((_, { source }) => source.error === null, 'it is back');
     expect(await readiness(daemon)).toBe(200);
-    expect(lines(daemon, 'the source can be read again')).toHaveLength(1);
+    expect(lines(daemon, 'source readable again')).toHaveLength(1);
   });
 
   test('a spec that is good again without a change is told, and so is one that nobody knew before', async () => {
@@ -101,11 +101,11 @@ describe('daemon: what its operator is told', () => {
       daemon.write(oneNetwork);
       await daemon.until(({ spec, converged }) => spec.broken.length === 0 && converged, 'it is good');
       expect(await metrics(daemon)).toContain('vdcsync_broken_specs 0\n');
-      expect(lines(daemon, 'the spec can be used again')).toHaveLength(times);
+      expect(lines(daemon, 'spec valid again')).toHaveLength(times);
       daemon.write(`${oneNetwork}wrong: 1\n`);
       await daemon.until(({ spec }) => spec.broken.length > 0, 'it is broken');
     }
-    expect(lines(daemon, 'the spec is broken')).toHaveLength(3);
+    expect(lines(daemon, 'spec invalid')).toHaveLength(3);
   });
 
   test('what needs an operator stands in the log once, with its key and command, however often it is looked at', async () => {
@@ -117,7 +117,7 @@ describe('daemon: what its operator is told', () => {
     const { passes } = await daemon.until(({ condition }) => condition === 'blocked', 'an operator is asked');
     await daemon.until((project) => project.passes > passes + 2, 'three more passes');
 
-    expect(lines(daemon, 'an operator is needed')).toMatchObject([
+    expect(lines(daemon, 'manual decision needed')).toMatchObject([
       {
         level: 'warn',
         project: 4711,
@@ -126,9 +126,9 @@ describe('daemon: what its operator is told', () => {
         resolve: expect.stringContaining('replace: allowed'),
       },
     ]);
-    const changed = lines(daemon, 'the condition changed').at(-1);
+    const changed = lines(daemon, 'condition changed').at(-1);
     expect(changed).toMatchObject({ condition: 'blocked', before: 'converging' });
-    expect(lines(daemon, 'pass ended').at(-1)).toMatchObject({ event: 'file', blocked: 1 });
+    expect(lines(daemon, 'reconciliation ended').at(-1)).toMatchObject({ event: 'file', blocked: 1 });
     expect(lines(daemon, 'operation started').at(-1)).toMatchObject({ project: 4711 });
   });
 
@@ -167,9 +167,9 @@ describe('daemon: what its operator is told', () => {
     const differs = ['update servers.web-1.firewall'];
     // It is the file that has moved.
     expect(seen).toMatchObject({ differs, drift: [] });
-    expect(lines(watching, 'the condition changed')).toMatchObject([{ condition: 'drifting', differs }]);
+    expect(lines(watching, 'condition changed')).toMatchObject([{ condition: 'drifting', differs }]);
     expect(lines(watching, 'drift found')).toEqual([]);
-    expect(lines(watching, 'the plan warns')).toMatchObject([
+    expect(lines(watching, 'plan warning')).toMatchObject([
       { key: 'servers.web-1.firewall', code: 'firewall_lockout' },
     ]);
     expect(lines(watching, 'operation started')).toEqual([]);
@@ -190,12 +190,12 @@ describe('daemon: what its operator is told', () => {
       .log()
       .slice(before)
       .filter(({ level }) => level !== 'info');
-    expect(loud.at(-1)).toMatchObject({ msg: 'the condition changed', condition: 'unreachable' });
-    expect(loud.filter(({ msg }) => msg === 'the pass failed')).toHaveLength(1);
+    expect(loud.at(-1)).toMatchObject({ msg: 'condition changed', condition: 'unreachable' });
+    expect(loud.filter(({ msg }) => msg === 'reconciliation failed')).toHaveLength(1);
 
     api.emulator.setFaults([]);
     await daemon.until(({ converged }) => converged, 'it is back');
-    expect(lines(daemon, 'the condition changed').at(-1)).toMatchObject({
+    expect(lines(daemon, 'condition changed').at(-1)).toMatchObject({
       ...{ level: 'info', condition: 'converged', before: 'unreachable' },
     });
   });

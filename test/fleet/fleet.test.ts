@@ -281,7 +281,7 @@ describe('daemon: a fleet that shares projects through PostgreSQL', () => {
     expect((await inProcess(args, { cwd: folder, env })).code).toBe(0);
     const only = await replica(api, state, folder);
     const { error } = await only.until((each) => each.error !== null, 'it is told');
-    expect(only.log().some(({ msg }) => msg === 'the project cannot be worked on')).toBe(true);
+    expect(only.log().some(({ msg }) => msg === 'project failed')).toBe(true);
     const admin = new pg.Client(state);
     await admin.connect();
     await admin.query(/move it: (.*)\. If/.exec(error ?? '')?.[1] ?? '');

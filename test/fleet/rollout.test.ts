@@ -64,7 +64,7 @@ labels: { canary: [4712] }
     expect(stopped).toMatchObject({ projects: 4, projects_left: 3, waves_done: 1, watched: [4712] });
     expect(asked(api, from)).toEqual(new Set([4712]));
     const change = String(stopped?.change);
-    const said = first.log().filter(({ msg }) => msg === 'the change is held back');
+    const said = first.log().filter(({ msg }) => msg === 'rollout paused');
     expect(said.map(({ resolve }) => resolve)).toEqual([
       `vdcsync approve-commit ${change} --state postgres://127.0.0.1:${new URL(state).port}/waves`,
     ]);
@@ -78,7 +78,7 @@ labels: { canary: [4712] }
     );
     await pause(2_000);
     expect(await rolloutOf(next)).toMatchObject({ phase: 'stopped', projects_left: 3 });
-    expect(next.log().filter(({ msg }) => msg === 'the change is held back')).toEqual([]);
+    expect(next.log().filter(({ msg }) => msg === 'rollout paused')).toEqual([]);
     const call = { cwd: folder, env: { VDCSYNC_STATE: state } };
     expect((await inProcess(['approve-commit', 'no-such'], call)).stderr).toContain(change);
     expect((await inProcess(['approve-commit', change.slice(0, 7)], call)).code).toBe(0);

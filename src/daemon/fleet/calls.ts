@@ -38,7 +38,7 @@ export class Calls {
   send(sent: Call): void {
     const { send, log } = this.#options;
     send(JSON.stringify(sent)).catch((error: unknown) =>
-      log.warn({ error }, 'the other replicas could not be called'),
+      log.warn({ error }, 'message to the other replicas failed'),
     );
   }
 

@@ -105,14 +105,14 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
       await board.yieldLead();
       return false;
     } catch (error) {
-      log.debug({ error }, 'this replica does not lead');
+      log.debug({ error }, 'leadership not acquired');
       return false;
     }
   }
 
   /** Until the signal aborts or the lead is lost. */
   async function leadOn(hint: (trigger: Trigger) => void, signal: AbortSignal): Promise<void> {
-    log.info({ source: name }, 'this replica leads: it reads the source');
+    log.info({ source: name }, 'leadership acquired');
     const over = new AbortController();
     const end = () => over.abort(new Error('this replica leads no more'));
     signal.addEventListener('abort', end, { once: true });
@@ -127,7 +127,7 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
       hint('start');
       do await Promise.race([clock.sleep(leadMs, over.signal), watching]);
       while (await board.stillLeads());
-      log.warn({ source: name }, 'this replica leads no more');
+      log.warn({ source: name }, 'leadership lost');
     } finally {
       end();
       signal.removeEventListener('abort', end);

@@ -166,7 +166,7 @@ export class Fleet {
       .then(() => this.#share())
       .catch((error: unknown) => {
         this.#sharedOf = '';
-        log.warn({ error }, 'the projects could not be shared out');
+        log.warn({ error }, 'project assignment failed');
       });
   }
 
@@ -216,7 +216,7 @@ export class Fleet {
     } catch (error) {
       if (end.signal.aborted) return { trigger, afterMs: 0 };
       if (!(error instanceof StateHeldError)) throw error;
-      log.info({ project: project.id, reason: error.message }, 'the project is tried again later');
+      log.info({ project: project.id, reason: error.message }, 'project postponed');
       return { trigger, afterMs: heldMs };
     } finally {
       end.dispose();
@@ -231,7 +231,7 @@ export class Fleet {
     const over = new AbortController();
     const end = () => {
       const reason = ends.find(({ aborted }) => aborted)?.reason;
-      log.debug({ project: id, error: reason }, 'the work on the project is told to end');
+      log.debug({ project: id, error: reason }, 'stopping work on the project');
       this.#ending.set(id, clock.monotonic());
       over.abort(reason);
     };

@@ -87,11 +87,11 @@ export class Heart {
       if (!this.isAlive()) this.#end();
       try {
         await this.#beat();
-        if (failing) log.info({}, 'the heartbeat is confirmed again');
+        if (failing) log.info({}, 'heartbeat confirmed again');
         failing = false;
         onBeat();
       } catch (error) {
-        if (!failing) log.warn({ error }, 'the heartbeat could not be recorded');
+        if (!failing) log.warn({ error }, 'heartbeat failed');
         failing = true;
         if (!this.isAlive()) this.#end();
       }

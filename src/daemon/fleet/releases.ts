@@ -111,7 +111,7 @@ export class Releases {
   tell(before: Rollout | undefined, now: Rollout | undefined): void {
     const { log, onNotice, approval } = this.#options;
     if (now === undefined) {
-      if (before !== undefined) log.info({ change: before.change }, 'the change is in force in all projects');
+      if (before !== undefined) log.info({ change: before.change }, 'rollout complete');
       return;
     }
     const { candidate, change, phase, wave, left, total, reason } = now;
@@ -119,9 +119,9 @@ export class Releases {
     const fields = { change, phase, wave, left, total };
     if (phase === 'waiting' || phase === 'stopped') {
       const resolve = approval(change);
-      log.warn({ ...fields, reason, resolve }, 'the change is held back');
+      log.warn({ ...fields, reason, resolve }, 'rollout paused');
       onNotice({ project: 0, event: 'rollout', detail: `${reason}\n${resolve}` });
-    } else if (phase === 'running') log.info(fields, 'the change is put in force in waves');
+    } else if (phase === 'running') log.info(fields, 'rollout running');
   }
 
   /** Watches the projects of a wave until the signal aborts; calls `hint` when something else is to be put in force. */
@@ -135,7 +135,7 @@ export class Releases {
     try {
       for (;;) {
         await clock.sleep(lookMs, signal);
-        await this.#look().catch((error: unknown) => log.debug({ error }, 'the wave could not be looked at'));
+        await this.#look().catch((error: unknown) => log.debug({ error }, 'wave check failed'));
         if (this.#isDue) hint();
         this.#isDue = false;
       }
@@ -232,7 +232,7 @@ export class Releases {
       return 'few';
     const count: Count = { candidate, deletions: undefined };
     this.#count = count;
-    log.info({ projects: old.length }, 'the deletions of a change are counted');
+    log.info({ projects: old.length }, 'counting the deletions of a change');
     void this.#counted(old, () => this.#count === count).then((deletions) => {
       count.deletions = deletions;
       this.#isDue = true;
@@ -252,7 +252,7 @@ export class Releases {
         const late = new AbortController();
         const counted = await Promise.race([
           deletions(desired).catch((error: unknown) => {
-            log.debug({ project, error }, 'the deletions of a project could not be counted');
+            log.debug({ project, error }, 'counting the deletions of a project failed');
             return most;
           }),
           clock.sleep(planMs, late.signal).then(

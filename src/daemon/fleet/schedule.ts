@@ -186,7 +186,10 @@ export class Schedule {
       const span = Math.min(retry.firstMs * 2 ** Math.min(entry.failures, 20), retry.longestMs);
       entry.failures += 1;
       this.#settle(entry, { trigger, afterMs: span * (1 + random.next() / 10) });
-      log.debug({ project: entry.project, error, attempt: entry.failures }, 'the turn is made again');
+      log.debug(
+        { project: entry.project, error, attempt: entry.failures },
+        'reconciliation failed, retrying',
+      );
     }
   }
 

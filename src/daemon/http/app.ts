@@ -46,7 +46,7 @@ export function createApp(options: AppOptions): App {
     if (context.res.status >= 400) headers.set('connection', 'close');
   });
   app.onError((error, context) => {
-    deps.log.error({ error, path: context.req.path }, 'a request could not be answered');
+    deps.log.error({ error, path: context.req.path }, 'HTTP request failed');
     return context.json({ error: 'internal' }, 500);
   });
 

@@ -65,7 +65,7 @@ export function webhooks({ secret, clock, log, onPush, onDelivery }: WebhookOpti
     const refuse = () => {
       if (!forged.allows()) return limited();
       onDelivery(name, 'forged');
-      log.warn(fields, 'a delivery with a wrong signature or token was refused');
+      log.warn(fields, 'webhook delivery refused: wrong signature or token');
       return context.json({ error: 'wrong signature or token' }, 401);
     };
     const refuseLarge = () => {
@@ -80,7 +80,7 @@ export function webhooks({ secret, clock, log, onPush, onDelivery }: WebhookOpti
     if (!genuine.allows()) return limited();
     const repeated = isRepeated(name, deliveryId);
     onDelivery(name, repeated ? 'repeated' : 'accepted');
-    log.info(fields, repeated ? 'a delivery was repeated' : 'a delivery was taken');
+    log.info(fields, repeated ? 'webhook delivery repeated' : 'webhook delivery accepted');
     if (!repeated) onPush();
     return context.json({ accepted: true, repeated }, 202);
   });

@@ -133,7 +133,7 @@ export class Notifier {
           (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : 'it failed'),
         );
       if (reason === undefined) return true;
-      log.warn({ reason, attempt, sort: form }, 'a notification did not get through');
+      log.warn({ reason, attempt, sort: form }, 'notification failed');
       if (attempt > retry.times) return false;
       await clock.sleep(retry.firstMs * 2 ** (attempt - 1));
     }

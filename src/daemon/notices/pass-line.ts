@@ -23,6 +23,6 @@ export function logPass(
       ...{ event: triggers.join(' '), outcome, commit, digest },
       ...{ durationMs: Math.round(endedAt - startedAt), count: operations, blocked, unchanged },
     },
-    'pass ended',
+    'reconciliation ended',
   );
 }

@@ -29,7 +29,7 @@ export class PlanNews {
    * plan that is left at the end. Some belong to one of the three alone, so a warning is over only after a whole
    * reconciliation without it.
    */
-  warn(warnings: readonly Warning[], message = 'the plan warns'): void {
+  warn(warnings: readonly Warning[], message = 'plan warning'): void {
     for (const { key, code, message: reason, remedies = [] } of warnings) {
       const name = `${code} ${key}`;
       if (elsewhere.has(code) || this.#warnedNow.has(name)) continue;
@@ -58,7 +58,7 @@ export class PlanNews {
       if (elsewhere.has(code)) continue;
       const id = operationId(verb, key);
       if (!this.#asked.has(`${code} ${id}`)) {
-        this.#log.warn({ key, verb, code, reason, ...this.#resolve(remedies) }, 'an operator is needed');
+        this.#log.warn({ key, verb, code, reason, ...this.#resolve(remedies) }, 'manual decision needed');
       }
       asked.set(`${code} ${id}`, id);
     }

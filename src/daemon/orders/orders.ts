@@ -25,7 +25,7 @@ export class Orders {
     this.#waiting = [];
     for (const { order, answer } of waiting) {
       const key = 'key' in order ? { key: order.key } : {};
-      this.#log.info({ ...key, sort: order.order }, 'an operator settles');
+      this.#log.info({ ...key, sort: order.order }, 'operator command received');
       answer(await obey(order, engine, desired));
     }
   }

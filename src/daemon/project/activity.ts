@@ -123,7 +123,7 @@ export class Activity {
           ...{ key, verb, step, detail, at, since: before?.since ?? at },
           ...(untilMs === undefined ? {} : { until: untilMs }),
         });
-        this.#log.debug({ key, verb, phase: step, detail }, 'operation goes on');
+        this.#log.debug({ key, verb, phase: step, detail }, 'operation progress');
         return;
       }
       case 'ended':

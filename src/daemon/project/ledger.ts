@@ -76,7 +76,7 @@ export class Ledger {
   follow(event: ProgressEvent, digest: string | undefined): void {
     const { project, onNotice } = this.#options;
     if (event.type === 'planned') this.#planned(event.plan, digest, event.at);
-    if (event.type === 'warning') this.#news.warn([event.warning], 'the engine warns');
+    if (event.type === 'warning') this.#news.warn([event.warning], 'engine warning');
     if (event.type === 'progress' && event.code === 'no_gpu_capacity') {
       this.#scarce.add(event.key);
     }
@@ -214,7 +214,7 @@ export class Ledger {
         ...(error === undefined ? {} : { error }),
         ...(way === undefined ? {} : { resolve: way }),
       };
-      log[level](fields, 'the condition changed');
+      log[level](fields, 'condition changed');
     }
     this.#differs = differs;
     if (error === undefined && plan !== undefined) {

@@ -97,5 +97,5 @@ async function carryOut(
 function logFailure(log: DaemonLogger, error: unknown, { error: before, failures }: Ledger): void {
   const level = String(error) === String(before) ? 'debug' : 'error';
   const problem = error instanceof ApiProblem ? { status: error.status, requestId: error.requestId } : {};
-  log[level]({ error, attempt: failures + 1, ...problem }, 'the pass failed');
+  log[level]({ error, attempt: failures + 1, ...problem }, 'reconciliation failed');
 }

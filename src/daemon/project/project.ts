@@ -169,7 +169,7 @@ export class Project {
 
   /** Takes in that it could not go on at all: its state or its settings cannot be used. */
   fail(error: unknown): void {
-    this.#options.deps.log.error({ error }, 'the project cannot be worked on');
+    this.#options.deps.log.error({ error }, 'project failed');
     this.#ledger.fail(error);
     this.#ledger.judge([], this.#options.deps.clock.now());
     this.#options.onChange();
@@ -213,7 +213,7 @@ export class Project {
       // The queue tells nobody why it tries again. Nothing is wrong with a state that another process owns.
       if (!opened && !stop.aborted && !(error instanceof StateHeldError)) this.fail(error);
       else if (opened && !stop.aborted)
-        this.#options.deps.log.warn({ error }, 'the pass ended early and is made again');
+        this.#options.deps.log.warn({ error }, 'reconciliation interrupted, retrying');
       throw error;
     });
     // What came in since the last pass began is not done.
@@ -267,7 +267,7 @@ export class Project {
       onEvent: (event) => this.#follow(event),
       onWait: (holder) => {
         this.#waitingFor = holder;
-        deps.log.warn({ reason: holder }, 'waiting for the state: another process owns it');
+        deps.log.warn({ reason: holder }, 'waiting for the state: another process owns the state');
       },
     });
     const session = await Promise.race([opening, aborted(stop)]);

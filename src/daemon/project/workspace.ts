@@ -57,10 +57,10 @@ export function openWorkspace(
     isPaused: () => ledger.error !== undefined,
     isWanted: (server) => ledger.world?.keyOf('server', server) !== undefined,
     onChange: (server) => {
-      log.info({ resourceId: server }, 'a server was changed elsewhere');
+      log.info({ resourceId: server }, 'server changed outside vdcsync');
       wake.nudge('refresh');
     },
-    onFailure: (error) => log.debug({ error }, 'a server could not be read again'),
+    onFailure: (error) => log.debug({ error }, 'server refresh failed'),
   });
   const onLook = (world: World) => {
     ledger.look(world, clock.now());

@@ -101,11 +101,11 @@ export function fileSource(options: FileSourceOptions): SpecSource {
     const watcher = watchPaths(folders, { ignoreInitial: true, depth: 0, ignorePermissionErrors: true });
     const settled = (work: Promise<void>) =>
       void work.catch((error: unknown) => {
-        if (!signal.aborted) log.warn({ source: name, error }, 'the files could not be compared');
+        if (!signal.aborted) log.warn({ source: name, error }, 'file comparison failed');
       });
     watcher.on('all', () => settled(onEvent()));
     watcher.on('error', (error) =>
-      log.warn({ source: name, error }, 'watching files: only re-reading is left'),
+      log.warn({ source: name, error }, 'file watcher failed: files are only read periodically'),
     );
     try {
       seen = await contents();

@@ -28,7 +28,7 @@ export class SpecProblem {
     const { project, log, onNotice } = this.#options;
     this.#diagnostics = diagnostics;
     for (const { position, message } of diagnostics) {
-      log.error({ ...position, reason: message }, 'the spec is broken');
+      log.error({ ...position, reason: message }, 'spec invalid');
     }
     const detail = diagnostics.map(formatDiagnostic).join('\n');
     onNotice({ project, event: 'spec_broken', detail });
@@ -39,7 +39,7 @@ export class SpecProblem {
     if (this.#diagnostics.length === 0) return;
     const { project, log, onNotice } = this.#options;
     this.#diagnostics = [];
-    log.info({ commit }, 'the spec can be used again');
+    log.info({ commit }, 'spec valid again');
     onNotice({ project, event: 'spec_valid', detail: 'the spec can be used again' });
   }
 }

@@ -87,7 +87,7 @@ export class SpecReader {
     const reading = this.#read(stop).catch((error: unknown) => {
       if (!stop.aborted) throw error;
     });
-    deps.log.info({ source: source.name }, 'watching the source');
+    deps.log.info({ source: source.name }, 'source watch started');
     await Promise.all([watching, reading]);
   }
 
@@ -107,7 +107,7 @@ export class SpecReader {
           : idleMs;
       await this.#wake.sleep(deps.clock, restMs * (1 + deps.random.next() / 10), stop);
       if (failed && !this.#wake.pending())
-        deps.log.debug({ source: source.name }, 'reading the source again');
+        deps.log.debug({ source: source.name }, 'retrying to read the source');
     }
   }
 
@@ -125,10 +125,10 @@ export class SpecReader {
       const snapshot = await source.read(stop);
       const { commit } = snapshot;
       if (commit !== undefined && commit.id !== this.#state.commit?.id) {
-        deps.log.info({ source: source.name, commit: commit.id, ref: commit.ref }, 'a new commit');
+        deps.log.info({ source: source.name, commit: commit.id, ref: commit.ref }, 'new commit found');
       }
       if (this.#state.error !== undefined) {
-        deps.log.info({ source: source.name }, 'the source can be read again');
+        deps.log.info({ source: source.name }, 'source readable again');
         onNotice({ event: 'source', detail: 'the source can be read again' });
       }
       this.#state = { ...this.#state, commit, readAt: deps.clock.now(), error: undefined };
@@ -141,7 +141,7 @@ export class SpecReader {
     } catch (error) {
       if (stop.aborted || !(error instanceof SourceError)) throw error;
       if (this.#state.error !== error.message) {
-        deps.log.error({ source: source.name, reason: error.message }, 'the source cannot be read');
+        deps.log.error({ source: source.name, reason: error.message }, 'source read failed');
         onNotice({ event: 'source', detail: `the source cannot be read: ${error.message}` });
       }
       this.#state = { ...this.#state, error: error.message };
