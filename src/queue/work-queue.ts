@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 
-/** What a worker says of a key: it is through with it, or wants it again. */
+/** The result of work on one key: the key is done, or the queue must run the key again after `afterMs`. */
 export type Next = { readonly next: 'done' } | { readonly next: 'again'; readonly afterMs: number };
 
 export interface WorkQueueOptions<Key> {
@@ -14,8 +14,7 @@ export interface WorkQueueOptions<Key> {
 }
 
 /**
- * A queue of keys, not of operations: whoever works on a key looks for itself at what
- * there is to do.
+ * A queue of keys, not of operations. The worker of a key finds out for itself which operations the key needs.
  *
  * ```
  *         add            turn              done
@@ -24,8 +23,8 @@ export interface WorkQueueOptions<Key> {
  *                └─ added while ──┘  └─ again ──▶ asleep
  *                └──────────── time, add or wake ─────┘
  * ```
- * A key is in one of these at a time. Added while it is ready, it is still one entry;
- * added while it runs, it runs once more afterwards, at once.
+ * A key is in exactly one of these states. A key that is added while it is ready stays one entry. A key that is added
+ * while it runs, runs again immediately afterwards.
  */
 export class WorkQueue<Key> {
   readonly #options: WorkQueueOptions<Key>;
@@ -50,12 +49,15 @@ export class WorkQueue<Key> {
     this.#pump();
   }
 
-  /** Everything asleep is worked on now. */
+  /** Runs all sleeping keys now. */
   wake(): void {
     for (const key of [...this.#asleep.keys()]) this.add(key);
   }
 
-  /** Resolves when nothing is ready, runs or sleeps; rejects with the first failure. From then on `stop` is not heeded. */
+  /**
+   * Resolves when no key is ready, running or asleep. Rejects with the first failure. From then on the queue ignores
+   * `stop`.
+   */
   async drained(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#watchers.push(resolve);
@@ -109,7 +111,7 @@ export class WorkQueue<Key> {
     );
   }
 
-  /** Ends its sleep, if it sleeps. */
+  /** Ends the sleep of a key. Does nothing if the key is not asleep. */
   #rouse(key: Key): void {
     const nap = this.#asleep.get(key);
     this.#asleep.delete(key);

@@ -16,7 +16,6 @@ const left: Readonly<Record<string, number>> = {
   'src/engine': 11,
   'src/plan': 4,
   'src/platform': 22,
-  'src/queue': 17,
   'src/reconcilers': 6,
   'src/state': 139,
 };
