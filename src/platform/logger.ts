@@ -4,7 +4,7 @@ import type { LogFormat, LogLevel } from './log-levels.ts';
 export interface LoggerOptions {
   /** Default `info`. */
   readonly level?: LogLevel;
-  /** `json`: one object a line. `text` (default): for people. */
+  /** `json`: one object per line. `text` (default): lines for human readers. */
   readonly format?: LogFormat;
   /** Where lines go; default standard error, written at once so that none is lost at exit. */
   readonly write?: (line: string) => void;
@@ -13,8 +13,8 @@ export interface LoggerOptions {
 }
 
 /**
- * Fields that may be logged; any other is dropped. A list of what is allowed, because a list
- * of what is secret is always one field short.
+ * Fields that may be logged. All other fields are dropped. The list names the allowed fields, because a list of secret
+ * fields would always be incomplete.
  */
 const allowedFields: ReadonlySet<string> = new Set(
   [
@@ -51,12 +51,12 @@ const sentences: ReadonlySet<string> = new Set([
   'blocked',
 ]);
 
-/** Behind the list: should an allowed field ever carry an object with one of these, it is masked. */
+/** A second protection: if an allowed field ever contains an object with one of these fields, its value is masked. */
 const secretFields = ['token', 'authorization', 'secret', 'password', 'idempotencyKey', 'headers', 'body'];
 
 /**
- * Lines of JSON or text on standard error. Only allow-listed fields are written; control
- * characters in their text, which may be the server's, are taken out.
+ * Writes lines of JSON or text to standard error. Only allow-listed fields are written. Control characters are removed
+ * from their text, because the text may come from the server.
  */
 export function createLogger(options: LoggerOptions = {}): Logger {
   const format = options.format ?? 'text';
@@ -125,7 +125,7 @@ function plain(value: unknown, depth: number, shown: (text: string) => string): 
   );
 }
 
-/** Without control and direction characters, which could rewrite the reader's terminal. */
+/** Removes control and direction characters, which could rewrite the reader's terminal. */
 function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
 }

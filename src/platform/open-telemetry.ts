@@ -8,7 +8,7 @@ export interface OpenTelemetryOptions {
 }
 
 export interface OpenTelemetryTracing extends Tracing {
-  /** Hands over what the SDK has not exported yet. Takes `flushMs` at most, and never fails. */
+  /** Exports the remaining spans of the SDK. Takes at most `flushMs`, and never fails. */
   flush(): Promise<void>;
 }
 
@@ -16,8 +16,8 @@ export interface OpenTelemetryTracing extends Tracing {
 const flushMs = 5_000;
 
 /**
- * Spans by whatever OpenTelemetry SDK the process has loaded; without one, spans go nowhere. The SDK
- * brings exporters and the async context that makes children of spans.
+ * Creates spans with the OpenTelemetry SDK that the process has loaded. Without an SDK, spans are dropped. The SDK
+ * brings the exporters, and the async context that connects a span to its children.
  */
 export function openTelemetry({ version, traceparent }: OpenTelemetryOptions): OpenTelemetryTracing {
   const tracer = trace.getTracer('vdcsync', version);
@@ -45,7 +45,7 @@ export function openTelemetry({ version, traceparent }: OpenTelemetryOptions): O
   };
 }
 
-/** Providers of the SDK can flush; the API's own types do not say so. */
+/** Providers of the SDK can flush, but the types of the API package do not declare it. */
 interface Provider {
   getDelegate?(): Provider;
   forceFlush?(): Promise<void>;
@@ -56,7 +56,7 @@ async function flushed(): Promise<void> {
   await (provider.getDelegate?.() ?? provider).forceFlush?.();
 }
 
-/** The span that `traceparent` names; the root where there is none, or where it cannot be read. */
+/** The span that `traceparent` names. The root context if `traceparent` is missing or not valid. */
 function callerOf(traceparent: string | undefined): Context {
   const [, traceId = '', spanId = '', flags = ''] =
     /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceparent?.trim() ?? '') ?? [];

@@ -7,18 +7,18 @@ export interface SystemdOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Real time. */
   readonly clock: Clock;
-  /** Called once, where systemd cannot be notified. */
+  /** Called once, if systemd cannot be notified. */
   readonly onFailure: (error: unknown) => void;
 }
 
 /**
- * Tells systemd that this process serves, and from then on that it is not hung: READY=1, then
- * WATCHDOG=1 twice in each `WatchdogSec`. Does nothing where systemd did not ask for it.
+ * Reports to systemd that this process is ready, and after that regularly that the process is alive: READY=1, then
+ * WATCHDOG=1 twice in each `WatchdogSec`. Does nothing if systemd did not ask for reports.
  *
- * Node has no Unix datagram sockets, which `NOTIFY_SOCKET` is, and an add-on in native code
- * would have to be built for each platform. So the program `systemd-notify` sends the
- * messages: it is a part of systemd, so it is there wherever the socket is. It is a child of
- * this process, which is why the unit needs `NotifyAccess=all`.
+ * `NOTIFY_SOCKET` is a Unix datagram socket. Node has no Unix datagram sockets, and an add-on in native code would
+ * need a build for each platform. So the program `systemd-notify` sends the messages. The program is a part of
+ * systemd, so it exists on every machine with the socket. The program runs as a child of this process, so the unit
+ * needs `NotifyAccess=all`.
  */
 export async function keepSystemdNotified(
   { environment, clock, onFailure }: SystemdOptions,
@@ -46,7 +46,7 @@ export async function keepSystemdNotified(
 const run = promisify(execFile);
 const answerMs = 5_000;
 
-/** `Infinity` where systemd watches nothing, or another process. */
+/** `Infinity` if systemd watches no process, or another process. */
 function watchdogMs({ WATCHDOG_USEC: usec, WATCHDOG_PID: watched }: SystemdOptions['environment']): number {
   const ms = Number(usec) / 1_000;
   const isOurs = watched === undefined || watched === '' || Number(watched) === pid;

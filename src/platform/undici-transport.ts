@@ -65,7 +65,7 @@ export function undiciTransport(options: UndiciTransportOptions = {}): Transport
       stop.signal.throwIfAborted();
       if (started) throw new TransportError('it would have been sent twice', 'unknown', 'SENT_TWICE');
       if (mayGo?.() === false)
-        throw new TransportError('what it was decided on is too old by now', 'none', 'TOO_OLD');
+        throw new TransportError('the observation behind this request is too old', 'none', 'TOO_OLD');
       started = true;
     }
     const timer = setTimeout(() => stop.abort(timedOut(timeoutMs, effect())), timeoutMs);
@@ -115,7 +115,10 @@ export function isLoopbackHost(hostname: string): boolean {
   return isIP(host) === 4 ? host.startsWith('127.') : host === '::1';
 }
 
-/** Calls `start` when the request has a connection, right before its first byte: nothing is sent where that throws. */
+/**
+ * Calls `start` when the request has a connection, immediately before its first byte. If `start` throws, nothing is
+ * sent.
+ */
 function asking(start: () => void): Dispatcher.DispatcherComposeInterceptor {
   return (dispatch) => (options, handler) =>
     dispatch(options, {
@@ -162,7 +165,7 @@ function timedOut(timeoutMs: number, effect: Effect): TransportError {
   return new TransportError(`no complete answer within ${timeoutMs} ms`, effect, 'TIMEOUT');
 }
 
-/** What the library says of these is its own inside. */
+/** Plain words for errors whose own text only names internals of the library. */
 function wordsOf(code: string): string | undefined {
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG') {
     return 'the other side does not speak https';
