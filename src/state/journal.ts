@@ -14,9 +14,9 @@ import type {
 import { checkBegin } from './refusals.ts';
 
 /**
- * What each change writes into the journal. A line holds all that is needed to make the
- * change again, so that `replay` of the journal gives the state; every store builds its
- * lines here, so that they cannot differ.
+ * The data that each change writes into the journal. A line holds all data that is needed to make the change again, so
+ * that `replay` of the journal builds the state. Every store builds its lines with this file, so that the stores
+ * cannot differ.
  */
 export type JournalData =
   | { readonly intent: Intent }
@@ -41,7 +41,7 @@ export function closedEntry(intent: Intent, { outcome, because, text }: Ended, a
   return entry(at, intent, 'closed', { outcome, because, detail: text });
 }
 
-/** `intent`: the one that ends together with the change. */
+/** `intent`: the intent that ends together with the change. */
 export function changeEntry(change: StateChange, at: number, intent?: Intent): JournalEntry {
   const line = (key: JournalEntry['key'], event: JournalEntry['event'], data: JournalData): JournalEntry => ({
     at,
@@ -64,7 +64,7 @@ export function changeEntry(change: StateChange, at: number, intent?: Intent): J
   }
 }
 
-/** The intent as it is recorded at its beginning: a copy, in any phase but the last. */
+/** Copies the intent for its beginning. Rejects an intent that is already closed. */
 export function begun(intent: Intent): Intent {
   checkBegin(intent);
   validTime(intent.createdAt, `The intent ${intent.id}`);
@@ -77,8 +77,8 @@ export function ended(intent: Intent, { outcome, because, text }: Ended, at: num
 }
 
 /**
- * A copy that went through JSON: what a store gives back must not depend on the store,
- * nor on what the caller does to the value afterwards.
+ * Copies a value through JSON: the value that a store returns must not depend on the store, nor on later changes that
+ * the caller makes to the value.
  */
 export function throughJson<T>(value: T, what: string): T {
   let text: string | undefined;
@@ -95,7 +95,7 @@ export function throughJson<T>(value: T, what: string): T {
   return JSON.parse(text) as T;
 }
 
-/** A wall time that is no number would be stored as nothing, and sort before everything. */
+/** Checks a wall time. A time that is not a number would be stored as nothing, and sort before all other times. */
 export function validTime(at: number, what: string): number {
   if (Number.isFinite(at)) return at;
   throw new StateError(`${what} has the time ${at}, which is no time. This is a bug, please report it.`);

@@ -263,9 +263,9 @@ class MemoryState implements StateStore {
     this.bound.delete(key);
   }
 
-  /** @throws StateError where an object would have two holders, once the changes are made in their order. */
+  /** @throws StateError if an object would have two holders after the changes, made in their order. */
   private checkHolders(entries: readonly Recorded[]): void {
-    /** What differs from the state by then, by object and by key. */
+    /** The differences from the state at that point, by object and by key. */
     const holders = new Map<string, ResourceKey | null | undefined>();
     const objects = new Map<ResourceKey, string | undefined>();
     const holderOf = (object: string) =>
@@ -324,7 +324,7 @@ function recorded(changes: readonly StateChange[], at: number, intent?: Intent):
   }));
 }
 
-/** Given out as it is, so it must not change under the next reader. */
+/** Callers get the stored value itself, so the value must not change between two readers. */
 function frozen<T>(value: T, what: string): T {
   return deepFreeze(throughJson(value, what));
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { StateError } from '../core/errors.ts';
 
-/** "vdcs" in ASCII: tells our files from every other program's SQLite databases. */
+/** "vdcs" in ASCII: distinguishes the files of vdcsync from SQLite databases of other programs. */
 export const applicationId = 0x76646373;
 
 /** One step of the schema. Published steps are never edited: a correction is a further step. */
@@ -12,11 +12,12 @@ export interface Migration {
 }
 
 /**
- * Each object of the project has one row in `claims`, so that it has one holder: with a key it is bound, without one it is
- * claimed otherwise. Values that are looked up stand in columns generated from the JSON beside them, so that
- * the two cannot disagree. Times are REAL: a scaled clock gives fractions of milliseconds.
- * Journal and intents are kept for long after they have ended: they are what `history` shows and what tells how
- * often something was bought.
+ * Each object of the project has one row in `claims`, so that it has one holder: a row with a key is a binding, a row
+ * without a key is another claim. Values that queries search for are in columns generated from the JSON of the row, so
+ * that the two cannot disagree. Times are REAL: a scaled clock gives fractions of milliseconds.
+ *
+ * Journal and intents are kept for a long time after their end: `history` shows them, and they count how often a
+ * resource was created.
  */
 export const migrations: readonly Migration[] = [
   {
@@ -96,7 +97,7 @@ export function migrate(db: DatabaseSync, path: string, steps: readonly Migratio
     } catch (cause) {
       if (db.isTransaction) db.exec('ROLLBACK');
       throw new StateError(
-        `The state ${path} could not be brought to version ${step.version} and was left as it is: ${String(cause)}`,
+        `The state ${path} could not be brought to version ${step.version} and was left unchanged: ${String(cause)}`,
         { cause },
       );
     }

@@ -28,12 +28,12 @@ export interface OwnerLockOptions {
 /**
  * Makes this process the one owner of the state at `path`, until `release`.
  *
- * The lock is an exclusive transaction on a database of its own, `<path>.lock`: the system
- * frees it when the process dies, however it dies, so nobody ever steals it by a timer.
- * (On the state's own database it would shut out the readers.) The file stays behind: to
- * delete it would let two processes lock two files of one name.
+ * The lock is an exclusive transaction on a database of its own, `<path>.lock`. The system frees the lock when the
+ * process dies for any reason, so no process ever steals the lock by a timer. (A lock on the state's own database
+ * would shut out the readers.) The file stays behind: after its deletion, two processes could lock two files of the
+ * same name.
  *
- * @throws StateError naming the holder, where it is still held after `waitMs`.
+ * @throws StateError naming the holder, if the lock is still taken after `waitMs`.
  */
 export async function acquireOwnerLock(
   path: string,
@@ -52,7 +52,7 @@ export async function acquireOwnerLock(
   }
 }
 
-/** Between two tries. */
+/** Time between two attempts. */
 const pollMs = 250;
 
 function tryLock(path: string): DatabaseSync | undefined {
@@ -76,7 +76,7 @@ function owned(path: string, lock: DatabaseSync, now: number): { release(): void
   try {
     writeHolder(file, holder);
   } catch {
-    // It only makes another process's message better; the lock holds without it.
+    // The file only improves the message of another process. The lock works without the file.
   }
   return {
     release() {
@@ -84,7 +84,8 @@ function owned(path: string, lock: DatabaseSync, now: number): { release(): void
       try {
         rmSync(file, { force: true });
       } catch {
-        // Left behind, it is only ever read while somebody holds the lock, and then it is new.
+        // A file that stays behind is harmless: it is only read while a process owns the lock, and that process has
+        // replaced it.
       }
       lock.exec('ROLLBACK');
       lock.close();
@@ -93,8 +94,8 @@ function owned(path: string, lock: DatabaseSync, now: number): { release(): void
 }
 
 /**
- * Whole or not at all, and never through a link: whoever may write the folder could lay one
- * under the name, and this process would write over the file that it leads to.
+ * Writes the whole file or nothing, and never through a link: a user who can write the folder could put a link at this
+ * name, and this process would overwrite the target of the link.
  */
 function writeHolder(file: string, holder: Holder): void {
   const next = `${file}.next`;
@@ -103,7 +104,7 @@ function writeHolder(file: string, holder: Holder): void {
   renameSync(next, file);
 }
 
-/** Creates the file for this user alone, where it does not exist. */
+/** Creates the file with access for this user only, if it does not exist. */
 function createPrivate(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
@@ -122,12 +123,12 @@ function readHolder(path: string): Holder | undefined {
   }
 }
 
-/** Not the lock itself: to read and close that file would drop this process's own locks on it. */
+/** Not the lock file itself: reading and closing that file would drop this process's own locks on it. */
 function holderFile(path: string): string {
   return `${path}.owner`;
 }
 
-/** Why a state cannot be owned now, and what to do. `label`: the state, as it may be shown. */
+/** The reason why a state cannot be owned now, with a remedy. `label`: the name of the state for messages. */
 export function heldBy(label: string, holder: Holder | undefined): string {
   const who =
     holder === undefined

@@ -8,9 +8,9 @@ import { refuseSecondHolder } from './refusals.ts';
 type Run = (sql: string, ...values: readonly (string | number | null)[]) => Promise<readonly Row[]>;
 
 /**
- * Makes one change of who holds what. Part of a transaction.
+ * Makes one change of bindings or claims. Part of a transaction.
  *
- * @throws StateError where the object would have two holders.
+ * @throws StateError if the object would have two holders.
  */
 export async function applyChange(run: Run, change: StateChange): Promise<void> {
   switch (change.type) {

@@ -8,11 +8,11 @@ import type { PostgresLocation } from './postgres-url.ts';
 import type { Row } from './queries.ts';
 
 /**
- * One connection to PostgreSQL, on which everything happens one after the other.
+ * One connection to PostgreSQL. All statements on it run one after the other.
  *
- * An owner's lock belongs to the server's end of this connection, and every write of its state
- * goes through it: who has lost the lock has lost the way to write as well. So it is never
- * made anew; whoever wants to go on opens the state again. Several states may be owned on one connection.
+ * An owner's lock belongs to the server's end of this connection, and every write of its state goes through the
+ * connection: an owner that loses the lock also loses the way to write. So a lost connection is never opened again. To
+ * continue, the caller opens the state again. Several states may be owned on one connection.
  */
 export class PostgresConnection {
   readonly label: string;
@@ -60,8 +60,8 @@ export class PostgresConnection {
   }
 
   /**
-   * Runs `work` when everything that was asked for before is done, and nothing else
-   * meanwhile: between a check and the change it guards, nobody comes in.
+   * Runs `work` when all earlier requests are done, and nothing else at the same time: no other statement runs between
+   * a check and the change that the check guards.
    */
   exclusive<T>(work: () => Promise<T>): Promise<T> {
     const done = this.tail.then(work);
@@ -69,7 +69,7 @@ export class PostgresConnection {
     return done;
   }
 
-  /** One statement. Only inside `exclusive`, or while nobody else has the connection. */
+  /** Runs one statement. Only inside `exclusive`, or while no other caller has the connection. */
   async query(sql: string, ...values: readonly Value[]): Promise<readonly Row[]> {
     const { rows } = await this.send(() => this.client.query(sql, [...values]));
     return rows as Row[];
@@ -109,7 +109,7 @@ export class PostgresConnection {
     return rows;
   }
 
-  /** Runs `work`, and says what it failed at in words. */
+  /** Runs `work`, and turns its error into a message that names the failed action. */
   async failingAs<T>(doing: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -118,7 +118,9 @@ export class PostgresConnection {
     }
   }
 
-  /** Takes what others call out on a channel, until the connection ends. Only while nobody else has the connection. */
+  /**
+   * Receives the notifications on a channel, until the connection ends. Only while no other caller has the connection.
+   */
   async listen(channel: string, onCall: (text: string) => void): Promise<void> {
     this.client.on('notification', ({ payload = '' }) => onCall(payload));
     await this.script(`LISTEN ${channel}`);
@@ -129,12 +131,12 @@ export class PostgresConnection {
     return this.loss.signal;
   }
 
-  /** Whether nothing has been heard of its end, and the lock's with it. */
+  /** Whether no end of the connection is known. The lock ends with the connection. */
   isOpen(): boolean {
     return this.broken === undefined;
   }
 
-  /** Waits for what was asked for before. */
+  /** Closes the connection after all earlier requests. */
   async close(): Promise<void> {
     if (this.ended) return;
     await this.tail;
@@ -143,14 +145,14 @@ export class PostgresConnection {
     await this.hangUp();
   }
 
-  /** Without a goodbye, which the server may never answer. */
+  /** Closes without a farewell, which the server may never answer. */
   private abandon(): void {
     this.client.end().catch(() => undefined);
     const { stream } = this.client.connection;
     if (stream instanceof Socket) stream.destroy();
   }
 
-  /** A server that stays silent does not close its end, and the driver alone would wait for that for ever. */
+  /** A silent server does not close its end, and the driver alone would wait for that end forever. */
   private async hangUp(): Promise<void> {
     const ended = this.client.end().catch(() => undefined);
     const { stream } = this.client.connection;
@@ -167,7 +169,7 @@ export class PostgresConnection {
     }
     this.backendPid = Number(server.pid);
     const wanted = { ...settings, default_transaction_read_only: mode === 'read' ? 'on' : 'off' };
-    // Joined with what this server knows: some settings came later than PostgreSQL 12.
+    // The join skips settings that this server does not know: some settings came later than PostgreSQL 12.
     await this.query(
       `SELECT set_config(name, value, false)
        FROM unnest($1::text[], $2::text[]) AS wanted (name, value) JOIN pg_settings USING (name)
@@ -195,7 +197,7 @@ export class PostgresConnection {
       await this.heardOut();
     } catch (error) {
       const { message } = postgresFailure(error, this.label, 'be written');
-      this.broken = `${message} Whether the last change was recorded is not known: start again to go on from what is there.`;
+      this.broken = `${message} Whether the last change was recorded is not known: start again to continue from the recorded state.`;
       const failure = new StateError(this.broken, { cause: error });
       this.loss.abort(failure);
       throw failure;
@@ -203,8 +205,8 @@ export class PostgresConnection {
   }
 
   /**
-   * Takes in what has come behind an answer. Who stood still meanwhile would otherwise act
-   * on a change that is older than the end of its lock.
+   * Handles messages that arrived after an answer. A process that was stopped in between would otherwise act on a
+   * change that is older than the end of its lock.
    */
   private async heardOut(): Promise<void> {
     await setImmediate();
@@ -220,13 +222,13 @@ export class PostgresConnection {
     }
   }
 
-  /** Gives the reason, the first one where there are several. */
+  /** Returns the reason. If there are several reasons, returns the first. */
   private lose(error: unknown): string {
     if (this.broken !== undefined) return this.broken;
     const { message } = postgresFailure(error, this.label, 'be reached any more');
-    this.broken = `${message} The lock is gone with the connection, so nothing more is recorded; start again to go on.`;
+    this.broken = `${message} The lock is gone with the connection, so nothing more is recorded; start again to continue.`;
     this.loss.abort(new StateError(this.broken, { cause: error }));
-    // After a time-out the server may still answer: nobody must take that for another question's answer.
+    // After a time-out the server may still answer. No later question may take that answer for its own.
     void this.hangUp();
     return this.broken;
   }
@@ -246,7 +248,7 @@ const longestAnswerMs = 40_000;
 const settings = {
   // A commit is on the disk when it returns, and on a synchronous standby if there is one.
   synchronous_commit: 'on',
-  // What the database's own defaults might say must not change what a statement means.
+  // Defaults of the database must not change the meaning of a statement.
   search_path: 'pg_catalog',
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',

@@ -1,8 +1,8 @@
 import { StateError } from '../core/errors.ts';
 
 /**
- * Says in words what PostgreSQL or the way to it ran into, which state, and what to do.
- * `doing`: "be written".
+ * Turns an error of PostgreSQL or of the connection into a message: the cause, the state, and a remedy. `doing`: "be
+ * written".
  */
 export function postgresFailure(error: unknown, label: string, doing: string): StateError {
   if (error instanceof StateError) return error;
@@ -35,7 +35,7 @@ function explain(error: unknown): string {
     case '28P01':
       return `the server refuses user or password (${said}). Check them in the URL, or in PGUSER and PGPASSWORD.`;
     case '3D000':
-      return `there is no such database (${said}). Create it first; the tables in it are made by vdcsync.`;
+      return `the database does not exist (${said}). Create it first; the tables in it are made by vdcsync.`;
     case '42501':
       return `the user lacks a right (${said}). It needs to own the schema vdcsync, or to be allowed to create it.`;
     case '25006':
@@ -50,7 +50,7 @@ function explain(error: unknown): string {
       return `the server is stopping or starting (${said}). Start again when it is up.`;
     case '55P03':
     case '57014':
-      return `it took too long (${said}). Nothing was recorded. Is somebody holding locks in the schema vdcsync?`;
+      return `it took too long (${said}). Nothing was recorded. Check for another session that holds locks in the schema vdcsync.`;
     default:
       return `${said} (SQLSTATE ${state}).`;
   }

@@ -9,10 +9,10 @@ export interface PostgresMigration {
 }
 
 /**
- * Each object of a project has one row in `claims`, so that it has one holder: with a key it is bound, without one it is
- * claimed otherwise. Bodies are JSON as text: `jsonb` would refuse what JSON allows (`\u0000`) and reorder the
- * rest. What is looked up stands in columns beside it, compared byte by byte (`"C"`), as in
- * the other stores. Times are doubles: a scaled clock gives fractions of milliseconds.
+ * Each object of a project has one row in `claims`, so that it has one holder: a row with a key is a binding, a row
+ * without a key is another claim. Bodies are JSON as text: `jsonb` would refuse some valid JSON (`\u0000`) and reorder
+ * the rest. Values that queries search for are in separate columns, compared byte by byte (`"C"`), as in the other
+ * stores. Times are doubles: a scaled clock gives fractions of milliseconds.
  */
 export const postgresMigrations: readonly PostgresMigration[] = [
   {
@@ -146,9 +146,9 @@ export const postgresVersion = postgresMigrations.length;
 export const lockClass = 0x76646373;
 
 /**
- * What the database has. Looks without changing anything, and needs no right on the schema.
+ * The schema version of the database. Reads without changing anything, and needs no right on the schema.
  *
- * @throws StateError where a schema `vdcsync` is somebody else's, or of a later release.
+ * @throws StateError if a schema `vdcsync` belongs to another program, or to a later release.
  */
 export async function schemaVersion(
   connection: PostgresConnection,
@@ -162,7 +162,7 @@ export async function schemaVersion(
   if (found === undefined || Number(found.relations) === 0) return 'missing';
   if (Number(found.ours) === 0) {
     throw new StateError(
-      `The database of ${connection.label} has a schema vdcsync that is not ours; it was left as it is. Name another database.`,
+      `The database of ${connection.label} has a schema vdcsync that is not ours; it was left unchanged. Name another database.`,
     );
   }
   const [row] = await connection.query('SELECT version FROM vdcsync.schema_version');
@@ -177,12 +177,11 @@ export async function schemaVersion(
 }
 
 /**
- * Brings the schema to the last of `steps`, all in one transaction under a lock, so that
- * two that start at once do it one after the other, and a failure leaves what was there.
- * Owners of other states in the database that know only the version before are fenced off
- * by it: see `PostgresWriter`.
+ * Brings the schema to the last of `steps`, all in one transaction under a lock. So two processes that start at once
+ * migrate one after the other, and a failure changes nothing. Owners of other states in the database that know only
+ * the version before are fenced off by the new version: see `PostgresWriter`.
  *
- * @throws StateError where it cannot; the database is then as it was.
+ * @throws StateError if a step fails; the database is then unchanged.
  */
 export async function migratePostgres(
   connection: PostgresConnection,

@@ -14,16 +14,17 @@ interface AcquireOptions extends OwnerLockOptions {
 }
 
 /**
- * Makes this connection the one owner of a state, until `releaseOwnership` or its end. Gives the epoch of the new
- * owner: from this moment on the database refuses every write of an earlier one, whatever became of its lock.
+ * Makes this connection the one owner of a state, until `releaseOwnership` or the end of the connection. Returns the
+ * epoch of the new owner: from this moment on the database refuses every write of an earlier owner, also if the
+ * earlier owner still believes in its lock.
  *
- * The lock is the server's and ends with the connection, however that ends. When the owner's
- * machine vanishes, the server notices after about half a minute, and from then on the old
- * owner cannot write. Nobody steals the lock of an owner that promises no heartbeat. The
- * connection of an owner that promised one, and whose heartbeat is missed, is ended here: a
- * process that was stopped would keep the lock for as long as it stands still.
+ * The lock belongs to the server's end of the connection, and ends with the connection for any reason. When the
+ * owner's machine vanishes, the server detects it after about half a minute, and from then on the old owner cannot
+ * write. No process steals the lock of an owner that promises no heartbeat. If an owner promised a heartbeat and the
+ * heartbeat is overdue, this function ends the owner's connection: a stopped process would otherwise keep the lock
+ * without end.
  *
- * @throws StateHeldError naming the holder, where it is still held after `waitMs`.
+ * @throws StateHeldError naming the holder, if the lock is still taken after `waitMs`.
  */
 export async function acquireOwnership(
   connection: PostgresConnection,
@@ -49,7 +50,10 @@ export async function acquireOwnership(
   }
 }
 
-/** The epoch, or `undefined` where another one has the lock. Lock and owner in one statement: a process that is stopped in between would hold a lock that nobody may end. */
+/**
+ * The epoch, or `undefined` if another connection has the lock. One statement takes the lock and records the owner: a
+ * process that is stopped between two statements would have a lock that no other process may end.
+ */
 async function tryLock(
   connection: PostgresConnection,
   stateId: number,
@@ -70,7 +74,10 @@ async function tryLock(
   return taken && Number(taken.epoch);
 }
 
-/** Ends the connection of an owner whose promised heartbeat is missed, and waits a moment for its lock. Gives whether it did. */
+/**
+ * Ends the connection of an owner whose promised heartbeat is overdue, and waits a moment for its lock. Returns
+ * whether it ended one.
+ */
 async function endHungOwner(connection: PostgresConnection, stateId: number): Promise<boolean> {
   const ended = await connection.query(
     `SELECT pg_terminate_backend(l.pid), pg_sleep(0.1)
@@ -86,7 +93,7 @@ async function endHungOwner(connection: PostgresConnection, stateId: number): Pr
   return ended.length > 0;
 }
 
-/** Said aloud, since the server may take a moment to notice the end of a connection. */
+/** Releases the lock explicitly, because the server may take a moment to detect the end of a connection. */
 export async function releaseOwnership(connection: PostgresConnection, stateId: number): Promise<void> {
   await connection.query(
     `WITH gone AS (DELETE FROM vdcsync.owners WHERE state_id = $2::integer)
@@ -95,7 +102,7 @@ export async function releaseOwnership(connection: PostgresConnection, stateId: 
   );
 }
 
-/** Between two tries. */
+/** Time between two attempts. */
 const pollMs = 250;
 
 async function readHolder(connection: PostgresConnection, stateId: number): Promise<Holder | undefined> {

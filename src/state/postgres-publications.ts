@@ -40,7 +40,7 @@ export class PostgresPublications {
     return this.#store.isOwned();
   }
 
-  /** The version of the last publication, and what belonged to all of it; `undefined` where there was none. */
+  /** The version of the last publication, and its head. `undefined` if there was no publication. */
   async publication(): Promise<{ readonly version: number; readonly head: Json } | undefined> {
     const [row] = await this.#read(
       `SELECT value FROM vdcsync.notes WHERE state_id = $1 AND name = 'publication'`,
@@ -48,7 +48,7 @@ export class PostgresPublications {
     return row && JSON.parse(String(row.value));
   }
 
-  /** What changed after one version, and up to another. */
+  /** The specs that changed after one version, and up to another. */
   async published(after: number, upTo: number): Promise<readonly PublishedSpec[]> {
     const sql = `SELECT ${columns} FROM vdcsync.specs WHERE state_id = $1 AND version > $2 AND version <= $3`;
     return (await this.#read(sql, after, upTo)).map(publishedSpec);
@@ -60,7 +60,7 @@ export class PostgresPublications {
     return (await this.#read(sql, project)).map(publishedSpec)[0];
   }
 
-  /** Publishes these beside those that were published before, all at once; gives the version. Only for the owner. */
+  /** Publishes these specs in addition to the earlier ones, all at once. Returns the version. Only for the owner. */
   async publish(specs: readonly PublishedSpec[], head: Json): Promise<number> {
     let version = 0;
     await this.#store.writing(async () => {

@@ -9,8 +9,8 @@ export interface Replica {
   /** Random text, new for each process. */
   readonly id: string;
   /**
-   * Whether the last confirmed heartbeat is young enough. An owner writes nothing without
-   * it: a process that stood still is fenced before it has heard of anything.
+   * Whether the last confirmed heartbeat is young enough. An owner writes nothing without a young heartbeat. So a
+   * process that was stopped is fenced even before it receives any message.
    */
   isAlive(): boolean;
   /** Connections to the database that it has for all its states. Left out: each state has one of its own. */
@@ -18,20 +18,20 @@ export interface Replica {
 }
 
 /**
- * A replica whose last heartbeat is older than this is taken for hung or gone: the server
- * ends its connections as soon as another process wants a state that it owns. The age is by
- * the server's clock alone. An owner counts on two thirds of this at most.
+ * A replica whose last heartbeat is older than this counts as hung or gone: the server ends its connections as soon as
+ * another process wants a state that the replica owns. The age is measured with the server's clock alone. An owner
+ * relies on at most two thirds of this time.
  */
 export const deadAfterSeconds = 12;
 
 /** A heartbeat that takes longer has failed. */
 const answerMs = 3_000;
-/** Rows of replicas that ended so long ago serve nobody. */
+/** Rows of replicas that ended this long ago are deleted. */
 const forgetAfter = '7 days';
 /** All fleets of a database call on one channel; each call names its fleet. */
 const channel = 'vdcsync';
 
-/** A process of a fleet, as the others see it. */
+/** A process of a fleet, in the form that the other processes see. */
 export interface Member {
   readonly id: string;
   readonly host: string;
@@ -39,8 +39,8 @@ export interface Member {
 }
 
 /**
- * One process among those of its fleet: records its heartbeats, hears who else is alive, and calls the others.
- * On a connection of its own: behind other statements heartbeats would come late where the database is busy.
+ * One process of a fleet: records its heartbeats, reads the list of live replicas, and calls the others. The replica
+ * has a connection of its own: behind other statements its heartbeats would be late when the database is busy.
  */
 export class PostgresReplica {
   private readonly location: PostgresLocation;
@@ -49,7 +49,7 @@ export class PostgresReplica {
   private connection: PostgresConnection | undefined;
   private connecting: Promise<PostgresConnection> | undefined;
 
-  /** `onCall` takes what others call out, and `undefined` where calls may have been missed. */
+  /** `onCall` receives the calls of other replicas, and `undefined` if calls may have been lost. */
   constructor(
     location: PostgresLocation,
     self: Member,
@@ -61,9 +61,9 @@ export class PostgresReplica {
   }
 
   /**
-   * Records a heartbeat, and gives all replicas of the fleet that are alive: the one that has been there longest first.
+   * Records a heartbeat, and returns all live replicas of the fleet, the oldest first.
    *
-   * @throws StateError where the heartbeat was not recorded. The next call connects anew.
+   * @throws StateError if the heartbeat was not recorded. The next call opens a new connection.
    */
   async beat(): Promise<readonly Member[]> {
     const { id, host, pid } = this.self;
@@ -82,12 +82,12 @@ export class PostgresReplica {
     return rows.map((row) => ({ id: String(row.id), host: String(row.host), pid: Number(row.pid) }));
   }
 
-  /** Calls all replicas of the fleet, this one too. A call may be lost. */
+  /** Calls all replicas of the fleet, this one included. A call may be lost. */
   async call(text: string): Promise<void> {
     await this.run('SELECT pg_notify($1, $2)', channel, this.prefix + text);
   }
 
-  /** Says that it ends, and calls the others: nobody has to wait for its heartbeat to be missed. */
+  /** Announces the end of this replica, so that the others do not have to wait until its heartbeat is overdue. */
   async close(farewell = ''): Promise<void> {
     await this.run('DELETE FROM vdcsync.replicas WHERE id = $1', this.self.id)
       .then(() => this.call(farewell))
@@ -100,7 +100,7 @@ export class PostgresReplica {
     return connection.exclusive(() => connection.query(sql, ...values));
   }
 
-  /** Tells the calls of fleets apart. */
+  /** Distinguishes the calls of different fleets. */
   private get prefix(): string {
     return `${JSON.stringify(this.location.state)} `;
   }

@@ -40,7 +40,7 @@ export class PostgresSessions {
     if (users !== undefined) this.#users.set(connection, users - 1);
   }
 
-  /** Whether nobody in this process owns the state; from now on somebody does. */
+  /** Reserves the state for this process. Returns whether no other part of this process owned the state. */
   own(stateId: number): boolean {
     if (this.#owned.has(stateId)) return false;
     this.#owned.add(stateId);

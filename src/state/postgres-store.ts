@@ -48,7 +48,7 @@ export interface PostgresStoreDeps {
   readonly writer?: PostgresWriter;
   /** Of an owner that promises a heartbeat: whether the last one is young enough. */
   readonly isAlive?: () => boolean;
-  /** Gives up what this state has of the connection, where there still is one. Never rejects. */
+  /** Releases this state's part of the connection, if the connection still exists. Never rejects. */
   readonly close: () => Promise<void>;
 }
 
@@ -61,8 +61,8 @@ export interface PostgresStoreDeps {
 export class PostgresStore implements StateStore {
   private readonly deps: PostgresStoreDeps;
   /**
-   * What the owner has read, as rows. Nobody else changes it: the fence of the next write would
-   * find out. Its own writes drop it, when they are called.
+   * The rows that the owner has read. No other process changes them: the fence of the next write would detect it. Each
+   * own write drops the rows when it is called.
    */
   private readonly known = new Map<string, Promise<readonly Row[]>>();
   private readonly askedSince = new Map<string, number>();
@@ -230,7 +230,10 @@ export class PostgresStore implements StateStore {
     return lines.length;
   }
 
-  /** Forgets what the last `recentUse` did not ask for: a read must not write, and this does anyway. */
+  /**
+   * Also deletes the uses that the last `recentUse` did not ask for. A read must not write, and this method writes
+   * anyway.
+   */
   async recordUse(bucket: string, at: number): Promise<void> {
     this.writer();
     validTime(at, `A request of ${bucket}`);
@@ -318,7 +321,7 @@ export class PostgresStore implements StateStore {
     );
   }
 
-  /** What is looked up by never changes, but for how far it has come. */
+  /** Updates only the columns that change: phase, outcome and body. */
   private async put(intent: Intent): Promise<void> {
     await this.run(
       'UPDATE vdcsync.intents SET phase = $3, outcome = $4, body = $5 WHERE state_id = $1 AND id = $2',

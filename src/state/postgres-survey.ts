@@ -38,7 +38,9 @@ export async function surveyPostgres(
   }
 }
 
-/** What an owner has written down counts while the lock is held, as the server knows. */
+/**
+ * All states with their owners. The row of an owner counts only while the server shows that the owner's lock exists.
+ */
 const states = `
   SELECT s.name, s.project_id, l.pid AS backend, o.pid, o.host, o.since, n.value
   FROM vdcsync.states s

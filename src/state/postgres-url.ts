@@ -21,13 +21,13 @@ export function isPostgresUrl(location: string): boolean {
 }
 
 /**
- * Reads `postgres://USER:PASSWORD@HOST:PORT/DATABASE?state=NAME`. Everything else in the
- * query is the driver's: `sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host` (a folder
- * with a socket), `options`; but for `allow_insecure`, see `PostgresLocation`. `name`: the state where the URL does not name one.
+ * Reads `postgres://USER:PASSWORD@HOST:PORT/DATABASE?state=NAME`. Everything else in the query is for the driver:
+ * `sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host` (a folder with a socket), `options`. The exception is
+ * `allow_insecure`, see `PostgresLocation`. `name`: the state if the URL does not name one.
  *
- * No message repeats the URL: what cannot be read may be a password in the wrong place.
+ * No message repeats the URL: an unreadable part may be a password in the wrong place.
  *
- * @throws StateError where it is no such URL.
+ * @throws StateError if the text is not a URL of this form.
  */
 export function parsePostgresUrl(text: string, name = defaultStateName): PostgresLocation {
   const url = readUrl(text);
@@ -44,7 +44,7 @@ export function parsePostgresUrl(text: string, name = defaultStateName): Postgre
 
 function readUrl(text: string): URL {
   const refused = new StateError(
-    'The PostgreSQL URL of the state cannot be read. It looks like postgres://USER:PASSWORD@HOST:5432/DATABASE?state=NAME; ' +
+    'The PostgreSQL URL of the state cannot be read. Its form is postgres://USER:PASSWORD@HOST:5432/DATABASE?state=NAME; ' +
       'characters such as / ? # @ in a password are written as %2F %3F %23 %40.',
   );
   // A user without a host, as `?host=FOLDER` allows, is no URL to the standard.
@@ -66,8 +66,8 @@ function labelOf(url: URL, state: string): string {
 }
 
 /**
- * The driver takes `prefer`, `require` and `verify-ca` for `verify-full` and warns that it
- * will not for ever. To say what is meant keeps the certificate checked, and the warning away.
+ * The driver treats `prefer`, `require` and `verify-ca` as `verify-full`, and warns that a later version will not. The
+ * explicit value keeps the check of the certificate, and avoids the warning.
  */
 function withStrictTls(text: string, url: URL): string {
   if (url.searchParams.get('uselibpqcompat') === 'true') return text;

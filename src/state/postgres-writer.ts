@@ -5,7 +5,10 @@ import type { Row } from './queries.ts';
 
 export const readHead = 'SELECT lineage, serial, created_at, project_id FROM vdcsync.states WHERE id = $1';
 
-/** Moves the serial on, where nobody else has, this connection is the owner's, and no other owner has come since. */
+/**
+ * Increments the serial if no other process has done so, if this connection belongs to the owner, and if no other
+ * owner has come since.
+ */
 const fence = `
   UPDATE vdcsync.states SET serial = serial + 1
   WHERE id = $1 AND serial = $2 AND pg_backend_pid() = $3 AND epoch = $4
@@ -26,7 +29,7 @@ export class PostgresWriter {
   private serial: number;
   private refused = false;
 
-  /** Only for the owner of the lock, which it was before it looked at the serial. */
+  /** Only for the owner of the lock. The lock must be taken before the serial is read. */
   static async open(connection: PostgresConnection, stateId: number, epoch: number): Promise<PostgresWriter> {
     const [head = {}] = await connection.query(readHead, stateId);
     return new PostgresWriter(connection, stateId, epoch, head);

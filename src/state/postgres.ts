@@ -12,7 +12,7 @@ import { type PostgresLocation, parsePostgresUrl } from './postgres-url.ts';
 import { PostgresWriter } from './postgres-writer.ts';
 
 export interface OpenPostgresOptions extends OwnerLockOptions {
-  /** `read` never creates nor changes anything, takes no lock, and works beside a writer. */
+  /** `read` never creates nor changes anything, takes no lock, and works while another process writes. */
   readonly mode: 'write' | 'read';
   /** Wall time in ms: when a new state was born, and since when it is owned. */
   readonly now: number;
@@ -20,29 +20,31 @@ export interface OpenPostgresOptions extends OwnerLockOptions {
   readonly lineage: string;
   /** Which state, where the URL does not say `?state=NAME`. Default: `default`. */
   readonly name?: string;
-  /** The process's heartbeat; an owner whose heartbeat is missed is ended by whoever comes next. Left out: it promises none. */
+  /**
+   * The heartbeat of the process. If an owner's heartbeat is overdue, the next process that wants the state ends the
+   * owner. Without it the owner promises no heartbeat.
+   */
   readonly replica?: Replica;
 }
 
 /**
  * Opens a state in a PostgreSQL database (12 or later, UTF8).
  *
- * One database holds any number of states, one for each project, all in the schema
- * `vdcsync`: `postgres://HOST/DATABASE?state=shop` names the state `shop`; without it, it
- * is `default`. A state is tied to a project by its first claim, as a file is. The user may
- * create the schema, or somebody makes an empty one that it owns.
+ * One database holds any number of states, one for each project, all in the schema `vdcsync`:
+ * `postgres://HOST/DATABASE?state=shop` names the state `shop`; without a name the state is `default`. The first claim
+ * ties a state to a project, as with a file. The user needs the right to create the schema, or an administrator
+ * creates an empty schema that the user owns.
  *
- * User, password and host may also stand in `PGUSER`, `PGPASSWORD` and `PGHOST`. A server on
- * another machine needs `sslmode=verify-full` (with `sslrootcert` where the authority is
- * private) or `allow_insecure=true` in the URL.
+ * User, password and host may also come from `PGUSER`, `PGPASSWORD` and `PGHOST`. A server on another machine needs
+ * `sslmode=verify-full` (with `sslrootcert` if the authority is private) or `allow_insecure=true` in the URL.
  *
- * For writing: creates what is missing, and is the only owner until `close` or until the
- * connection is lost. A lost connection is not made anew: every later call rejects.
+ * For writing: creates missing tables and rows, and is the only owner until `close` or until the connection is lost. A
+ * lost connection is not opened again: every later call rejects.
  *
- * For reading: what does not exist is an empty state, and the database is left as it is.
+ * For reading: a missing state is an empty state, and the database stays unchanged.
  *
- * @throws StateError where the server cannot be reached or used, where the schema is
- * foreign or of a later release, or has another owner after `waitMs`.
+ * @throws StateError if the server cannot be reached or used, if the schema is foreign or of a later release, or if
+ * the state has another owner after `waitMs`.
  */
 export async function openPostgresState(url: string, options: OpenPostgresOptions): Promise<StateStore> {
   const { now, lineage } = options;

@@ -1,7 +1,7 @@
 import type { ResourceKey } from '../core/keys.ts';
 import type { JournalEntry } from '../core/state.ts';
 
-/** What pruning has to know of an intent. */
+/** The facts about an intent that pruning needs. */
 export interface PastIntent {
   readonly id: string;
   readonly key: ResourceKey;
@@ -12,7 +12,7 @@ export interface PastIntent {
   readonly outcome: string | null;
 }
 
-/** What pruning has to know of a line of the journal. */
+/** The facts about a line of the journal that pruning needs. */
 export interface PastLine {
   readonly seq: number;
   readonly at: number;
@@ -47,12 +47,13 @@ export interface Pruning {
 }
 
 /**
- * What of the past a state can do without: intents that closed before a moment, with their lines, and bindings and
- * claims that have ended or were replaced by then. Both lists come oldest first, and whole.
+ * The part of the past that a state does not need any more: intents that closed before a moment, with their lines, and
+ * bindings and claims that have ended or were replaced by then. Both lists come oldest first, and whole.
  *
- * These stay, however old they are: open intents; of each key and verb the last intent that was done, which tells how a live
- * resource was made; the last attempt under a key's last incarnation, which decides the next idempotency key; every line
- * that counts an incarnation. So the journal that is left gives the same bindings, claims, incarnations and open intents when it is replayed.
+ * The following stay at any age: open intents; for each key and verb the last intent that was done, which records how
+ * a live resource was made; the last attempt under a key's last incarnation, which decides the next idempotency key;
+ * every line that counts an incarnation. So a replay of the remaining journal gives the same bindings, claims,
+ * incarnations and open intents.
  */
 export function pruning(intents: readonly PastIntent[], lines: readonly PastLine[], before: number): Pruning {
   const gone = goneIntents(intents, lines, before);

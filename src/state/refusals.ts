@@ -22,7 +22,7 @@ export function refuseOtherProject(recorded: number, asked: number): never {
 export function refuseSecondIntent(open: Intent, asked: Intent): never {
   throw new StateError(
     `${asked.key} has the open intent ${open.id} (${open.verb}, ${open.phase}); ${asked.verb} has to wait for its end.`,
-    { remedies: [run('status', [], { when: 'to see what it waits for' })] },
+    { remedies: [run('status', [], { when: 'to see the state of that intent' })] },
   );
 }
 

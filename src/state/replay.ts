@@ -4,7 +4,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Because, Binding, Intent, IntentOutcome, IntentPatch, JournalEntry } from '../core/state.ts';
 import { ended } from './journal.ts';
 
-/** What a journal says the state is. */
+/** The state that a journal describes. */
 export interface Replayed {
   /** By key. */
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
@@ -19,9 +19,9 @@ export interface Replayed {
 }
 
 /**
- * Builds the state from its journal, oldest line first, given whole. Any prefix is the
- * state as it was then. Lines that this version does not know are left out, as a later
- * version may write such.
+ * Builds the state from its journal, which is given whole, oldest line first. Any prefix of the journal gives the
+ * state at that moment. Lines that this version does not know are left out, because a later version may write other
+ * lines.
  */
 export function replay(journal: Iterable<JournalEntry>): Replayed {
   const bindings = new Map<ResourceKey, Binding>();

@@ -3,7 +3,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { JournalEntry, StateInfo } from '../core/state.ts';
 import type { Row } from './queries.ts';
 
-/** What stands in a row of either database, as the rest of the program knows it. */
+/** The content of a row of either database, in the types of the program. */
 export function bodyOf<T>(row: Row): T {
   return JSON.parse(String(row.body)) as T;
 }

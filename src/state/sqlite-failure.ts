@@ -17,7 +17,7 @@ export function codeOf(error: unknown): number | undefined {
   return Number(error.errcode) & 0xff;
 }
 
-/** Says in words what SQLite ran into, which file, and what to do. `doing`: "be written". */
+/** Turns an error of SQLite into a message: the cause, the file, and a remedy. `doing`: "be written". */
 export function stateFailure(error: unknown, path: string, doing: string): StateError {
   if (error instanceof StateError) return error;
   const said = error instanceof Error ? error.message : String(error);
@@ -38,11 +38,11 @@ function explain(code: number | undefined, said: string): string {
       return `another process is writing it (${said}). Only one may; stop the other one.`;
     case sqliteCode.notADatabase:
       return (
-        `it is no SQLite database, or its head is damaged (${said}); it was left as it is. ` +
+        `it is no SQLite database, or its head is damaged (${said}); it was left unchanged. ` +
         'Name another file with --state or VDCSYNC_STATE, or restore it from a backup.'
       );
     case sqliteCode.corrupt:
-      return `it is damaged (${said}). Restore it from a backup, or move it away and adopt what it managed.`;
+      return `it is damaged (${said}). Restore it from a backup, or move it away and adopt the resources that it managed.`;
     case sqliteCode.cantOpen:
       return `it cannot be opened (${said}). Check that the folder exists and that this user may use it.`;
     default:

@@ -17,10 +17,10 @@ import { stateFailure } from './sqlite-failure.ts';
 import { SqliteReader } from './sqlite-reader.ts';
 
 /**
- * Is there a state at `path`? Looks without leaving a trace: what is refused keeps its
- * bytes, and nothing appears beside it.
+ * Whether there is a state at `path`. The check leaves no trace: a refused file keeps its bytes, and no file appears
+ * next to it.
  *
- * @throws StateError where something else is there, or a state of a later release.
+ * @throws StateError if there is another kind of file, or a state of a later release.
  */
 export function lookAt(path: string): 'missing' | 'state' {
   const found = statOf(path);
@@ -43,7 +43,7 @@ export function lookAt(path: string): 'missing' | 'state' {
   return 'state';
 }
 
-/** @throws StateError saying what is damaged. Reads the whole file, and leaves it as it is. */
+/** Reads the whole file without changing it. @throws StateError naming the damage. */
 export function checkSound(path: string): void {
   const reader = new SqliteReader(path);
   try {
@@ -51,8 +51,8 @@ export function checkSound(path: string): void {
     const sound = found.length === 1 && found[0] === 'ok';
     if (sound && reader.all('SELECT 1 FROM meta').length === 1) return;
     throw new StateError(
-      `The state ${path} is damaged (${sound ? 'it has lost its head' : found.join('; ')}) and was left as it is. ` +
-        'Restore it from a backup, or move it away and adopt what it managed.',
+      `The state ${path} is damaged (${sound ? 'it has lost its head' : found.join('; ')}) and was left unchanged. ` +
+        'Restore it from a backup, or move it away and adopt the resources that it managed.',
     );
   } finally {
     reader.close();
@@ -132,7 +132,7 @@ function hasWal(path: string): boolean {
 
 function foreign(path: string, what: string): StateError {
   return new StateError(
-    `${path} ${what}, so it cannot be the state; it was left as it is. ` +
+    `${path} ${what}, so it cannot be the state; it was left unchanged. ` +
       'Name another file with --state or VDCSYNC_STATE, or move this one away.',
   );
 }

@@ -5,16 +5,15 @@ import type { Queries, Row } from './queries.ts';
 import { stateFailure } from './sqlite-failure.ts';
 
 /**
- * Reads a database that another process may be writing, and leaves no trace of it.
+ * Reads a database that another process may be writing, and leaves no trace of the reading.
  *
- * A reader of a WAL database normally creates `-wal` and `-shm` beside it and, being
- * unable to write, leaves them there. So a database without a WAL, closed cleanly, is
- * opened as an immutable file, which creates nothing and takes no lock; that such a file
- * did stay as it was is checked after every query, which is asked again where it did not.
+ * A reader of a WAL database normally creates the files `-wal` and `-shm` and, being unable to write, leaves them
+ * there. So a database without a WAL, closed cleanly, is opened as an immutable file, which creates nothing and takes
+ * no lock. After every query the reader checks that the immutable file did not change, and repeats the query if it
+ * did.
  *
- * With a WAL, a writer is at work or was killed, and the two files are there anyway. Then
- * every query has a connection of its own: an idle one would keep the writer from
- * clearing them away at its end.
+ * With a WAL, a writer is at work or was killed, and the two files exist anyway. Then every query has a connection of
+ * its own: an idle connection would keep the writer from deleting the two files at its end.
  */
 export class SqliteReader implements Queries {
   private readonly path: string;
@@ -66,7 +65,7 @@ export class SqliteReader implements Queries {
   }
 }
 
-/** A writer that starts is met once, one that ends perhaps again; more often it is something else. */
+/** A query meets a starting writer once, and an ending writer possibly once more. More failures have another cause. */
 const mostTries = 5;
 
 /** How long a reader waits for a writer that is just starting or ending. */

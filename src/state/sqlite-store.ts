@@ -181,7 +181,10 @@ export class SqliteStore implements StateStore {
     return lines.length;
   }
 
-  /** Forgets what the last `recentUse` did not ask for: a read must not write, and this does anyway. */
+  /**
+   * Also deletes the uses that the last `recentUse` did not ask for. A read must not write, and this method writes
+   * anyway.
+   */
   async recordUse(bucket: string, at: number): Promise<void> {
     const writer = this.writer();
     validTime(at, `A request of ${bucket}`);

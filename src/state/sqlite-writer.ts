@@ -6,13 +6,12 @@ import type { Queries, Row } from './queries.ts';
 import { codeOf, sqliteCode, stateFailure } from './sqlite-failure.ts';
 
 /**
- * The one connection that writes. Every transaction first moves `serial` on from the
- * value this connection knows, so that a second writer that got past the lock is refused
- * at its first append, whichever of the two it is.
+ * The one connection that writes. Every transaction first increments `serial` from the value that this connection
+ * knows. If two writers got past the lock, the one that writes second is refused.
  *
- * SQLite before 3.51.3 can damage a WAL database when two connections checkpoint and
- * write at the same moment. Here one connection does both and readers do neither, so
- * those versions do as well; Node 24 carries later ones.
+ * SQLite before 3.51.3 can damage a WAL database when two connections checkpoint and write at the same moment. In
+ * vdcsync one connection does both and readers do neither, so those versions are safe too. Node 24 contains later
+ * versions.
  */
 export class SqliteWriter implements Queries {
   private readonly path: string;
@@ -85,7 +84,7 @@ export class SqliteWriter implements Queries {
     try {
       this.db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     } catch {
-      // What is committed is in the WAL, and the next owner takes it from there.
+      // Committed changes are in the WAL. The next owner reads them from the WAL.
     }
     this.db.close();
   }

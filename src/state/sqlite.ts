@@ -9,7 +9,7 @@ import { SqliteStore } from './sqlite-store.ts';
 import { SqliteWriter } from './sqlite-writer.ts';
 
 export interface OpenSqliteOptions extends OwnerLockOptions {
-  /** `read` never creates nor changes anything, and works beside a writer. */
+  /** `read` never creates nor changes anything, and works while another process writes. */
   readonly mode: 'write' | 'read';
   /** Wall time in ms: when a new state was born, and since when it is owned. */
   readonly now: number;
@@ -20,15 +20,14 @@ export interface OpenSqliteOptions extends OwnerLockOptions {
 /**
  * Opens the state in the SQLite file at `path`.
  *
- * For writing: creates folder and file where they are missing, and is the only owner until
- * `close`. Beside the file stand `.lock` (empty, stays), `.owner` (while owned), `-wal` and
- * `-shm` (while open). The file must be on a local disk: file locks and the WAL's shared
- * memory do not work over most network file systems.
+ * For writing: creates folder and file if they are missing, and is the only owner until `close`. The same folder holds
+ * `.lock` (empty, stays), `.owner` (while owned), `-wal` and `-shm` (while open). The file must be on a local disk:
+ * file locks and the WAL's shared memory do not work over most network file systems.
  *
- * For reading: what does not exist is an empty state, and the disk is left as it is.
+ * For reading: a missing file is an empty state, and the disk stays unchanged.
  *
- * @throws StateError where the file is foreign, damaged, of a later release, cannot be
- * used, or has another owner after `waitMs`.
+ * @throws StateError if the file is foreign, damaged, of a later release, cannot be used, or has another owner after
+ * `waitMs`.
  */
 export async function openSqliteState(path: string, options: OpenSqliteOptions): Promise<StateStore> {
   const file = realPath(path);
@@ -44,12 +43,12 @@ function openForReading(path: string, options: OpenSqliteOptions): StateStore {
 }
 
 async function openForWriting(path: string, options: OpenSqliteOptions): Promise<StateStore> {
-  // A foreign file is refused before anything is put beside it.
+  // Refuse a foreign file before any file is created next to it.
   lookAt(path);
   createFolder(path);
   const lock = await acquireOwnerLock(path, options);
   try {
-    // Looked at again: another owner may have created it, or a later release migrated it.
+    // Check again: another owner may have created the state, or a later release may have migrated it.
     if (lookAt(path) === 'missing') createState(path, options.now, options.lineage);
     checkSound(path);
     const writer = new SqliteWriter(path);

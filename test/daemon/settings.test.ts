@@ -64,7 +64,7 @@ describe('daemon: calls that cannot be meant', () => {
     writeFileSync(join(cwd, 'state.db'), 'something else');
     const before = contentsOf(cwd)['state.db'];
     const { code, stderr } = await vdcsync([...base, '--state', 'state.db'], { cwd, env });
-    expect([code, stderr]).toEqual([1, expect.stringContaining('it was left as it is')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('it was left unchanged')]);
     expect(contentsOf(cwd)['state.db']).toBe(before);
   });
 });

@@ -554,7 +554,7 @@ describe('state/postgres: what cannot be used', () => {
     const wrong = server.url().replace(encodeURIComponent(server.password), 'hunter2');
     expect(await refusal(wrong)).toMatch(/refuses user or password/);
     expect(await refusal(wrong.replace(':hunter2', ''))).toMatch(/asks for a password/);
-    expect(await refusal(server.url('none'))).toMatch(/no such database.*Create it first/);
+    expect(await refusal(server.url('none'))).toMatch(/the database does not exist.*Create it first/);
   });
 
   test('TLS where the server has none, and a certificate that is not there', async () => {

@@ -16,7 +16,6 @@ const left: Readonly<Record<string, number>> = {
   'src/engine': 11,
   'src/plan': 4,
   'src/reconcilers': 6,
-  'src/state': 139,
 };
 
 function check(name: string, lines: readonly Line[]): void {
