@@ -11,9 +11,12 @@ import type { Holders, SpecSource } from './sources/source.ts';
 import { SpecProblem } from './sources/spec-problem.ts';
 import { type Orphan, SpecReader } from './sources/spec-reader.ts';
 
-/** How long the exchange in flight may take to end after the daemon was told to, in real ms. */
+/** How long the request in flight may take to end after the daemon was asked to stop, in real ms. */
 const graceMs = 8_000;
-/** Before a project whose state could not be used is opened again, where others go on beside it. Real ms. */
+/**
+ * Waiting time before a project whose state could not be used is opened again, if the daemon has other projects. Real
+ * ms.
+ */
 const reopenMs = 60_000;
 
 export interface DaemonOptions {
@@ -26,9 +29,9 @@ export interface DaemonOptions {
   readonly trusted: boolean;
   readonly mode: Mode;
   readonly intervalMs: number;
-  /** What ended longer ago is forgotten. */
+  /** Intents and journal lines that ended longer ago are deleted. */
   readonly keepMs: number;
-  /** Given, projects are shared with others; left out, this process works on all of them. */
+  /** If given, the replicas of a fleet share the projects. If absent, this process works on all of them. */
   readonly fleet?: Fleet;
   readonly onNotice: (notice: Notice) => void;
   readonly onChange: () => void;
@@ -43,7 +46,7 @@ export interface NotReady {
   readonly detail?: string;
 }
 
-/** What the outside may ask of a running daemon. */
+/** The operations that HTTP, signals and commands may request from a running daemon. */
 export class Daemon {
   readonly specs: SpecReader;
   readonly fleet: Fleet | undefined;
@@ -63,7 +66,7 @@ export class Daemon {
       source: options.source,
       intake: options.intake,
       deliver: (taken, holders, trigger) => this.#deliver(taken, holders, trigger),
-      onNotice: (notice) => this.#tell({ ...notice, project: this.#projectOfSource() }),
+      onNotice: (notice) => this.#notify({ ...notice, project: this.#projectOfSource() }),
       onChange: options.onChange,
     });
   }
@@ -72,25 +75,28 @@ export class Daemon {
     return [...this.#projects.values()].sort((a, b) => a.id - b.id);
   }
 
-  /** Looks at everything again: the source, and every project. */
+  /** Refreshes the source and every project. */
   nudge(trigger: Trigger): void {
     this.hint(trigger);
     if (this.fleet === undefined) for (const project of this.#projects.values()) project.nudge(trigger);
     else this.fleet.askForAll(trigger);
   }
 
-  /** The source may have moved. */
+  /** Reports that the source may have changed. */
   hint(trigger: Trigger): void {
     this.specs.hint(trigger);
     this.fleet?.hint(trigger);
   }
 
-  /** How many specs cannot be used, whoever's they are. */
+  /** The number of specs that cannot be used, in all projects. */
   brokenSpecs(): number {
     return this.specs.state().orphans.length + this.projects().filter((each) => each.hasBrokenSpec()).length;
   }
 
-  /** Every project has been looked at, and the source has been read; else why not. */
+  /**
+   * The reasons why the daemon is not ready. Empty once the source has been read and every project has been
+   * reconciled.
+   */
   notReady(): readonly NotReady[] {
     const { readAt, error } = this.specs.state();
     const projects = this.projects();
@@ -109,7 +115,7 @@ export class Daemon {
     ];
   }
 
-  /** Runs until `stop` aborts; rejects with what no part of it can go on after. */
+  /** Runs until `stop` aborts. Rejects with an error after which the whole daemon cannot continue. */
   async run(stop: AbortSignal): Promise<void> {
     const { deps } = this.#options;
     this.#stop = stop;
@@ -133,7 +139,7 @@ export class Daemon {
     late.abort();
   }
 
-  /** A folder of many is no single project's. */
+  /** A folder with many projects belongs to no single project. */
   #projectOfSource(): number {
     return this.#options.projects === 'one' ? (this.projects()[0]?.id ?? 0) : 0;
   }
@@ -150,12 +156,12 @@ export class Daemon {
       else if (spec.projectId === undefined || spec.projectId === holder.id) holder.reject(spec.problem);
       else this.#drop(holder, spec.problem);
     }
-    this.#letVanishedGo(new Set(held.values()));
-    this.#tellOrphans(orphans);
+    this.#dropVanished(new Set(held.values()));
+    this.#reportOrphans(orphans);
     this.fleet?.specsRead(news, trigger);
   }
 
-  /** Gives whether it is news. */
+  /** Returns whether the spec differs from the last one. */
   #offer(offer: Offer, trigger: Trigger): boolean {
     const { projectId } = offer.desired;
     const known = this.#projects.get(projectId);
@@ -165,8 +171,8 @@ export class Daemon {
     return isNews;
   }
 
-  /** A spec that is gone says nothing about what is to be: what its project has stays as it was last asked to be. */
-  #letVanishedGo(held: ReadonlySet<number>): void {
+  /** A deleted file is no request to delete resources: its project keeps the last content that the file had. */
+  #dropVanished(held: ReadonlySet<number>): void {
     const message = 'the file is gone; its last content stays in force, and nothing is deleted for it';
     for (const project of this.#projects.values()) {
       const [file = ''] = project.files();
@@ -174,30 +180,33 @@ export class Daemon {
     }
   }
 
-  /** A fleet's project is known to others too, and the only one of a state keeps it. */
+  /**
+   * A project of a fleet is known to other replicas too, and the only project of a state keeps that state. Neither is
+   * dropped.
+   */
   #drop(project: Project, why: readonly Diagnostic[]): void {
     const isOwn = this.fleet === undefined && this.#options.projects === 'many';
     if (isOwn) project.drop(why);
     else project.reject(why);
   }
 
-  #tellOrphans(orphans: readonly Orphan[]): void {
+  #reportOrphans(orphans: readonly Orphan[]): void {
     this.specs.setOrphans(orphans);
     const before = new Map(this.#broken);
     this.#broken.clear();
     for (const { name, problem, projectId = 0 } of orphans) {
       const subject = `${projectId} ${name}`;
-      const told = before.get(subject) ?? this.#problemOf(projectId);
-      told.begin(problem);
+      const known = before.get(subject) ?? this.#problemOf(projectId);
+      known.begin(problem);
       before.delete(subject);
-      this.#broken.set(subject, told);
+      this.#broken.set(subject, known);
     }
     for (const over of before.values()) over.end(this.specs.state().commit?.id);
   }
 
   #problemOf(project: number): SpecProblem {
     const { log } = this.#options.deps;
-    const onNotice = (notice: Notice) => this.#tell(notice);
+    const onNotice = (notice: Notice) => this.#notify(notice);
     return new SpecProblem({ project, onNotice, log: project === 0 ? log : logOf(project, log) });
   }
 
@@ -205,7 +214,7 @@ export class Daemon {
     const { deps, mode, intervalMs, keepMs, onChange, onEvent, onPass } = this.#options;
     const project = new Project({
       ...{ id, mode, intervalMs, keepMs, onChange, deps: { ...deps, log: logOf(id, deps.log) } },
-      onNotice: (notice) => this.#tell(notice),
+      onNotice: (notice) => this.#notify(notice),
       onEvent: (event) => onEvent(id, event),
       onPass: (pass) => onPass(id, pass),
     });
@@ -213,15 +222,15 @@ export class Daemon {
     return project;
   }
 
-  /** What a fleet shares is worked on in turns. */
+  /** The projects of a fleet are not started here: the fleet gives each of them its turns. */
   #start(project: Project): void {
     if (this.fleet !== undefined) return;
     const running = this.#keepRunning(project).catch((error: unknown) => this.#fail(error));
     this.#running.add(running);
   }
 
-  /** What every replica of a fleet finds by itself is told by the one that leads. */
-  #tell(notice: Notice): void {
+  /** Every replica of a fleet finds the same spec problems. Only the leader reports them. */
+  #notify(notice: Notice): void {
     const isEverybodys = ['spec_broken', 'spec_valid', 'source'].includes(notice.event);
     if (isEverybodys && this.fleet?.leads() === false) return;
     this.#options.onNotice(notice);
@@ -237,8 +246,9 @@ export class Daemon {
   }
 
   /**
-   * The one project that the operator names ends the daemon with what it cannot go on after. Among many the others go on,
-   * and a project whose spec anybody may push is tried again.
+   * The only project that the operator names ends the daemon if its state cannot be used. With many projects the other
+   * projects continue, and the daemon tries the failed project again later, because any user who can push may have
+   * written its spec.
    */
   async #keepRunning(project: Project): Promise<void> {
     const { trusted } = this.#options;

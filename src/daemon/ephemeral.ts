@@ -7,9 +7,8 @@ interface Mount {
 }
 
 /**
- * Why a folder would not survive its container, as far as the mount table tells; else
- * `undefined`. What is lost with the state is not the resources but whose they are: the
- * next start would stand before a project that it does not know.
+ * The reason why a folder does not survive its container, as far as the mount table shows the reason. Otherwise
+ * `undefined`. Without the state the resources still exist, but vdcsync no longer knows which of them it manages.
  *
  * @param mountinfo the text of `/proc/self/mountinfo`
  * @param folder absolute, without symbolic links
@@ -49,7 +48,7 @@ function isWithin(folder: string, point: string): boolean {
   return path === '' || !(path === '..' || path.startsWith('../'));
 }
 
-/** Spaces and the like stand as octal numbers. */
+/** The mount table writes spaces and similar characters as octal numbers. */
 function plain(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, digits: string) =>
     String.fromCharCode(Number.parseInt(digits, 8)),

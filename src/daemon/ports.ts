@@ -9,13 +9,13 @@ import type { Engine } from '../engine/engine.ts';
 import type { Answer, Order } from './orders/control.ts';
 
 /**
- * What the daemon's words mean.
+ * The terms of the daemon.
  *
- * - *source*: where specs come from: files, a folder, a branch. It is read whole, each time.
- * - *trigger*: why somebody should look again. It carries nothing else: what is to be done
- *   is what a fresh look says, so triggers may be lost, doubled or late.
- * - *pass*: one look at one project, and what that look asks for, carried out.
- * - *condition*: what an operator would call how a project stands; its change is told once.
+ * - *source*: the place of the specs: files, a folder, a branch. The daemon always reads the whole source.
+ * - *trigger*: the reason for a refresh. A trigger carries no other data: the refresh finds the
+ *   necessary operations, so triggers may be lost, doubled or late.
+ * - *pass*: one reconciliation of one project: a refresh, and the operations of its plan.
+ * - *condition*: the state of a project in one word. Each change of the condition is reported once.
  */
 export type Trigger =
   | 'start'
@@ -30,7 +30,7 @@ export type Trigger =
   | 'fleet'
   | 'signal';
 
-/** What the daemon needs of a logger. Messages are constant; values stand in the fields. */
+/** The methods of a logger that the daemon uses. Messages are constant; values are in the fields. */
 export interface DaemonLogger {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void;
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
@@ -38,21 +38,21 @@ export interface DaemonLogger {
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
-/** `observe`: looks and reports, and never writes; a token that may only read is enough. */
+/** `observe`: refreshes and reports, and never writes. A token with read access is enough. */
 export type Mode = 'correct' | 'observe';
 
-/** One project with everything it takes to work on it, put together by the command line. */
+/** One project with everything that is needed to work on it, put together by the command line. */
 export interface ProjectSession {
   readonly engine: Engine;
   readonly store: StateStore;
   readonly reads: (priority: 'poll' | 'operation' | 'refresh') => ReadPort;
-  /** The API's pace: every duration of the client runs on it. */
+  /** The API's clock: every duration of the client is measured with it. */
   readonly clock: Clock;
   readonly counts: () => RequestCounts;
   readonly profile: ApiProfile;
-  /** Changes when the token does, and tells nothing about it. */
+  /** Changes when the token changes, and does not reveal the token. */
   readonly tokenMark: () => string;
-  /** Takes orders from the command line, while this process owns the state, until the session closes. */
+  /** Accepts operator commands from the command line, while this process owns the state, until the session closes. */
   readonly onOrder: (take: (order: Order) => Promise<Answer>) => Promise<void>;
   close(): Promise<void>;
 }
@@ -63,17 +63,17 @@ export interface OpenProject {
   /** Of the client. */
   readonly log: DaemonLogger;
   readonly onEvent: (event: ProgressEvent) => void;
-  /** Called once, where another process owns the state; opening goes on waiting for it. */
+  /** Called once if another process owns the state. The opening continues to wait for the state. */
   readonly onWait: (holder: string) => void;
 }
 
-/** What every part of the daemon shares. */
+/** The dependencies that every part of the daemon shares. */
 export interface DaemonDeps {
   /** Real time: for debouncing, HTTP and shutting down. */
   readonly clock: Clock;
   readonly random: Random;
   readonly log: DaemonLogger;
   readonly open: (project: OpenProject) => Promise<ProjectSession>;
-  /** The flags with which a command means this project, with its files, run from anywhere on this machine. */
+  /** The flags that select this project and its files in a command, from any folder of this machine. */
   readonly commandFlags: (projectId: number, files: readonly string[]) => string;
 }

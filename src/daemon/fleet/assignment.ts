@@ -1,13 +1,16 @@
 import type { PassMemory } from '../project/memory.ts';
 
-/** Where a project of the fleet is worked on, and how its last pass left it. */
+/** The replica that works on a project of the fleet, and the result of the last reconciliation. */
 export interface Assignment {
   readonly project: number;
   /** The replica that works on it now. */
   readonly worker: string | undefined;
   /** Since when, wall ms. */
   readonly since: number | undefined;
-  /** Whether somebody took its state and has not given it back: works on it, or was cut off. */
+  /**
+   * Whether a replica took the project's state and has not released it: the replica works on the project, or was cut
+   * off.
+   */
   readonly isTaken: boolean;
   readonly memory: PassMemory | undefined;
 }

@@ -8,13 +8,13 @@ import { markOf, type Rollout, readRollout, type Shared } from './rollout.ts';
 /** One spec as it was published. */
 export interface PublishedSpec {
   readonly name: string;
-  /** Whose it is. */
+  /** The project of the spec. */
   readonly project: number | null;
   /** A `SpecText` as JSON; `null`: it is gone. */
   readonly body: string | null;
 }
 
-/** Where a fleet's specs are published. Whoever owns it publishes, and anybody reads. */
+/** The storage of a fleet's published specs. Only the owner publishes, and each replica reads. */
 export interface Publications {
   isOwned?(): boolean;
   /** Asks for the last version; `undefined` where nothing was published yet. */
@@ -25,44 +25,47 @@ export interface Publications {
 }
 
 export interface BoardDeps {
-  /** Rejects where another replica owns it, or it cannot be reached; to read, `undefined` where nobody has owned it yet. */
+  /**
+   * Rejects if another replica owns the publications, or if they cannot be reached. For reading: `undefined` if no
+   * replica has owned them yet.
+   */
   readonly open: (mode: 'write' | 'read') => Promise<Publications | undefined>;
   readonly assignments: () => Promise<readonly Assignment[]>;
   /** Real time. */
   readonly clock: Clock;
 }
 
-/** However many pages are open, assignments are asked for no more often. Real ms. */
+/** The board asks for assignments at most once in this time, for any number of open pages. Real ms. */
 const assignmentsMs = 1_000;
 
-/** What belongs to no single spec. */
+/** The part of a publication that belongs to no single spec. */
 interface Head {
   readonly commit: Commit | null;
   readonly rollout: Rollout | null;
 }
 
-/** A published spec, read once: it is the same value for as long as it does not change. */
+/** A published spec, parsed once. The value stays the same object until the spec changes. */
 interface Known extends PublishedSpec {
   readonly spec: SpecText;
 }
 
 /**
- * What the replicas of a fleet show each other: the specs in force, and who works where.
+ * The data that the replicas of a fleet share: the specs in force, and which replica works on which project.
  *
- * One replica at a time *leads*: it owns the fleet's state, reads the source, and publishes
- * what has changed; the others take the changes from here. So all work by the same specs, however
- * late a file arrives on one of their machines.
+ * One replica at a time *leads*: the leader owns the fleet's state, reads the source, and publishes the changes. The
+ * other replicas take the changes from the board. So all replicas work with the same specs, even if a file arrives
+ * late on one of their machines.
  */
 export class Board {
   readonly #deps: BoardDeps;
   #owned: Publications | undefined;
   #reader: Publications | undefined;
   /**
-   * One after the other: each reading would open a connection of its own, or lose the one it reads on, and an older
-   * version could be taken in after a newer one.
+   * Runs one reading after the other. Parallel readings would each open a connection, or lose the connection of
+   * another reading, and a replica could take in an older version after a newer one.
    */
   #turns: Promise<unknown> = Promise.resolve();
-  /** What this replica works by. */
+  /** The specs that this replica uses. */
   readonly #specs = new Map<string, Known>();
   readonly #names = new Map<number, string>();
   #version = 0;
@@ -74,12 +77,15 @@ export class Board {
     this.#deps = deps;
   }
 
-  /** The change that is put in force step by step, as far as this replica knows. */
+  /** The change that is rolled out in waves, as far as this replica knows. */
   get rollout(): Rollout | undefined {
     return this.#rollout;
   }
 
-  /** Marks the text of a project's spec, as this replica works by it; equal texts have equal marks on all replicas. */
+  /**
+   * Marks the text of a project's spec in the version that this replica uses. Equal texts have equal marks on all
+   * replicas.
+   */
   markOf(project: number): string | undefined {
     const name = this.#names.get(project);
     const known = name === undefined ? undefined : this.#specs.get(name);
@@ -95,7 +101,7 @@ export class Board {
     this.#owned = await this.#deps.open('write');
   }
 
-  /** Whether it leads still: the lock is gone with its connection. */
+  /** Checks whether this replica still leads: the lock ends with its connection. */
   async stillLeads(): Promise<boolean> {
     try {
       await this.#owned?.publication();
@@ -112,7 +118,10 @@ export class Board {
     await owned?.close();
   }
 
-  /** Puts a snapshot in force, and gives whether it is another one. Only for the one that leads, after `published`. */
+  /**
+   * Puts a snapshot in force, and returns whether the snapshot differs from the last one. Only for the leader, after
+   * `published`.
+   */
   async publish({ specs, commit, holders = {}, rollout }: Shared): Promise<boolean> {
     const owned = this.#leading();
     const projects = new Map(Object.entries(holders).map(([project, name]) => [name, Number(project)]));
@@ -138,23 +147,29 @@ export class Board {
     return true;
   }
 
-  /** What is in force, whoever led when it was published. Only for the one that leads; nobody else changes it meanwhile. */
+  /**
+   * The snapshot in force, from the current leader or an earlier one. Only for the leader: no other replica changes
+   * the snapshot meanwhile.
+   */
   async published(): Promise<Shared | undefined> {
     const owned = this.#leading();
     return this.#inTurn(() => this.#catchUp(owned));
   }
 
-  /** The snapshot in force, which this replica works by from now on; `undefined` where nobody has published one yet. */
+  /**
+   * The snapshot in force, which this replica uses from now on. `undefined` if no replica has published a snapshot
+   * yet.
+   */
   async snapshot(): Promise<Shared | undefined> {
     return this.#reading((store) => this.#catchUp(store));
   }
 
-  /** Whether something else is in force than what this replica works by. */
+  /** Whether the snapshot in force differs from the one that this replica uses. */
   async hasMoved(): Promise<boolean> {
     return this.#reading(async (store) => (await store?.publication())?.version !== this.#version);
   }
 
-  /** Who works on which project, as it was a moment ago at most. */
+  /** Which replica works on which project. The answer may be `assignmentsMs` old. */
   assignments(): Promise<readonly Assignment[]> {
     const { clock, assignments } = this.#deps;
     const now = clock.monotonic();
@@ -176,7 +191,7 @@ export class Board {
     return this.#owned;
   }
 
-  /** Takes in what was published since the last time, and nothing else. */
+  /** Takes in only the specs that were published since the last reading. */
   async #catchUp(store: Publications | undefined): Promise<Shared | undefined> {
     const publication = await store?.publication();
     if (store === undefined || publication === undefined) return undefined;
@@ -216,7 +231,7 @@ export class Board {
     return done;
   }
 
-  /** On a connection that is made anew after an error. */
+  /** Reads on a shared connection. After an error the next reading opens a new connection. */
   async #readNow<T>(read: (store: Publications | undefined) => Promise<T>): Promise<T> {
     this.#reader ??= await this.#deps.open('read');
     const reader = this.#reader;

@@ -6,17 +6,17 @@ const call = z.discriminatedUnion('of', [
   z.object({ of: z.literal('replicas') }),
   /** Other specs are in force. */
   z.object({ of: z.literal('specs') }),
-  /** The source may have moved: for the replica that leads. */
+  /** The source may have changed. Only the leader acts on this call. */
   z.object({ of: z.literal('source'), trigger: z.string() }),
-  /** Somebody should look at all projects, or at these. */
+  /** The replicas should reconcile all projects, or these projects. */
   z.object({ of: z.literal('projects'), trigger: z.string(), projects: z.array(z.number()).optional() }),
-  /** An operator lets a change go on that waits or has stopped: for the replica that leads. */
+  /** The operator approves a change that waits or has stopped. Only the leader acts on this call. */
   z.object({ of: z.literal('approve'), change: z.string() }),
 ]);
 
 /**
- * What a replica calls out to all replicas of its fleet, itself too. It carries no data: each call
- * says only that a look may be worth it, so that one that is lost costs time alone.
+ * A message of a replica to all replicas of its fleet, itself included. A call carries no data: it only says that a
+ * refresh is useful, so a lost call costs only time.
  */
 export type Call = z.infer<typeof call>;
 
@@ -25,7 +25,7 @@ export interface CallsOptions {
   readonly log: DaemonLogger;
 }
 
-/** The calls of a fleet, sent and heard. */
+/** Sends and receives the calls of a fleet. */
 export class Calls {
   readonly #options: CallsOptions;
   readonly #listeners = new Set<(call: Call) => void>();
@@ -42,13 +42,15 @@ export class Calls {
     );
   }
 
-  /** Gives a function that ends it. */
+  /** Returns a function that ends the listening. */
   listen(listener: (call: Call) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Takes in what was called; `undefined` where calls may have been missed. Another release's calls are passed over. */
+  /**
+   * Takes in a received call. `undefined` means that calls may have been lost. Calls of another release are ignored.
+   */
   hear(text: string | undefined): void {
     const heard = text === undefined ? missed : parsed(text);
     for (const each of heard) for (const listener of this.#listeners) listener(each);
@@ -68,7 +70,7 @@ function parsed(text: string): readonly Call[] {
   }
 }
 
-/** As other replicas named it. */
+/** The trigger, in the name that another replica gave it. */
 export function triggerOf({ trigger }: { readonly trigger: string }): Trigger {
   return trigger as Trigger;
 }

@@ -10,23 +10,23 @@ import { type Calls, triggerOf } from './calls.ts';
 import type { Releases } from './releases.ts';
 import { usable } from './rollout.ts';
 
-/** Between two looks at a board that could not be read. Real ms. */
+/** Time between two readings of a board that could not be read. Real ms. */
 const againMs = 2_000;
-/** Between two looks at the board where nobody has called: a call may be lost. Real ms. */
+/** Time between two readings of the board if no call arrives: a call may be lost. Real ms. */
 const lookMs = 30_000;
-/** Between two tries to lead, and between two looks whether this replica leads still. Real ms. */
+/** Time between two attempts to become the leader, and between two checks whether this replica still leads. Real ms. */
 const leadMs = 5_000;
-/** Between two looks for the first specs. Real ms. */
+/** Time between two checks for the first specs. Real ms. */
 const firstMs = 200;
 
 export interface FleetSourceOptions {
-  /** What the one that leads reads. */
+  /** The source that the leader reads. */
   readonly source: SpecSource;
   readonly board: Board;
   readonly calls: Calls;
   /** How much of a change is put in force, and when. */
   readonly releases: Releases;
-  /** Whether this replica is the one to lead, if nobody does. */
+  /** Whether this replica should become the leader if no replica leads. */
   readonly mayLead: () => boolean;
   readonly intake: Intake;
   /** Real time. */
@@ -38,7 +38,7 @@ export interface FleetSourceOptions {
 export function fleetSource(options: FleetSourceOptions): SpecSource {
   const { source, board, calls, releases, mayLead, intake, clock, log } = options;
   const { name } = source;
-  /** The last reading failed at the board: nothing but another one tells that it can be read again. */
+  /** The last reading of the board failed. Only another reading can show that the board is readable again. */
   let unread = false;
 
   async function read(signal: AbortSignal) {
@@ -58,10 +58,11 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
     while (!board.leads()) {
       const snapshot = await board.snapshot();
       if (snapshot !== undefined) return snapshot;
-      // Nobody has led yet: a moment at the fleet's first start.
+      // No replica has led yet: this happens for a moment at the first start of a fleet.
       await clock.sleep(firstMs, signal);
     }
-    // Judged by what all had in force, whoever led then: its own bare repository may know of none, or of an older one.
+    // Judge the change by the specs that are in force for all replicas, published by this leader or an earlier one. The
+    // bare repository of this replica may have no earlier commit, or an older one.
     const before = await board.published();
     const snapshot = await source.read(signal, before?.commit);
     const taken = await intake.take(snapshot);
@@ -85,7 +86,7 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
     for (;;) {
       await wake.sleep(clock, unread ? againMs : lookMs, signal);
       wake.take();
-      // A board that cannot be reached is what the next reading says.
+      // If the board cannot be reached, the next reading reports the error.
       if (unread || (await board.hasMoved().catch(() => true))) hint('fleet');
     }
   }
@@ -101,7 +102,8 @@ export function fleetSource(options: FleetSourceOptions): SpecSource {
     try {
       await board.lead();
       if (board.leads()) return true;
-      // Without a confirmed heartbeat what it owns does not count, and it would read the source as one that follows.
+      // Without a confirmed heartbeat the publications of this replica do not count. The replica gives up the lead, and
+      // reads the source as a follower.
       await board.yieldLead();
       return false;
     } catch (error) {

@@ -10,11 +10,11 @@ import type { Heart } from './heart.ts';
 import { Schedule, type Wanted } from './schedule.ts';
 import { shareOut } from './share-out.ts';
 
-/** What is in hand may take so long after it was told to stop; then its states are left to others. Real ms. */
+/** How long work may take to end after the request to stop. Then other replicas take over its states. Real ms. */
 const graceMs = 7_000;
-/** A project whose state is somebody else's at the moment is tried again after so long. Real ms. */
+/** Waiting time before a project whose state another process owns is tried again. Real ms. */
 const heldMs = 5_000;
-/** What was told to end, and has not ended after so long, hangs. Real ms. */
+/** Work that was asked to end, and has not ended after this time, counts as hanging. Real ms. */
 const hangsMs = 60_000;
 
 /** This process as one of several that share projects, state and work. */
@@ -27,16 +27,16 @@ export interface FleetOptions {
   readonly told: Turn['told'];
   /** How the last turns left these projects. */
   readonly left: (projects: readonly number[]) => Promise<readonly Assignment[]>;
-  /** At most so many projects at a time. */
+  /** The largest number of projects that are reconciled at the same time. */
   readonly atOnce: number;
-  /** A project that nobody asks for is looked at after so long, in ms of real time. */
+  /** A project without a trigger is reconciled after this time, in ms of real time. */
   readonly intervalMs: number;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: DaemonLogger;
 }
 
-/** What the fleet needs of a project that it works on. */
+/** The methods of a project that the fleet needs to work on it. */
 interface Workable {
   readonly id: number;
   /** Of the spec in force. */
@@ -55,20 +55,20 @@ export interface FleetWork {
 }
 
 /**
- * This replica's share of a fleet's projects. Who works on which project follows from the list of replicas that are
- * alive ({@link shareOut}), when each is due is kept in memory ({@link Schedule}), and what a
- * turn found out stands in the project's state, for whoever has its next turn.
+ * This replica's share of a fleet's projects. {@link shareOut} computes from the list of live replicas which replica
+ * works on which project. {@link Schedule} keeps in memory when each project is due. The results of a turn are in the
+ * project's state, for the replica that has the next turn.
  */
 export class Fleet {
   readonly replica: string;
   readonly board: Board;
   readonly #options: FleetOptions;
-  /** Projects whose work was told to end, and since when. */
+  /** Projects whose work was asked to end, with the time of the request. */
   readonly #ending = new Map<number, number>();
   #work: FleetWork = { projects: () => [], project: () => undefined, readSpecs: async () => false };
   readonly #schedule: Schedule;
   #stop: AbortSignal = new AbortController().signal;
-  /** What the shares were computed of. */
+  /** The input of the last computation of the shares. */
   #sharedOf = '';
   #sharing: Promise<void> = Promise.resolve();
 
@@ -90,13 +90,13 @@ export class Fleet {
     return this.board.leads();
   }
 
-  /** The specs in force were read, and those of these projects are news. */
+  /** The specs in force were read. `news` are the projects whose specs changed. */
   specsRead(news: readonly number[], trigger: Trigger): void {
     this.#shareSoon();
     this.#schedule.wake(news, { trigger, afterMs: 0, isEdit: true });
   }
 
-  /** Somebody should look at all projects. Never rejects; a lost word costs an interval. */
+  /** Asks the replicas to reconcile all projects. Never rejects. A lost call delays a project by one interval. */
   askForAll(trigger: Trigger): void {
     this.#options.calls.send({ of: 'projects', trigger });
   }
@@ -126,11 +126,11 @@ export class Fleet {
     const hanging = [...this.#ending].filter(([, since]) => clock.monotonic() - since > hangsMs);
     return [
       ...(heart.isAlive() ? [] : ['the shared database does not confirm the heartbeat of this replica']),
-      ...hanging.map(([project]) => `the work on project ${project} was told to end, and goes on`),
+      ...hanging.map(([project]) => `the work on project ${project} was asked to end, and still runs`),
     ];
   }
 
-  /** Works until `stop` aborts and what is in hand has ended, or its grace is over. */
+  /** Works until `stop` aborts. Then waits until the current work has ended, or the grace period is over. */
   async run(work: FleetWork, stop: AbortSignal): Promise<void> {
     const { heart, calls, clock } = this.#options;
     this.#work = work;
@@ -187,9 +187,10 @@ export class Fleet {
   }
 
   /**
-   * When a project is due that this replica has just got. One that was at rest, by the spec in force, goes on resting;
-   * where its rest is over by now, as after a restart of all, it is spread over the interval, so that many never come up at
-   * once. All others are due now.
+   * When a project is due that was just assigned to this replica. A project that was waiting for its next
+   * reconciliation, with the spec in force, keeps its waiting time. If that time is already over, for example after a
+   * restart of all replicas, the project gets a random moment within the interval, so that not all projects are due at
+   * once. All other projects are due now.
    */
   #firstTurn(id: number, before: Assignment | undefined): Wanted {
     const { clock, random, intervalMs } = this.#options;

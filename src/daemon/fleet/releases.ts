@@ -19,11 +19,11 @@ import {
   type Shared,
 } from './rollout.ts';
 
-/** Between two looks at the projects of a wave. Real ms. */
+/** Time between two checks of the projects of a wave. Real ms. */
 const lookMs = 1_000;
-/** Between two requests to look at the projects of a wave once more. Real ms. */
+/** Time between two requests to reconcile the projects of a wave again. Real ms. */
 const askMs = 15_000;
-/** A call names at most so many projects: PostgreSQL carries no more than 8000 bytes. */
+/** The largest number of projects that one call names: PostgreSQL carries no more than 8000 bytes. */
 const mostCalled = 400;
 /** The plan of one project may take so long; then its own cap is counted. Real ms. */
 const planMs = 60_000;
@@ -45,7 +45,7 @@ export interface ReleasesOptions {
   readonly left: (projects: readonly number[]) => Promise<readonly Assignment[]>;
   /** How many resources a reconcile by this spec would delete or replace now. Changes nothing. */
   readonly deletions: (desired: Desired) => Promise<number>;
-  /** At most so many projects are planned at a time. */
+  /** The largest number of projects that are planned at the same time. */
   readonly atOnce: number;
   /** The command that lets a change go on. */
   readonly approval: (change: string) => string;
@@ -74,8 +74,9 @@ type Verdict =
  *     └─ too many ─▶ waiting ──▶ │ └── release a wave ─────┘──▶ in force everywhere
  *                       approve  └─ wave failed ─▶ stopped ─ approve ─▶ running
  * ```
- * Projects that do not have the change yet keep the spec that is in force for them. All of it stands in the published
- * {@link Rollout}, so the next leader goes on, also after a restart. A newer change takes the place of the one under way.
+ * Projects that do not have the change yet keep the spec that is in force for them. The published {@link Rollout} holds
+ * the whole progress, so the next leader continues the rollout, also after a restart. A newer change replaces an
+ * unfinished change.
  */
 export class Releases {
   readonly #options: ReleasesOptions;
@@ -94,7 +95,7 @@ export class Releases {
     this.#options = options;
   }
 
-  /** What to put in force now. The first specs of a fleet are in force at once. */
+  /** The snapshot to put in force now. The first specs of a fleet are in force at once. */
   async next(wanted: Snapshot, taken: readonly Taken[], before: Shared | undefined): Promise<Shared> {
     if (before === undefined) return wanted;
     const members = membersOf(before, wanted, taken);
@@ -107,7 +108,7 @@ export class Releases {
     return back.length === 0 ? shared : { ...shared, rollout };
   }
 
-  /** Reports once that a change waits or has stopped. To be called after that was published. */
+  /** Reports once that a change waits or has stopped. Call this after the change was published. */
   tell(before: Rollout | undefined, now: Rollout | undefined): void {
     const { log, onNotice, approval } = this.#options;
     if (now === undefined) {
@@ -124,7 +125,9 @@ export class Releases {
     } else if (phase === 'running') log.info(fields, 'rollout running');
   }
 
-  /** Watches the projects of a wave until the signal aborts; calls `hint` when something else is to be put in force. */
+  /**
+   * Watches the projects of a wave until the signal aborts. Calls `hint` when another snapshot must be put in force.
+   */
   async watch(hint: () => void, signal: AbortSignal): Promise<void> {
     const { clock, calls, log } = this.#options;
     const end = calls.listen((call) => {
@@ -144,7 +147,10 @@ export class Releases {
     }
   }
 
-  /** The rollout of this very change goes on; another one begins anew, and still watches what an earlier one has left behind. */
+  /**
+   * Continues the rollout of the same change. A different change starts a new rollout, which still watches the
+   * projects of the earlier one.
+   */
   #rolloutOf(wanted: Snapshot, members: readonly Member[], { rollout: last }: Shared): Rollout {
     const candidate = candidateOf(wanted);
     if (last?.candidate === candidate) return { ...last, left: members.length };
@@ -160,7 +166,7 @@ export class Releases {
     };
   }
 
-  /** The rollout with what has been found out since: the count, the verdict on the last wave, an approval. */
+  /** Updates the rollout with the new results: the count of deletions, the verdict on the last wave, an approval. */
   async #judged(rollout: Rollout, members: readonly Member[]): Promise<Rollout> {
     const { policy } = this.#options;
     const isApproved = this.#approved === rollout.change;
@@ -316,7 +322,7 @@ export class Releases {
   }
 }
 
-/** Names what a verdict is about. */
+/** The name of the wave that a verdict belongs to. */
 function nameOf({ candidate, wave }: Rollout): string {
   return `${candidate} ${wave}`;
 }

@@ -8,7 +8,7 @@ import type { Snapshot, SpecText } from '../sources/source.ts';
 /** Which projects get a change together. `percent`: of the projects that the change concerns, with those that have it already. */
 export type Wave = { readonly match: { readonly label: string } } | { readonly percent: number };
 
-/** What the operator allows one change to do to the whole fleet. Durations in real ms. */
+/** The limits that the operator sets for one change of the whole fleet. Durations in real ms. */
 export interface RolloutPolicy {
   /** Deletions and replacements of one change, over all projects; more wait for an approval. */
   readonly maxDeletions: number;
@@ -16,7 +16,7 @@ export interface RolloutPolicy {
   readonly waves: readonly Wave[];
   /** The projects of a wave have to stay converged for so long. */
   readonly stayMs: number;
-  /** A wave that has not converged after so long has failed. */
+  /** A wave that has not converged after this time has failed. */
   readonly deadlineMs: number;
   readonly labels: Readonly<Record<string, readonly number[]>>;
 }
@@ -40,7 +40,7 @@ const rollout = z.object({
    * - `counting`: the deletions are being counted; no project has the change
    * - `waiting`: more deletions than allowed; no project has the change until an operator approves it
    * - `running`: the projects of the last wave have it, and are watched
-   * - `stopped`: a wave has failed; all other projects keep what they have
+   * - `stopped`: a wave has failed; all other projects keep their current spec
    */
   phase: z.enum(['counting', 'waiting', 'running', 'stopped']),
   approved: z.boolean(),
@@ -59,7 +59,10 @@ const rollout = z.object({
   reason: z.string().nullable(),
 });
 
-/** A change that is not in force in all projects yet. It is published with the specs, so whoever leads goes on with it. */
+/**
+ * A change that is not in force in all projects yet. The rollout is published with the specs, so that a new leader
+ * continues it.
+ */
 export type Rollout = z.infer<typeof rollout>;
 
 /** The specs in force in a fleet, and the change that is on its way into them. */
@@ -95,7 +98,7 @@ export function membersOf(before: Snapshot, wanted: Snapshot, taken: readonly Ta
   });
 }
 
-/** What is wanted, but for these projects, which keep what they have. */
+/** The wanted snapshot, except for these projects, which keep their current specs. */
 export function heldBack(before: Snapshot, wanted: Snapshot, projects: ReadonlySet<number>): Snapshot {
   const old = new Map(before.specs.map((spec) => [spec.name, spec]));
   const specs = new Map(wanted.specs.map((spec) => [spec.name, spec]));
@@ -113,8 +116,8 @@ export function heldBack(before: Snapshot, wanted: Snapshot, projects: ReadonlyS
 }
 
 /**
- * What is published: a spec that cannot be used here stays what it was. Another replica, which may be able to use it,
- * would put it in force without a count of deletions and outside of all waves.
+ * The snapshot to publish: a spec that cannot be used here keeps its last usable text. Otherwise another replica that
+ * can use the spec would put it in force without a count of deletions and outside all waves.
  */
 export function usable(shared: Shared, before: Shared | undefined, taken: readonly Taken[]): Shared {
   if (before === undefined) return shared;

@@ -7,12 +7,15 @@ export interface Wanted {
   readonly trigger: Trigger;
   /** In ms of real time, at the latest. */
   readonly afterMs: number;
-  /** The project's spec is another one, whatever it was that made somebody read it. */
+  /** Whether the project's spec has changed. Any trigger can lead to the reading that finds the change. */
   readonly isEdit?: boolean;
 }
 
 export interface ScheduleOptions {
-  /** At most so many projects at a time; those that only wait do not count, and edits may take a quarter more. */
+  /**
+   * The largest number of projects that are worked on at the same time. Projects that only wait do not count, and
+   * edits may take a quarter more.
+   */
   readonly atOnce: number;
   /** Whether this replica may begin work now. */
   readonly mayBegin: () => boolean;
@@ -20,7 +23,7 @@ export interface ScheduleOptions {
   readonly isWaiting: (project: number) => boolean;
   /** One turn. `over` aborts when the project is worked on elsewhere from now on. A turn that rejects is made again. */
   readonly turn: (project: number, trigger: Trigger, over: AbortSignal) => Promise<Wanted>;
-  /** Somebody wants a look at a project that is worked on here. */
+  /** Called when a reconciliation is requested for a project that this replica already works on. */
   readonly onAsked: (project: number, trigger: Trigger) => void;
   /** Real time. */
   readonly clock: Clock;
@@ -35,7 +38,7 @@ const placesMs = 1_000;
 /** Nothing is due for so long at least where no project is there. Real ms. */
 const idleMs = 3_600_000;
 
-/** What goes first; what is not named comes last. */
+/** Triggers with a lower rank come first. Triggers without a rank come last. */
 const ranks: Partial<Record<Trigger, number>> = {
   ...{ file: 0, git: 0, webhook: 0, order: 0, token: 0 },
   signal: 1,
@@ -48,7 +51,7 @@ interface Entry {
   readonly project: number;
   trigger: Trigger;
   isEdit: boolean;
-  /** Monotonic real ms; while it is worked on, when the next turn is due, as far as anybody has asked for one. */
+  /** Monotonic real ms. While the project is worked on: when its next turn is due, if one was requested. */
   dueAt: number;
   /** While it is worked on. */
   over: AbortController | undefined;
@@ -57,16 +60,17 @@ interface Entry {
 }
 
 /**
- * When each project of this replica is worked on. It is all in memory: what is lost with a
- * process is found again in the states ({@link PassMemory}) by whoever gets its projects.
+ * When each project of this replica is worked on. The schedule is only in memory: the replica that takes over a
+ * project finds the lost data again in the project's state ({@link PassMemory}).
  *
  * ```
  *          wake                 place free             done
  * waiting ─────▶ due ─────────────────────────▶ turn ──────▶ waiting, until its rest is over
  *    └───────── time ───▲                        └─rejected──▶ waiting, for seconds
  * ```
- * A project waits once, for the soonest moment that anybody named. Edits and commands go before what is
- * asked of all projects, that goes before what only time asks for, and what has been due for longer goes first.
+ * A project waits for the earliest of all requested moments. Edits and commands come first, then requests for all
+ * projects, then projects that are due by time. Among equal triggers, the project that has been due for longer comes
+ * first.
  */
 export class Schedule {
   readonly #options: ScheduleOptions;
@@ -96,14 +100,14 @@ export class Schedule {
     this.#awake.abort();
   }
 
-  /** A project is another replica's from now on, or nobody's; its turn has to end within moments. */
+  /** This replica no longer works on the project. The current turn of the project must end within moments. */
   drop(project: number): void {
     const entry = this.#entries.get(project);
     this.#entries.delete(project);
     entry?.over?.abort(new Error('another replica works on the project from now on'));
   }
 
-  /** Wants a turn at each of these, as far as they are this replica's. */
+  /** Requests a turn for each of these projects that belongs to this replica. */
   wake(projects: Iterable<number>, wanted: Wanted): void {
     const { onAsked } = this.#options;
     for (const project of projects) {
@@ -139,7 +143,7 @@ export class Schedule {
     await Promise.all(this.#turns.values());
   }
 
-  /** Begins what is due, as long as there are places. Gives when to look again, in ms. */
+  /** Begins the due turns while places are free. Returns the time until the next check, in ms. */
   #begin(): number {
     const { clock, atOnce, mayBegin, isWaiting } = this.#options;
     const now = clock.monotonic();
@@ -158,7 +162,7 @@ export class Schedule {
     return restMs;
   }
 
-  /** What waits for a place, in the order in which it is worked on. */
+  /** The projects that wait for a place, in the order in which they are worked on. */
   #due(now: number): readonly Entry[] {
     return [...this.#entries.values()]
       .filter(({ project, dueAt }) => dueAt <= now && !this.#turns.has(project))
@@ -193,7 +197,7 @@ export class Schedule {
     }
   }
 
-  /** What was asked for during a turn was done by it, unless the turn itself says that it was not. */
+  /** A request that arrived during a turn is done with that turn, unless the turn itself reports otherwise. */
   #settle(entry: Entry, { trigger, afterMs }: Wanted): void {
     if (afterMs > 0) Object.assign(entry, { trigger, dueAt: this.#at({ trigger, afterMs }) });
     else this.#want(entry, { trigger, afterMs });

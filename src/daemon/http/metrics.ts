@@ -11,7 +11,7 @@ import type { Delivery } from './webhooks.ts';
 const prefix = 'vdcsync_';
 const durationBuckets = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600];
 
-/** What is taken from the facts: its meaning, then its labels. */
+/** The gauges that are computed from the facts: their help text, then their labels. */
 const gauges = {
   fleet_works: ['1 while this replica works on the project, 0 where it was the last to do so', 'project'],
   build_info: ['The running version', 'version'],
@@ -81,20 +81,20 @@ export function describeMetrics(): MetricDescription[] {
   return [...counted, ...taken].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** What the library's types leave out. */
+/** The fields that the library's types leave out. */
 interface Named {
   readonly name: string;
   readonly help: string;
   readonly labelNames: readonly string[];
 }
 
-/** Prometheus metrics: counted as things happen, or taken from the facts when somebody asks. */
+/** Prometheus metrics: counted when events happen, or computed from the facts for each request. */
 export class Metrics {
   readonly registry = new Registry();
   readonly #seen = new Map<number, RequestCounts>();
   readonly #gauges = new Map<GaugeName, Gauge>();
   readonly #perProject: boolean;
-  /** Of the rendering in hand, by gauge and labels: what projects have come to so far. */
+  /** The combined values of the projects in the current rendering, by gauge and labels. */
   readonly #totals = new Map<string, number>();
   readonly #passes = this.#counter('passes_total', 'Reconciliations by outcome', ['project', 'outcome']);
   readonly #operations = this.#counter('operations_total', 'Operations by kind, verb and outcome', [
@@ -123,7 +123,7 @@ export class Metrics {
     'verb',
   ]);
 
-  /** `perProject`: each project has its own series; else one series tells of all. */
+  /** `perProject`: each project has its own series. Otherwise one series covers all projects. */
   constructor(version: string, { ofProcess = true, perProject = true } = {}) {
     this.#perProject = perProject;
     if (ofProcess) collectDefaultMetrics({ register: this.registry, prefix });
@@ -174,7 +174,7 @@ export class Metrics {
     return this.registry.metrics();
   }
 
-  /** Gives the projects of a fleet that another replica knows more of: they are told there. */
+  /** Returns the projects of a fleet that another replica knows better. That replica reports them. */
   async #takeAssignments({ fleet }: Daemon): Promise<ReadonlySet<number>> {
     if (fleet === undefined) return new Set();
     const { replica, board } = fleet;
@@ -230,7 +230,7 @@ export class Metrics {
     this.#countRequests(project, known.counts);
   }
 
-  /** What costs money: of the file, beside it, and what of it is of no use. */
+  /** Billed resources: those in the file, those outside the file, and those that have no use. */
   #takeBill(
     facts: ProjectFacts,
     gauge: (name: GaugeName, value: number, labels?: Record<string, string>) => void,
@@ -276,7 +276,7 @@ export class Metrics {
     gauge.set(labels, value);
   }
 
-  /** What the projects of this rendering have come to. */
+  /** Combines a project's value with the other projects' values of this rendering, and returns the result. */
   #total(name: GaugeName, labels: Record<string, string>, value: number): number {
     const series = `${name} ${JSON.stringify(labels)}`;
     const before = this.#totals.get(series);

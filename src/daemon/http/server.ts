@@ -6,7 +6,7 @@ import type { App } from './app.ts';
 import { boundConnections } from './connections.ts';
 import type { Listen } from './listen.ts';
 
-/** What one connection may take, in ms of real time and bytes. */
+/** The limits of one connection, in ms of real time and bytes. */
 const bounds = {
   headersTimeout: 10_000,
   requestTimeout: 20_000,

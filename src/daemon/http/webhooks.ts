@@ -4,33 +4,38 @@ import type { DaemonLogger } from '../ports.ts';
 import { forges } from './forges.ts';
 import { secretsIn } from './secrets.ts';
 
-/** A larger delivery is refused; by its announced length before a byte of it is read. */
+/** A larger delivery is refused. A delivery that announces its length is refused before a byte of its body is read. */
 const mostBytes = 1024 * 1024;
 const mostRemembered = 1_000;
-/** Genuine deliveries in one minute. More can wait: the branch is polled anyway. */
+/**
+ * Genuine deliveries in one minute. vdcsync refuses more deliveries, and finds their commits when it polls the branch.
+ */
 const mostGenuine = 120;
-/** Forged ones that are answered as such and logged. They are counted apart, so that they cannot use up the room of genuine ones. */
+/**
+ * Forged deliveries in one minute that are answered with 401 and logged. They have their own limit, so that they
+ * cannot use up the limit of genuine deliveries.
+ */
 const mostForged = 60;
 const minuteMs = 60_000;
-/** Forges name deliveries and events in some 40 characters; a forged header can hold thousands. */
+/** Forges name deliveries and events in about 40 characters, but a forged header can hold thousands. */
 const mostLogged = 100;
 
 export type Delivery = 'accepted' | 'repeated' | 'forged' | 'too_large' | 'limited' | 'unknown';
 
 export interface WebhookOptions {
-  /** One, or two separated by a comma; read anew each time. `undefined`: no delivery is taken. */
+  /** One secret, or two separated by a comma. Read again for each delivery. `undefined`: no delivery is accepted. */
   readonly secret: (() => string) | undefined;
   /** Real time. */
   readonly clock: Clock;
   readonly log: DaemonLogger;
-  /** A genuine delivery: something may have been pushed. */
+  /** Called for a genuine delivery: the branch may have changed. */
   readonly onPush: () => void;
   readonly onDelivery: (forge: string, delivery: Delivery) => void;
 }
 
 /**
- * `POST /hooks/FORGE`. A payload is never even parsed: that somebody who knows the secret
- * has sent it is the whole message, and the answer goes out before anything is fetched.
+ * `POST /hooks/FORGE`. vdcsync never parses a payload: a valid signature is enough to refresh the source. The answer
+ * goes out before anything is fetched.
  */
 export function webhooks({ secret, clock, log, onPush, onDelivery }: WebhookOptions): Hono {
   const app = new Hono();
@@ -93,7 +98,7 @@ export function webhooks({ secret, clock, log, onPush, onDelivery }: WebhookOpti
   return app;
 }
 
-/** Hands on the bytes as they arrive, and keeps none of them; `false` once they are too many. */
+/** Passes the bytes on as they arrive, and keeps none of them. Returns `false` once the body is too large. */
 async function readBody(request: Request, take: (chunk: Uint8Array) => void): Promise<boolean> {
   let length = 0;
   if (request.body === null) return true;
@@ -105,7 +110,7 @@ async function readBody(request: Request, take: (chunk: Uint8Array) => void): Pr
   return true;
 }
 
-/** Allows so many in each minute. */
+/** Allows a limited number of deliveries in each minute. */
 class MinuteLimit {
   readonly #most: number;
   readonly #clock: Clock;

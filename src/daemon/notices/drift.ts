@@ -1,10 +1,13 @@
 import { flowYaml } from '../../core/flow-yaml.ts';
 import type { Change, Operation } from '../../core/plan.ts';
 
-/** A message is read on a telephone; the whole stands in status, page and plan. */
+/** Limits for one message, which is read on a telephone. The full list is in status, page and plan. */
 const most = { operations: 20, changes: 4, characters: 60 } as const;
 
-/** What moved behind the file, a line each: `update servers.web-1.firewall: policy_in: accept → drop`. */
+/**
+ * The changes that were made outside vdcsync, one line each: `update servers.web-1.firewall: policy_in: accept →
+ * drop`.
+ */
 export function driftLines(moved: readonly Operation[]): readonly string[] {
   const lines = moved.slice(0, most.operations).map(lineOf);
   const more = moved.length - lines.length;

@@ -4,7 +4,7 @@ import { shortDigest } from '../../engine/approval.ts';
 import type { Condition } from '../project/condition.ts';
 import { driftLines } from './drift.ts';
 
-/** Something that an operator may want to be told of, once. */
+/** An event that the operator should be notified of, once. */
 export type Notice =
   | {
       readonly project: number;
@@ -16,13 +16,16 @@ export type Notice =
       readonly remedies: readonly Remedy[];
     }
   | {
-      /** 0 where nobody knows yet whose spec it is, and for the source of many projects or a change of theirs. */
+      /**
+       * 0 if the project of the spec is not known yet, and for the source of many projects or a change of many
+       * projects.
+       */
       readonly project: number;
       readonly event: 'drift' | 'capacity_found' | 'spec_broken' | 'spec_valid' | 'source' | 'rollout';
       readonly detail: string;
     };
 
-/** What belongs into a notice beside the condition's own word. */
+/** The fields of a notification about a condition. */
 export function told(
   condition: Condition,
   plan: Plan | undefined,

@@ -5,15 +5,17 @@ import type { Notice } from './notice.ts';
 
 /** One send may take so long, in real ms. */
 const timeoutMs = 10_000;
-/** Tried again after 5, 10, 20 … s; what has not got through by then is told by the next change. */
+/**
+ * Retries after 5, 10, 20 … s. A message that has not arrived by then is dropped; the next change sends the new state.
+ */
 const retry = { firstMs: 5_000, times: 6 } as const;
 /** More than so many waiting: the oldest are dropped, and counted. */
 const mostWaiting = 100;
 const mostTextCharacters = 3_000;
 
-/** Where notices go. */
+/** The destination of notifications. */
 export interface Receiver {
-  /** `json`: the notice as it is. `slack`: a text that Slack and its likes show. */
+  /** `json`: the notification unchanged. `slack`: a text that Slack and compatible programs show. */
   readonly form: 'json' | 'slack';
   /** A secret in itself: it is in no log. */
   readonly url: () => string;
@@ -32,12 +34,12 @@ export interface NotifierOptions {
   readonly pageUrl?: string | undefined;
 }
 
-/** Conditions that come and go by themselves in a healthy life: told only after another one was. */
+/** Conditions of normal operation, which come and end automatically. They are never reported. */
 const ordinary: ReadonlySet<string> = new Set(['starting', 'converging']);
 
 /**
- * Tells people of changes, once each, beside everything else: a receiver that is slow or
- * gone holds nothing up.
+ * Notifies operators of changes, once each. Notifications run separately from all other work: a slow or dead receiver
+ * delays nothing.
  */
 export class Notifier {
   readonly #options: NotifierOptions;
@@ -49,7 +51,7 @@ export class Notifier {
     this.#waiting = options.receivers.map(() => []);
   }
 
-  /** Takes a notice in; what was told last about the same thing is not told again. */
+  /** Sends a notification, unless the last notification about the same subject had the same content. */
   tell(notice: Notice): void {
     if (notice.event === 'condition' && ordinary.has(notice.condition)) return;
     const subject = `${notice.project} ${subjects[notice.event] ?? notice.event}`;
@@ -65,7 +67,10 @@ export class Notifier {
     this.#sendAll(notice, at);
   }
 
-  /** One message for an incident, a further one only for a condition or a command that none of them held, and one for its end. */
+  /**
+   * Sends one message for an incident, one for each further condition or command that no earlier message held, and one
+   * for the end of the incident.
+   */
   #tellCondition(notice: ConditionNotice, subject: string, at: string): void {
     const before = readIncident(this.#told.get(subject));
     if (notice.condition === 'converged') {
@@ -91,12 +96,14 @@ export class Notifier {
     });
   }
 
-  /** What was told last of a project, by subject. */
+  /** The last notifications about a project, by subject. */
   toldOf(project: number): Readonly<Record<string, string>> {
     return Object.fromEntries([...this.#told].filter(([subject]) => subject.startsWith(`${project} `)));
   }
 
-  /** Another process has told this of a project: it is not told again. */
+  /**
+   * Takes over the notifications that another process has already sent about a project, so that they are not repeated.
+   */
   recall(told: Readonly<Record<string, string>>): void {
     for (const [subject, content] of Object.entries(told)) this.#told.set(subject, content);
   }
@@ -111,7 +118,7 @@ export class Notifier {
     if (queue.length === 1) void this.#drain(queue);
   }
 
-  /** One after the other, so that what was told last arrives last. Never rejects. */
+  /** Sends one message after the other, so that the newest message arrives last. Never rejects. */
   async #drain(queue: { readonly receiver: Receiver; readonly body: string }[]): Promise<void> {
     for (let first = queue[0]; first !== undefined; first = queue[0]) {
       const sent = await this.#tryToSend(first.receiver, first.body);
@@ -140,7 +147,7 @@ export class Notifier {
   }
 }
 
-/** What ends the other, so that the same again is news. */
+/** Events with a common subject: one event ends the other, so that the same event can be reported again later. */
 const subjects: Readonly<Partial<Record<Notice['event'], string>>> = {
   spec_broken: 'spec',
   spec_valid: 'spec',
@@ -162,7 +169,10 @@ function readIncident(text: string | undefined): Incident | undefined {
   return JSON.parse(text) as Incident;
 }
 
-/** Conditions that are read from a plan; the others come from an error, and leave what the last plan asked for. */
+/**
+ * Conditions that are read from a plan. The other conditions come from an error, and keep the commands of the last
+ * plan.
+ */
 const planned: ReadonlySet<string> = new Set([
   'blocked',
   'awaiting_approval',
@@ -171,7 +181,7 @@ const planned: ReadonlySet<string> = new Set([
   'drifting',
 ]);
 
-/** Reasons hold times and counts, so that a reason alone is no reason for a message. */
+/** Reasons contain times and counts, so a changed reason alone does not cause a message. */
 function continued(
   before: Incident | undefined,
   { condition, remedies, detail }: ConditionNotice,

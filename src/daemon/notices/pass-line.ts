@@ -8,7 +8,10 @@ export function countsOf(results: ApplyReport['results']): Pick<PassRecord, 'ope
   return { operations: results.length, settled: settled.length };
 }
 
-/** One line of the log for a pass; a quiet life writes none every five minutes, whatever still waits. */
+/**
+ * Writes one log line for a reconciliation. A reconciliation without changes is logged at level debug, so that an idle
+ * project does not write a line every five minutes.
+ */
 export function logPass(
   log: DaemonLogger,
   { triggers, outcome, commit, startedAt, endedAt, operations, settled }: PassRecord,
@@ -16,7 +19,7 @@ export function logPass(
   digest: string | undefined,
 ): void {
   const idle = settled === 0 && triggers.every((each) => each === 'timer' || each === 'refresh');
-  // What the last plan said is nothing that this pass has seen.
+  // After an error, the plan is the one of an earlier reconciliation, so its counts do not belong into this line.
   const { blocked, unchanged } = (outcome === 'error' ? undefined : plan?.summary) ?? {};
   log[idle && outcome !== 'error' ? 'debug' : 'info'](
     {

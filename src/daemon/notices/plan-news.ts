@@ -2,13 +2,13 @@ import { type OperationId, operationId, type Plan, type Warning } from '../../co
 import { type Remedy, resolveText } from '../../core/remedy.ts';
 import type { DaemonLogger } from '../ports.ts';
 
-/** Settled with something else, or told in a line of its own. */
+/** Codes that are settled together with another operation, or that have a log line of their own. */
 const elsewhere: ReadonlySet<string> = new Set([
   ...['dependency_blocked', 'moved_in_flight', 'suspended'],
   ...['drift', 'in_flight'],
 ]);
 
-/** Logs what a plan has to say to an operator, once for as long as it stays so. */
+/** Logs the warnings and blocked operations of plans. Logs each of them once, until it ends. */
 export class PlanNews {
   readonly #log: DaemonLogger;
   readonly #flags: () => string;
@@ -43,15 +43,19 @@ export class PlanNews {
     return remedies.length === 0 ? {} : { resolve: resolveText(remedies, this.#flags()) };
   }
 
-  /** A whole reconciliation has ended. */
+  /** Call this at the end of a whole reconciliation. */
   end(): void {
     this.#warnedBefore = this.#warnedNow;
     this.#warnedNow = new Set();
   }
 
-  /** Of what is left at the end: before, some of it may yet be settled. */
+  /**
+   * Logs the operations that need a manual decision. Call this with the plan at the end of a
+   * reconciliation: operations that were blocked earlier may be done by then.
+   */
   ask({ blocked, operations }: Plan): void {
-    // What was blocked and is left alone for a while is an operation meanwhile, and no news when it is tried again.
+    // A blocked operation that is paused for a while is an ordinary operation in the meantime. When it is tried again
+    // and blocked again, it is not logged again.
     const left = new Set(operations.map(({ verb, key }) => operationId(verb, key)));
     const asked = new Map([...this.#asked].filter(([, operation]) => left.has(operation)));
     for (const { key, verb, code, reason, remedies } of blocked) {

@@ -1,6 +1,6 @@
 import type { DaemonLogger } from '../ports.ts';
 
-/** A log whose every line says which project it is of: several share one process. */
+/** A log that adds the project to every line, because several projects share one process. */
 export function logOf(project: number, log: DaemonLogger): DaemonLogger {
   const at =
     (level: keyof DaemonLogger): DaemonLogger['info'] =>
@@ -9,7 +9,7 @@ export function logOf(project: number, log: DaemonLogger): DaemonLogger {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** With warnings as details for as long as what they are about has been told. */
+/** Logs warnings at level debug while their cause has already been reported. */
 export function detailsWhile(isTold: () => boolean, log: DaemonLogger): DaemonLogger {
   return { ...log, warn: (fields, message) => log[isTold() ? 'debug' : 'warn'](fields, message) };
 }

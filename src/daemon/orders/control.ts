@@ -8,7 +8,7 @@ import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import type { CommandResult, Remedy } from '../../core/remedy.ts';
 import type { Resolution } from '../../engine/deps.ts';
 
-/** What an operator settles while the daemon owns the state. */
+/** A command of the operator to a daemon that owns the state. */
 export type Order =
   | { readonly order: 'adopt'; readonly key: ResourceKey; readonly id: string }
   | { readonly order: 'resolve'; readonly key: ResourceKey; readonly resolution: Resolution }
@@ -16,7 +16,7 @@ export type Order =
   | { readonly order: 'ignore' | 'unignore'; readonly names: readonly string[] }
   | { readonly order: 'approve'; readonly digest: string };
 
-/** How an order came out, in a sentence. */
+/** The result of a command, in a sentence. */
 export type Answer =
   | { readonly done: CommandResult }
   | { readonly refused: string; readonly misuse: boolean; readonly remedies?: readonly Remedy[] };
@@ -26,8 +26,8 @@ const longestPath = 100;
 const mostOrderBytes = 64 * 1024;
 
 /**
- * Where the daemon takes orders: a socket beside its state, for whoever may write that
- * folder and nobody else. `undefined` where its name would be too long for a socket.
+ * The socket of the daemon for operator commands, next to its state. Only users who may write that folder can connect.
+ * `undefined` if the name is too long for a socket.
  */
 export function controlPath(state: string): string | undefined {
   if (state === ':memory:' || /^\w+:\/\//.test(state)) return undefined;
@@ -35,7 +35,10 @@ export function controlPath(state: string): string | undefined {
   return Buffer.byteLength(path) > longestPath ? undefined : path;
 }
 
-/** Listens at the socket until `close`. The state's lock is held, so a socket that is there is a dead one's. */
+/**
+ * Listens at the socket until `close`. The caller owns the lock of the state, so an existing socket belongs to a dead
+ * process.
+ */
 export async function listenForOrders(
   path: string,
   take: (order: Order) => Promise<Answer>,
@@ -104,7 +107,7 @@ const notUnderstood: Answer = {
   misuse: false,
 };
 
-/** What came through the socket, from whatever program; `undefined` where it is no order. */
+/** The request from the socket, which any program may have sent. `undefined` if the request is no operator command. */
 function readOrder(text: string): Order | undefined {
   try {
     return orderSchema.safeParse(JSON.parse(text)).data;
@@ -113,7 +116,7 @@ function readOrder(text: string): Order | undefined {
   }
 }
 
-/** Hands an order to the daemon that listens there; `undefined` where none does. */
+/** Hands a command to the daemon that listens at this socket. `undefined` if no daemon listens. */
 export function giveOrder(path: string, order: Order): Promise<Answer | undefined> {
   return new Promise((resolve, reject) => {
     const request = httpRequest({ socketPath: path, method: 'POST', path: '/' }, (incoming) => {

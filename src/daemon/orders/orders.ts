@@ -5,7 +5,7 @@ import type { Engine } from '../../engine/engine.ts';
 import type { DaemonLogger } from '../ports.ts';
 import type { Answer, Order } from './control.ts';
 
-/** What people have said, until there is a moment to carry it out. */
+/** Operator commands that wait until the project can carry them out. */
 export class Orders {
   readonly #log: DaemonLogger;
   #waiting: readonly { readonly order: Order; readonly answer: (answer: Answer) => void }[] = [];
@@ -31,7 +31,7 @@ export class Orders {
   }
 }
 
-/** Carries an operator's word out; whatever comes of it is an answer. */
+/** Carries out an operator command. Every result, also an error, is an answer. */
 async function obey(order: Order, engine: Engine, desired: Desired | undefined): Promise<Answer> {
   if (desired === undefined) return { refused: 'the daemon has no spec that can be used yet', misuse: false };
   try {
@@ -46,7 +46,7 @@ async function obey(order: Order, engine: Engine, desired: Desired | undefined):
   }
 }
 
-/** Throws where it is refused. */
+/** Throws if the command is refused. */
 export function carryOut(order: Order, engine: Engine, desired: Desired): Promise<CommandResult> {
   switch (order.order) {
     case 'adopt':

@@ -9,7 +9,7 @@ import type { PassMemory } from '../project/memory.ts';
 const firstMs = 60_000;
 const longestMs = 6 * 3_600_000;
 
-/** A key that is left alone for a while, and why. */
+/** A key that is paused for a while, with the reason. */
 export interface BackOff {
   readonly key: ResourceKey;
   readonly failures: number;
@@ -20,14 +20,14 @@ export interface BackOff {
 }
 
 interface Entry extends BackOff {
-  /** Of what the file said then: a key whose entry changes is tried at once. */
+  /** The entry of the key in the file at that time. A key whose entry changes is tried at once. */
   readonly basis: string;
 }
 
 /**
- * Back-off by key: what failed is tried again after 1, 2, 4, … minutes, at most six hours,
- * while everything else goes on. Without it a server whose creation fails for good would be
- * tried, and perhaps billed for a moment, at every interval.
+ * Back-off by key: a failed operation is tried again after 1, 2, 4, … minutes, at most six hours, while all other
+ * operations continue. Without the back-off, a server whose creation always fails would be created, and possibly
+ * billed for a moment, at every interval.
  */
 export class KeyBackOff {
   readonly #entries = new Map<ResourceKey, Entry>();
@@ -37,7 +37,7 @@ export class KeyBackOff {
     this.#random = random;
   }
 
-  /** Takes in how a pass ended. Results of writes that a hold keeps back are no failures of their key. */
+  /** Takes in the results of a reconciliation. A write that the circuit breaker paused is no failure of its key. */
   learn(
     results: readonly OperationResult[],
     desired: Desired,
@@ -82,7 +82,7 @@ export class KeyBackOff {
     return [...this.#entries.values()];
   }
 
-  /** Takes the place of what it knew. */
+  /** Replaces the current entries. */
   recall(entries: PassMemory['backOff']): void {
     this.#entries.clear();
     for (const entry of entries) {

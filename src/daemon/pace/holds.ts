@@ -3,10 +3,10 @@ import type { PassMemory } from '../project/memory.ts';
 
 type Hold = Repeating['holds'] extends Map<string, infer Value> ? Value : never;
 
-/** What a 402, 403 or 401 holds back is tried again no sooner. */
+/** Time until a write that a 402, 403 or 401 has paused is tried again. */
 const probeMs = 30 * 60_000;
 
-/** A class of writes that is held back, for people. */
+/** A class of writes that is paused, in the form that users see. */
 export interface ShownHold extends Hold {
   readonly scope: string;
   /** Wall time in ms of the project's clock. */
@@ -16,8 +16,9 @@ export interface ShownHold extends Hold {
 }
 
 /**
- * Refusals that outlive a pass. `spending` is what a 402 holds: once the project is Active
- * one write probes, and if that is refused too, the next one waits half an hour again.
+ * The refusal circuit breaker: refusals that outlive one reconciliation. `spending` is the class of writes that a 402
+ * pauses. Once the project is Active, one write is sent as a probe. If the API refuses the probe too, the next probe
+ * follows after another half an hour.
  *
  * ```
  * free ──402──▶ held ──30 min, project Active──▶ free (the next write is the probe)
@@ -49,7 +50,7 @@ export class Holds extends Map<string, Hold> {
     super.clear();
   }
 
-  /** Takes in how the project stood at the last look, and lets go what has been held long enough. */
+  /** Takes in the project's status from the last refresh, and ends the pauses that have lasted long enough. */
   review(status: string | undefined): void {
     const paid = this.#status !== undefined && this.#status !== 'Active' && status === 'Active';
     this.#status = status ?? this.#status;
@@ -60,7 +61,7 @@ export class Holds extends Map<string, Hold> {
     }
   }
 
-  /** Whether a result's code is a hold's: then it says nothing about its key. */
+  /** Whether a result's code comes from the circuit breaker. This code says nothing about the key of the result. */
   holds(code: string): boolean {
     return [...this.values()].some((hold) => hold.code === code);
   }

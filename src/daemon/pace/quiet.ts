@@ -2,12 +2,12 @@ import type { Clock } from '../../core/clock.ts';
 import type { Activity } from '../project/activity.ts';
 import type { Wake } from './wake.ts';
 
-/** A pass in which nothing but waiting has happened for so long may be cut short for another look. */
+/** After this time without progress, a reconciliation that only waits may be cut short for a new refresh. */
 const quietMs = 30_000;
 
 /**
- * A pass that only waits, for cards or an ISO, must not keep the rest of the project from being
- * looked at. Gives `true` once it may be cut short for that, `false` when `done` aborts first.
+ * A reconciliation that only waits, for graphics cards or an ISO, must not delay the refresh of the other resources.
+ * Returns `true` once the reconciliation may be cut short, and `false` when `done` aborts first.
  */
 export async function untilLookIsDue(
   activity: Activity,

@@ -2,9 +2,9 @@ import type { Ip } from '../../core/resources.ts';
 import type { KeptAnswer, ReadCache } from '../../engine/read-cache.ts';
 import type { ProjectSession } from '../ports.ts';
 
-/** The part of the read budget that looking again may take; the rest is for work and task polls. */
+/** The part of the read budget that the refresh may take. The rest is for operations and task polls. */
 const share = 1 / 3;
-/** What changed lately is likely to change again: its answers age this many times faster … */
+/** A server that changed lately is likely to change again: its answers age this many times faster … */
 const haste = 3;
 /** … for so long after the change, in ms. */
 const hasteMs = 3_600_000;
@@ -20,18 +20,18 @@ export interface RefreshOptions {
   readonly isPaused: () => boolean;
   /** Whether the project's file or state still knows the server, by its live id. */
   readonly isWanted: (server: string) => boolean;
-  /** An answer came out differently: somebody changed the server. */
+  /** An answer differs from the last one: the server was changed outside vdcsync. */
   readonly onChange: (server: string) => void;
   readonly onFailure: (error: unknown) => void;
 }
 
 /**
- * Reads what is inside servers again, one answer after the other, evenly spread over time:
- * the oldest first, what changed lately sooner. A pass then costs a few lists however many
- * servers there are, and no burst of reads stands before an edit of the file.
+ * Reads the inside of servers again, one answer after the other, evenly spread over time: the oldest answer first,
+ * recently changed servers sooner. So a reconciliation costs a few lists for any number of servers, and an edit of the
+ * file does not wait for a burst of reads.
  *
- * With `n` servers of `r` reads each, every answer comes round once in
- * max(interval, n · r · pace), where pace = window / (reads · share).
+ * With `n` servers of `r` reads each, every answer is refreshed once in max(interval, n · r · pace), where pace =
+ * window / (reads · share).
  */
 export class Refresh {
   readonly #options: RefreshOptions;
@@ -60,7 +60,7 @@ export class Refresh {
     }
   }
 
-  /** Takes in a list that every pass reads: a server that gained or lost an address was changed. */
+  /** Takes in a list that every reconciliation reads: a server that gained or lost an address was changed. */
   compare(ips: readonly Ip[]): void {
     const addresses = addressesByServer(ips);
     const before = this.#addresses;

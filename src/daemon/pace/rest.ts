@@ -4,29 +4,32 @@ import { isHopeless } from '../project/condition.ts';
 import type { Ledger } from '../project/ledger.ts';
 import type { Wake } from './wake.ts';
 
-/** After a pass that died: 5, 10, 20, … s, at most 15 min. */
+/** After a failed reconciliation: 5, 10, 20, … s, at most 15 min. */
 const retry = { firstMs: 5_000, longestMs: 15 * 60_000 } as const;
-/** How often a token that was refused is compared with what its file holds now, in ms of real time. */
+/** How often a refused token is compared with the current token in its file, in ms of real time. */
 const tokenWatchMs = 2_000;
 
 export interface Rest {
-  /** Passes that died, in a row. */
+  /** The number of failed reconciliations in a row. */
   readonly failures: number;
-  /** Nothing but another token helps. */
+  /** Only another token helps. */
   readonly hopeless: boolean;
   readonly intervalMs: number;
-  /** Further reasons to look, so long from now. */
+  /** Times from now at which other reasons require a reconciliation. */
   readonly untilMs: readonly number[];
 }
 
-/** How long to wait for the next pass, where nothing triggers one before. Jittered, so that many do not march in step. */
+/**
+ * How long to wait for the next reconciliation if no trigger comes first. The time is jittered, so that many projects
+ * do not reconcile at the same moment.
+ */
 export function restMs({ failures, hopeless, intervalMs, untilMs }: Rest, random: Random): number {
   if (failures === 0) return Math.min(intervalMs * (0.9 + random.next() / 5), ...untilMs);
   const span = Math.min(retry.firstMs * 2 ** Math.min(failures - 1, 20), retry.longestMs);
   return Math.max(span, hopeless ? intervalMs : 0) * (1 + random.next() / 10);
 }
 
-/** Sleeps so long, or until something wakes it; a token that could not be used wakes it by being another. */
+/** Sleeps for `ms`, or until a trigger comes. After a refusal of the token, a new token is a trigger too. */
 export async function rest(
   ms: number,
   { clock, profile, tokenMark }: Pick<ProjectSession, 'clock' | 'profile' | 'tokenMark'>,

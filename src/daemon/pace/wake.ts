@@ -2,16 +2,16 @@ import type { Clock } from '../../core/clock.ts';
 import type { Trigger } from '../ports.ts';
 
 /**
- * Where triggers come together. However many arrive while somebody works, they are one
- * reason to look once more: level-triggered, not edge-triggered.
+ * Collects triggers. Any number of triggers during a reconciliation cause one more reconciliation: level-triggered,
+ * not edge-triggered.
  */
 export interface Wake {
   nudge(trigger: Trigger): void;
-  /** Whether somebody has nudged since the last `taken`. */
+  /** Whether a trigger has come since the last `take`. */
   pending(): boolean;
-  /** Gives what has come in, and forgets it. */
+  /** Returns the collected triggers, and clears them. */
   take(): readonly Trigger[];
-  /** Resolves at the next nudge, at once where one waits, or after `ms`; rejects with the signal's reason. */
+  /** Resolves at the next trigger, at once if a trigger is pending, or after `ms`. Rejects with the signal's reason. */
   sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ export function createWake(): Wake {
       try {
         await clock.sleep(ms, mine.signal).catch(() => undefined);
       } finally {
-        // Not AbortSignal.any: on a signal that lives for months each one would be a listener that stays.
+        // Not AbortSignal.any: the signal lives for months, and each call would leave a listener on it.
         signal.removeEventListener('abort', forward);
       }
       signal.throwIfAborted();

@@ -3,7 +3,7 @@ import { endsExposure, type Verb } from '../../core/plan.ts';
 import type { OperationResult, ProgressEvent, Step } from '../../core/progress.ts';
 import type { DaemonLogger } from '../ports.ts';
 
-/** An operation that is being carried out, and what it is at. */
+/** An operation that is being carried out, with its current step. */
 export interface InFlight {
   readonly key: ResourceKey;
   readonly verb: Verb;
@@ -15,15 +15,15 @@ export interface InFlight {
   readonly until?: number;
 }
 
-/** Follows what passes tell: what is in flight, and how long nothing has moved. */
+/** Follows the progress events of reconciliations: the operations in flight, and the time of the last progress. */
 export class Activity {
   readonly #log: DaemonLogger;
   readonly #inFlight = new Map<ResourceKey, InFlight>();
-  /** How a key was blocked when that was last told: each pass finds it so again. */
+  /** The last reported reason why a key is blocked. Each reconciliation finds the same reason again. */
   readonly #told = new Map<ResourceKey, string>();
-  /** Of new servers of the last plan, by server. */
+  /** The firewalls of new servers in the last plan, by server. */
   #firewalls: ReadonlyMap<ResourceKey, ResourceKey> = new Map();
-  /** Servers that the API has accepted, and whose firewalls are still to come. */
+  /** Servers that the API has accepted, and whose firewalls are not in place yet. */
   readonly #exposed = new Set<ResourceKey>();
   #movedAt = 0;
 
@@ -31,13 +31,13 @@ export class Activity {
     this.#log = log;
   }
 
-  /** A pass has ended: what it left open shows in the state, not here. */
+  /** Call this at the end of a reconciliation. Unfinished operations are in the state, and no longer here. */
   settle(): void {
     this.#inFlight.clear();
     this.#exposed.clear();
   }
 
-  /** Whether a server stands, or comes up, without the firewall that this pass is about to send. */
+  /** Whether a server runs or starts without the firewall that this reconciliation is about to send. */
   hasExposed(): boolean {
     return this.#exposed.size > 0;
   }
@@ -46,19 +46,22 @@ export class Activity {
     return [...this.#inFlight.values()];
   }
 
-  /** Whether something is in flight, and all of it waits for the API or for a moment. */
+  /** Whether operations are in flight, and all of them wait for the API or for a moment. */
   isWaiting(): boolean {
     const steps = [...this.#inFlight.values()].map(({ step }) => step);
     return steps.length > 0 && steps.every((step) => step === 'task' || step === 'waiting');
   }
 
-  /** Whether all that is in flight has only waited since `time`: cutting the pass short then loses nothing. */
+  /**
+   * Whether all operations in flight have only waited since `time`. Then cutting the reconciliation short loses
+   * nothing.
+   */
   isQuietSince(time: number): boolean {
     if (this.#movedAt > time) return false;
     return [...this.#inFlight.values()].every(({ step }) => step !== 'sent' && step !== 'queued');
   }
 
-  /** Gives whether it is news, and not what an earlier pass said in the same words. */
+  /** Returns whether the event is new. An event that repeats the words of an earlier reconciliation is not new. */
   take(event: ProgressEvent): boolean {
     if (event.type === 'ended' && this.#isOld(event.result)) {
       this.#inFlight.delete(event.result.key);
@@ -108,7 +111,7 @@ export class Activity {
         const { key, verb, id } = event.operation;
         this.#movedAt = event.at;
         this.#inFlight.set(key, { key, verb, step: 'queued', detail: '', since: event.at, at: event.at });
-        // What was blocked when it was last tried is tried again at each pass.
+        // An operation that was blocked at its last attempt is tried again in each reconciliation.
         this.#log[this.#told.has(key) ? 'debug' : 'info'](
           { key, verb, operationId: id },
           'operation started',

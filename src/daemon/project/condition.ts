@@ -4,17 +4,17 @@ import { TransportError } from '../../core/transport.ts';
 import type { ShownHold } from '../pace/holds.ts';
 
 /**
- * How a project stands, in one word; the first that applies.
+ * The state of a project in one word: the first condition that applies.
  *
- * - `starting`: not looked at yet
- * - `fenced`: the token is another project's; nothing is written
- * - `unauthorized`: the API does not take the token
+ * - `starting`: not reconciled yet
+ * - `fenced`: the token belongs to another project; nothing is written
+ * - `unauthorized`: the API does not accept the token
  * - `unreachable`: the API does not answer, or fails
- * - `failing`: passes end in an error of another sort
- * - `blocked`: something needs an operator
+ * - `failing`: reconciliations end with another error
+ * - `blocked`: an operation needs a manual decision
  * - `awaiting_approval`: the plan waits for the operator (`settings.approval`)
- * - `held`: the API refuses what adds spending
- * - `drifting`: the project differs from the file, and is left so, as the file or the mode says, or as nothing can change it
+ * - `held`: the API refuses writes that add spending
+ * - `drifting`: the project differs from the file, and nothing corrects it, because of the file, the mode or the API
  * - `converging`: differences are being removed
  * - `suspended`: nothing is changed while `settings.suspend` lasts
  * - `converged`
@@ -36,20 +36,20 @@ export const conditions = [
 
 export type Condition = (typeof conditions)[number];
 
-/** A condition as another process wrote it down. */
+/** A condition in the text that another process recorded. */
 export function knownCondition(text: string | undefined): Condition | undefined {
   return conditions.find((each) => each === text);
 }
 
-/** Nothing but another token helps. */
+/** Only another token helps. */
 export function isHopeless(condition: Condition): boolean {
   return condition === 'unauthorized' || condition === 'fenced';
 }
 
-/** What the last pass came to. */
+/** The result of the last reconciliation. */
 export interface Standing {
   readonly plan: Plan | undefined;
-  /** What the last pass died of. */
+  /** The error that ended the last reconciliation. */
   readonly error: unknown;
   readonly observing: boolean;
   /** Digest of the plan that waits for the operator. */
@@ -67,11 +67,11 @@ export function conditionOf({ plan, error, observing, awaiting, holds }: Standin
   if (plan.blocked.some(({ code }) => !waits.has(code))) return 'blocked';
   if (awaiting !== undefined && plan.operations.length > 0) return 'awaiting_approval';
   if (holds.length > 0 && plan.operations.length + plan.blocked.length > 0) return 'held';
-  // The next pass shows it, and does it.
+  // The next reconciliation shows and settles the resource.
   if (plan.blocked.some(({ code }) => code === 'not_shown')) return 'converging';
   if (plan.blocked.length > 0) return 'blocked';
   if (plan.warnings.some(({ code }) => code === 'drift')) return 'drifting';
-  // A write under way is no operation of the plan any more, and not yet done.
+  // A write in flight is no longer an operation of the plan, and not done yet.
   if (plan.warnings.some(({ code }) => code === 'in_flight')) return 'converging';
   if (plan.operations.length === 0) return plan.warnings.some(isLeft) ? 'drifting' : 'converged';
   if (observing) return 'drifting';

@@ -13,43 +13,43 @@ import type { Commit } from '../sources/source.ts';
 import type { InFlight } from './activity.ts';
 import type { Condition } from './condition.ts';
 
-/** What a project is to be, and where that comes from. */
+/** The desired state of a project, and its origin. */
 export interface Offer {
   readonly desired: Desired;
   readonly files: readonly string[];
   readonly commit: Commit | undefined;
 }
 
-/** How one pass went. Wall times are of the project's clock. */
+/** The result of one reconciliation. Wall times are of the project's clock. */
 export interface PassRecord {
   readonly number: number;
   readonly triggers: readonly Trigger[];
   readonly startedAt: number;
   readonly endedAt: number;
   readonly outcome: ApplyReport['outcome'] | 'observed' | 'error';
-  /** How many operations ended in it, well or not. */
+  /** The number of operations that ended, with success or without. */
   readonly operations: number;
-  /** How many of them came to an end, well or not, instead of being left for later. */
+  /** The number of operations that are done or failed. Operations that are postponed do not count. */
   readonly settled: number;
   readonly commit: string | undefined;
 }
 
-/** Everything that is known of a project at one moment: what status, page and metrics are made of. */
+/** All facts about a project at one moment: the input of status, page and metrics. */
 export interface ProjectFacts {
   readonly id: number;
   readonly mode: Mode;
   readonly intervalMs: number;
-  /** What state and client say; absent until the state is open. */
+  /** The data of the state and the client. Absent until the state is open. */
   readonly known: Known | undefined;
   readonly offer: Offer | undefined;
-  /** Why the newest spec cannot be used; empty where it can. */
+  /** The reasons why the newest spec cannot be used. Empty if it can be used. */
   readonly problem: readonly Diagnostic[];
   readonly plan: Plan | undefined;
   readonly world: World | undefined;
   readonly lookedAt: number | undefined;
-  /** What the last pass died of. */
+  /** The error that ended the last reconciliation. */
   readonly error: unknown;
-  /** Who owns the state that is waited for. */
+  /** The owner of the state that this process waits for. */
   readonly waitingFor: string | undefined;
   readonly condition: Condition;
   readonly conditionSince: number | undefined;
@@ -57,13 +57,13 @@ export interface ProjectFacts {
   readonly passes: number;
   readonly lastPass: PassRecord | undefined;
   readonly nextPassAt: number | undefined;
-  /** Since when the project has not been as the file says. */
+  /** The time since which the project has differed from the file. */
   readonly differsSince: number | undefined;
   readonly inFlight: readonly InFlight[];
   readonly holds: readonly ShownHold[];
   /** When each blocked entry was first seen, by {@link blockedName}. */
   readonly blockedSince: ReadonlyMap<string, number>;
-  /** With which a command means this project. */
+  /** The flags that select this project in a command. */
   readonly flags: string;
 }
 
@@ -73,7 +73,7 @@ export interface Known {
   readonly info: StateInfo;
   readonly bindings: readonly Binding[];
   readonly intents: readonly Intent[];
-  /** Of servers that are gone, and billed. */
+  /** Backups of deleted servers, which are still billed. */
   readonly leftBackups: readonly LeftBackups[];
   readonly claims: readonly Claim[];
   /** The last writes, newest first. */
@@ -81,7 +81,7 @@ export interface Known {
   readonly limits: { readonly windowMs: number; readonly reads: number; readonly writes: number };
   readonly used: { readonly reads: number; readonly writes: number };
   readonly counts: RequestCounts;
-  /** Age of the oldest answer about a server that the picture rests on, in ms. */
+  /** Age in ms of the oldest answer about a server that this data is based on. */
   readonly oldestReadMs: number;
   readonly backOff: readonly BackOff[];
 }

@@ -27,21 +27,24 @@ export interface LedgerOptions {
   readonly observing: boolean;
   readonly log: DaemonLogger;
   readonly onNotice: (notice: Notice) => void;
-  /** With which a command means this project. */
+  /** The flags that select this project in a command. */
   readonly flags: () => string;
 }
 
-/** What the passes of a project have come to so far: how it stands, since when, and what is to be told of it. */
+/**
+ * The results of a project's reconciliations: its condition, the time of the last change, and the reports that follow
+ * from them.
+ */
 export class Ledger {
   plan: Plan | undefined;
   world: World | undefined;
   /** Wall ms of the project's clock. */
   lookedAt: number | undefined;
-  /** What the last pass died of. */
+  /** The error that ended the last reconciliation. */
   error: unknown;
   /** Digest of the plan that waits for the operator. */
   awaiting: string | undefined;
-  /** Passes that died, in a row. */
+  /** The number of failed reconciliations in a row. */
   failures = 0;
   passes = 0;
   lastPass: PassRecord | undefined;
@@ -52,13 +55,13 @@ export class Ledger {
   blockedSince: ReadonlyMap<string, number> = new Map();
   readonly #options: LedgerOptions;
   readonly #news: PlanNews;
-  /** Of the spec that the project was last seen to equal, but for what waits. */
+  /** The digest of the spec that the project was last equal to, except for waiting operations. */
   #settledDigest: string | undefined;
-  /** What was blocked then: to be done at last, it is no drift. */
+  /** The keys that were blocked at that time. When their operations are done later, that is no drift. */
   #waiting: ReadonlySet<string> = new Set();
   /** Operations that were reported as drift, and that plans have held since. */
   #drifted: ReadonlySet<string> = new Set();
-  /** What was told to differ and is left so. */
+  /** The reported differences that vdcsync does not correct. */
   #differs = '';
   /** Keys that wait for a graphics card. */
   readonly #scarce = new Set<ResourceKey>();
@@ -86,7 +89,7 @@ export class Ledger {
     }
   }
 
-  /** What is done is no difference any more, although only the next look says so for good. */
+  /** Removes a finished operation from the plan. The next refresh confirms that the difference is gone. */
   #strike({ key, verb }: OperationResult): void {
     if (this.plan === undefined) return;
     const operations = this.plan.operations.filter((each) => each.key !== key || each.verb !== verb);
@@ -111,7 +114,7 @@ export class Ledger {
     const isSettled = digest !== undefined && digest === this.#settledDigest;
     if (isSettled) this.#settledDigest = undefined;
     const { project, observing, log, onNotice } = this.#options;
-    // A backup is due by its age, and no sign of anybody's hand.
+    // A backup is due because of its age, so it is no sign of a change outside vdcsync.
     const hasMoved = ({ key, cause }: Operation) =>
       cause === 'drift' || (isSettled && !this.#waiting.has(key));
     const moved = plan.operations.filter(
@@ -149,7 +152,7 @@ export class Ledger {
         this.#waiting = new Set(plan.blocked.map(({ key }) => key));
       }
     }
-    // A pass that was cut short says nothing yet.
+    // A reconciliation that was cut short has no result yet.
     if (pass.outcome !== 'stopped') this.judge(holds, pass.endedAt);
   }
 
@@ -180,7 +183,7 @@ export class Ledger {
     };
   }
 
-  /** Goes on where the last pass ended, wherever that was made. */
+  /** Continues from the last reconciliation, which another process may have made. */
   recall(memory: PassMemory['ledger']): void {
     this.condition = knownCondition(memory.condition) ?? 'starting';
     this.conditionSince = memory.conditionSince;
@@ -195,7 +198,7 @@ export class Ledger {
     for (const key of memory.scarce) this.#scarce.add(key as ResourceKey);
   }
 
-  /** Finds the condition anew, and tells of it. Telling the same twice is the listener's to avoid. */
+  /** Computes the condition and reports it. The listener must drop repeated reports. */
   judge(holds: readonly ShownHold[], at: number): void {
     const { project, observing, log, onNotice } = this.#options;
     const { plan, error } = this;
@@ -229,7 +232,7 @@ export class Ledger {
   }
 }
 
-/** What makes a drift the same one. */
+/** The identity of a drift: two operations with the same content are the same drift. */
 function contentOf({ id, changes }: Operation): string {
   return `${id} ${JSON.stringify(changes)}`;
 }

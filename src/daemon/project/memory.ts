@@ -33,27 +33,27 @@ const ledger = z.object({
 });
 
 const memory = z.object({
-  /** Who made the last pass. */
+  /** The replica that made the last reconciliation. */
   replica: z.string(),
-  /** Marks the text of the spec that the last turn worked by; empty where that could not be used. */
+  /** Marks the text of the spec that the last turn used. Empty if the spec could not be used. */
   spec: z.string().default(''),
   /** When the next one is due. Wall ms of real time, by the clock of that replica's machine. */
   dueAt: z.number().default(0),
   ledger,
   backOff: z.array(backOff),
   holds: z.object({ status: z.string().nullable(), held: z.array(hold) }),
-  /** What people have been told last, by subject. */
+  /** The last notifications that were sent, by subject. */
   told: z.record(z.string(), z.string()),
 });
 
 /**
- * What the passes of a shared project hand on to the next one, whichever replica makes it: how
- * it stood, failures, refusals, what was told. Wall times in ms of the project's clock. It may
- * be lost at any time; the next look finds it again.
+ * The results that one reconciliation of a shared project records for the next one, which another replica may make:
+ * condition, failures, refusals, sent notifications. Wall times in ms of the project's clock. The data may be lost at
+ * any time: the next refresh finds it again.
  */
 export type PassMemory = z.infer<typeof memory>;
 
-/** `undefined` where there is none, or where another release has written it. */
+/** `undefined` if the note is missing, or if another release has written it. */
 export function readMemory(note: Json | undefined): PassMemory | undefined {
   return memory.safeParse(note).data;
 }

@@ -8,7 +8,10 @@ import type { Ledger } from './ledger.ts';
 import { prunePast } from './past.ts';
 import type { ProjectParts, Workspace } from './workspace.ts';
 
-/** `stop`: nothing new but the firewalls of servers that this pass bought. `halt`: every wait ends. */
+/**
+ * `stop`: begins no new operations, except for the firewalls of servers that this reconciliation created. `halt`:
+ * every wait ends.
+ */
 interface PassSignals {
   readonly stop: AbortSignal;
   readonly halt: AbortSignal;
@@ -20,8 +23,8 @@ interface Ended {
 }
 
 /**
- * One look at a project, and what that look asks for, carried out, until nothing is left or
- * `halt` aborts. `stop` begins nothing new before that. Rejects where the state cannot be used.
+ * Reconciles a project once: refreshes it, and carries out the plan until nothing is left or `halt` aborts. After
+ * `stop` no new operation begins. Rejects if the state cannot be used.
  */
 export async function makePass(
   offer: Offer,
@@ -35,7 +38,7 @@ export async function makePass(
   if (triggers.includes('token')) workspace.holds.clear();
   const over = new AbortController();
   const watching = untilLookIsDue(parts.activity, parts.wake, clock, parts.intervalMs, over.signal).then(
-    (due) => due && halt.abort(new Error('another look is due')),
+    (due) => due && halt.abort(new Error('another refresh is due')),
   );
   try {
     const { outcome, results } = await attempt(offer, workspace, parts, { stop, halt: halt.signal });
@@ -49,7 +52,7 @@ export async function makePass(
   }
 }
 
-/** Tells the parts how it went. */
+/** Reports the result to the parts of the project. */
 async function attempt(
   offer: Offer,
   workspace: Workspace,
@@ -93,7 +96,7 @@ async function carryOut(
   );
 }
 
-/** What the next pass dies of again is told once. */
+/** An error that also ended the reconciliation before is logged at level debug. */
 function logFailure(log: DaemonLogger, error: unknown, { error: before, failures }: Ledger): void {
   const level = String(error) === String(before) ? 'debug' : 'error';
   const problem = error instanceof ApiProblem ? { status: error.status, requestId: error.requestId } : {};

@@ -4,7 +4,7 @@ const noteName = 'pruned';
 /** Between two prunings, in ms of the project's clock. */
 const dayMs = 24 * 3_600_000;
 
-/** Once a day, forgets what ended longer ago than `keepMs` and nothing needs any more. */
+/** Once a day, deletes intents and journal lines that ended longer ago than `keepMs` and that no other part needs. */
 export async function prunePast(
   { store, clock }: Pick<ProjectSession, 'store' | 'clock'>,
   keepMs: number,

@@ -22,7 +22,7 @@ import { makePass } from './pass.ts';
 import { handOn, type Turn, takeUp } from './turn.ts';
 import { isEmpty, knownOf, openWorkspace, type ProjectParts, type Workspace } from './workspace.ts';
 
-/** How long the firewall of a new server may take after the daemon was told to stop; less than the process has. Real ms. */
+/** Time for the firewall of a new server after the daemon was asked to stop; less than the process has. Real ms. */
 const exposedMs = 6_000;
 
 export interface ProjectOptions {
@@ -32,22 +32,22 @@ export interface ProjectOptions {
   readonly intervalMs: number;
   readonly keepMs: number;
   readonly onNotice: (notice: Notice) => void;
-  /** Anything that a page would show differently. */
+  /** Called when the page would show the project differently. */
   readonly onChange: () => void;
   readonly onEvent: (event: ProgressEvent) => void;
   readonly onPass: (pass: PassRecord) => void;
 }
 
 /**
- * Keeps one project as its newest good spec says, pass after pass.
+ * Keeps one project equal to its newest good spec, reconciliation after reconciliation.
  *
  * ```
  * no spec ──offer──▶ due ──▶ passing ──▶ resting ──timer, trigger, back-off──▶ due
  *                             │ ▲
- *                             └─┘ another spec: halted, and passed anew at once
+ *                             └─┘ another spec: halted, and reconciled again at once
  * ```
- * A halt never cuts a write: the exchange in flight ends and its answer is recorded; what
- * waits is taken up by the next pass where it stands.
+ * A halt never cuts a write: the request in flight ends and its answer is recorded. The next reconciliation continues
+ * with the operations that wait.
  */
 export class Project {
   readonly id: number;
@@ -60,17 +60,17 @@ export class Project {
   readonly #orders: Orders;
   readonly #parts: ProjectParts;
   #workspace: Workspace | undefined;
-  /** Of all sessions: what it knows takes longer than a turn may last. */
+  /** Shared by all sessions: its measurements take longer than a turn may last. */
   #stopwatch: Stopwatch | undefined;
   #offer: Offer | undefined;
   /** Where the session's token is. */
   #token: TokenPlace | undefined;
-  /** Why nothing describes it any more. */
+  /** The reasons why no spec describes the project any more. */
   #unwanted: readonly Diagnostic[] | undefined;
-  /** Whether its state is known to hold nothing of it; a state that was never opened is none that was worked with. */
+  /** Whether the state holds no resource of the project. `true` too if the state was never opened. */
   #empty = true;
   #halt: AbortController | undefined;
-  /** Of the pass in hand. */
+  /** Called at each progress of the current reconciliation. */
   #onActivity: () => void = () => undefined;
   #waitingFor: string | undefined;
   #nextPassAt: number | undefined;
@@ -97,7 +97,7 @@ export class Project {
     return this.#ledger.condition;
   }
 
-  /** Whether it may be counted on: looked at at least once, and allowed to work. */
+  /** Whether the project was reconciled at least once, and its token belongs to this project. */
   isReady(): boolean {
     const { plan, condition } = this.#ledger;
     return plan !== undefined && condition !== 'fenced';
@@ -107,7 +107,7 @@ export class Project {
     return this.#offer?.desired.digest;
   }
 
-  /** Whether the pass in hand does nothing but wait for what the API has accepted. */
+  /** Whether the current reconciliation only waits for tasks that the API has accepted. */
   isWaiting(): boolean {
     return this.#activity.isWaiting();
   }
@@ -116,7 +116,7 @@ export class Project {
     return this.#problem.list().length > 0;
   }
 
-  /** A good spec; one that says the same as the last changes nothing. Gives whether it is news. */
+  /** Takes in a good spec. A spec equal to the last one changes nothing. Returns whether the spec differs. */
   offer(offer: Offer, trigger: Trigger): boolean {
     const { desired: before } = this.#offer ?? {};
     const same = before?.digest === offer.desired.digest && !isOtherPlace(before?.token, offer.desired.token);
@@ -137,7 +137,7 @@ export class Project {
     this.#options.onChange();
   }
 
-  /** Nothing describes it any more. It goes, unless something of it is in its state: then that is told instead. */
+  /** No spec describes the project any more: drops the project, or reports the resources that its state still holds. */
   drop(diagnostics: readonly Diagnostic[]): void {
     if (this.#unwanted !== undefined) return;
     this.#unwanted = diagnostics;
@@ -145,7 +145,7 @@ export class Project {
     this.#halt?.abort(new Error('nothing describes the project any more'));
   }
 
-  /** Whether it was dropped and has gone: its state holds nothing, or could not be opened at all. */
+  /** Whether the project was dropped and is gone: its state holds no resource, or could not be opened at all. */
   isGone(): boolean {
     return this.#unwanted !== undefined && this.#empty;
   }
@@ -159,7 +159,7 @@ export class Project {
     this.#wake.nudge(trigger);
   }
 
-  /** Settles what an operator says, between two passes; the pass in hand makes room for it. */
+  /** Carries out an operator command between two reconciliations. The current reconciliation stops for the command. */
   take(order: Order): Promise<Answer> {
     const answer = this.#orders.take(order);
     this.#wake.nudge('order');
@@ -167,7 +167,7 @@ export class Project {
     return answer;
   }
 
-  /** Takes in that it could not go on at all: its state or its settings cannot be used. */
+  /** Records that the project cannot continue: its state or its settings cannot be used. */
   fail(error: unknown): void {
     this.#options.deps.log.error({ error }, 'project failed');
     this.#ledger.fail(error);
@@ -175,21 +175,20 @@ export class Project {
     this.#options.onChange();
   }
 
-  /** After it could not go on: until something asks for it, or so long. */
+  /** After a failure, waits for a trigger, or for `ms`. */
   async pause(ms: number, stop: AbortSignal): Promise<void> {
     this.#wake.take();
     await this.#wake.sleep(this.#options.deps.clock, ms, stop).catch(() => undefined);
   }
 
-  /** Runs until `stop` aborts, it was dropped, or its token is elsewhere, and the pass in hand has ended. Rejects where the state cannot be used. */
+  /** Runs until `stop` aborts, the project is dropped, or its token moves. Rejects if the state cannot be used. */
   run(stop: AbortSignal): Promise<void> {
     return this.#inSession(stop, (workspace, over) => this.#loop(workspace, over));
   }
 
   /**
-   * One turn at a project that is shared: passes until nothing asks for another. What passes
-   * hand on stands in the state, for whoever has the next turn. Gives how long the project
-   * may rest, in ms of real time. Rejects where the state cannot be used.
+   * One turn of a shared project: reconciles until no trigger is pending, and records the results in the state, for the
+   * replica that has the next turn. Returns the real ms until the next turn. Rejects if the state cannot be used.
    */
   async turn(turn: Turn, stop: AbortSignal): Promise<number> {
     let restMs = 0;
@@ -210,17 +209,17 @@ export class Project {
       this.#known = await knownOf(workspace, this.#backOff);
     });
     await working.catch((error: unknown) => {
-      // The queue tells nobody why it tries again. Nothing is wrong with a state that another process owns.
+      // The queue does not report why it tries again. A state that another process owns is no failure.
       if (!opened && !stop.aborted && !(error instanceof StateHeldError)) this.fail(error);
       else if (opened && !stop.aborted)
         this.#options.deps.log.warn({ error }, 'reconciliation interrupted, retrying');
       throw error;
     });
-    // What came in since the last pass began is not done.
+    // Triggers that came after the last reconciliation began are not done.
     return this.#wake.pending() ? 0 : restMs;
   }
 
-  /** The session ends when the work in it has ended, which `over` tells it to where `stop` aborts or what runs beside it fails. */
+  /** The session ends after its work. `over` asks the work to end, if `stop` aborts or a background task fails. */
   async #inSession(
     stop: AbortSignal,
     work: (workspace: Workspace, over: AbortSignal) => Promise<void>,
@@ -255,7 +254,7 @@ export class Project {
     }
   }
 
-  /** `undefined` where it is to stop before the state is free. */
+  /** `undefined` if `stop` aborts before the state is free. */
   async #openSession(stop: AbortSignal): Promise<ProjectSession | undefined> {
     const { deps } = this.#options;
     const token = this.#offer?.desired.token;
@@ -271,7 +270,7 @@ export class Project {
       },
     });
     const session = await Promise.race([opening, aborted(stop)]);
-    // What opens too late would own the state for as long as this process lives.
+    // A session that opens too late would own the state as long as this process lives.
     if (session === undefined) void opening.then((late) => late.close()).catch(() => undefined);
     return session;
   }

@@ -7,24 +7,24 @@ import type { Trigger } from '../ports.ts';
 import type { Ledger } from './ledger.ts';
 import { memoryNote, type PassMemory, readMemory } from './memory.ts';
 
-/** One turn at a project that several replicas share. */
+/** One turn of work on a project that several replicas share. */
 export interface Turn {
   readonly trigger: Trigger;
   readonly replica: string;
-  /** Marks the spec that its passes work by; empty where that cannot be used. */
+  /** Marks the spec that the reconciliations of this turn use. Empty if the spec cannot be used. */
   readonly spec: string;
-  /** What people have been told, wherever they were told it. */
+  /** The notifications that were sent, by any replica. */
   readonly told: Pick<Notifier, 'toldOf' | 'recall'>;
 }
 
-/** What of a project outlives its turns. */
+/** The parts of a project that outlive its turns. */
 interface Parts {
   readonly ledger: Ledger;
   readonly backOff: KeyBackOff;
   readonly holds: Holds;
 }
 
-/** Goes on where the last turn ended, whoever had it. */
+/** Continues from the last turn, which another replica may have had. */
 export async function takeUp(
   { told }: Turn,
   store: StateStore,
@@ -40,7 +40,7 @@ export async function takeUp(
   told.recall(memory.told);
 }
 
-/** Leaves to the next turn what this one has found out. */
+/** Records the results of this turn for the next turn. */
 export async function handOn(
   { replica, spec, told }: Turn,
   store: StateStore,

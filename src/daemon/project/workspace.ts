@@ -15,10 +15,10 @@ import type { Known } from './facts.ts';
 import type { Ledger } from './ledger.ts';
 import { both, UseMeter } from './use-meter.ts';
 
-/** Tasks of earlier passes are waited for so long before the next plan; then they go on beside it. */
+/** How long a plan waits for tasks of earlier reconciliations. Tasks that take longer run in parallel to the plan. */
 const settleMs = 90_000;
 
-/** What is open while a project runs. */
+/** The resources that are open while a project runs. */
 export interface Workspace {
   readonly session: ProjectSession;
   readonly repeating: Repeating;
@@ -28,11 +28,11 @@ export interface Workspace {
   readonly approval: Approval;
 }
 
-/** What of a project outlives its sessions. */
+/** The parts of a project that outlive its sessions. */
 export interface ProjectParts {
   readonly mode: Mode;
   readonly intervalMs: number;
-  /** What ended longer ago is forgotten. */
+  /** Intents and journal lines that ended longer ago are deleted. */
   readonly keepMs: number;
   readonly log: DaemonLogger;
   readonly ledger: Ledger;
@@ -41,7 +41,7 @@ export interface ProjectParts {
   readonly wake: Wake;
 }
 
-/** Puts together what a session is worked in with; `spent` are the requests of earlier ones. */
+/** Creates the workspace of a session. `spent` are the requests of earlier sessions. */
 export function openWorkspace(
   opened: ProjectSession,
   { ledger, backOff, wake, intervalMs, log }: ProjectParts,
@@ -75,7 +75,7 @@ export function openWorkspace(
   return { session, holds, refresh, meter, repeating, approval };
 }
 
-/** What state and client say now; nothing before the state is open. */
+/** The current data of the state and the client. `undefined` before the state is open. */
 export async function knownOf(
   workspace: Workspace | undefined,
   backOff: KeyBackOff,
@@ -99,7 +99,7 @@ export async function knownOf(
   };
 }
 
-/** Nothing of the project has to be looked after. */
+/** Whether the state holds no resource of the project. */
 export function isEmpty(known: Known | undefined): boolean {
   const { bindings, intents, leftBackups: left } = known ?? { bindings: [], intents: [], leftBackups: [] };
   return bindings.length + intents.length + left.length === 0;

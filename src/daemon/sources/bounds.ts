@@ -10,7 +10,7 @@ export interface FolderBounds {
 const usualBounds: FolderBounds = { files: 1_000, bytes: 8 * 1024 * 1024 };
 /** Of projects that several machines share. */
 export const fleetBounds: FolderBounds = { files: 20_000, bytes: 32 * 1024 * 1024 };
-/** Of the files beyond the bounds, so many are named. */
+/** The largest number of left-out files that are named. */
 const mostNamed = 50;
 
 export interface SizedFile {
@@ -19,8 +19,8 @@ export interface SizedFile {
 }
 
 /**
- * Of the specs in a folder, those to read, in their order. Small files come first, so that large or doubled ones, which
- * anybody may push, keep no other project out. The rest is reported and not read.
+ * Selects the specs of a folder that are read, in their order. Small files come first, so that large or duplicated
+ * files, which any user who can push may add, displace no other project. The other files are reported and not read.
  */
 export function withinBounds<File extends SizedFile>(
   files: readonly File[],

@@ -2,12 +2,12 @@ import type { Taken } from './intake.ts';
 import type { Holders } from './source.ts';
 
 /**
- * Who describes which project, after the specs have been read anew. Two files of one project would undo each
- * other's work, and the second is most often a copy whose id has not been changed yet. So a file keeps its
- * project for as long as it is there, broken or not; what nobody holds goes to the only file that describes
- * it, and to none where there are several. A file that was renamed is a file that is gone, and another one.
+ * Which file describes which project, after the specs have been read again. Two files for one project would undo each
+ * other's work, and the second file is most often a copy with an unchanged id. So a file keeps its project as long as
+ * the file exists, valid or not. A project without a file gets the only file that describes the project, and no file
+ * if there are several. A renamed file counts as a deleted file and a new file.
  *
- * Holders that came out of this are the same when the same specs are judged by them again.
+ * The function is idempotent: with the same specs, its result is the same again.
  */
 export function holdersAfter(specs: readonly Taken[], before: Holders): Holders {
   const names = new Set(specs.map(({ name }) => name));
@@ -21,7 +21,7 @@ export function holdersAfter(specs: readonly Taken[], before: Holders): Holders 
   return Object.fromEntries([...found, ...kept]);
 }
 
-/** Turns away what does not hold the project that it describes. */
+/** Rejects each spec that describes a project of another file. */
 export function refuseOthers(specs: readonly Taken[], holders: Holders): readonly Taken[] {
   const heldBy = new Map(Object.entries(holders).map(([project, name]) => [name, Number(project)]));
   const claims = claimants(specs);
@@ -45,7 +45,7 @@ function claimants(specs: readonly Taken[]): ReadonlyMap<number | undefined, rea
   return byProject;
 }
 
-/** Whose a spec says that it is; of a broken one too, as far as it can be read. */
+/** The project that a spec names. Also known for a broken spec, as far as the spec can be parsed. */
 function projectOf(spec: Taken): number | undefined {
   return 'offer' in spec ? spec.offer.desired.projectId : spec.projectId;
 }

@@ -8,18 +8,18 @@ import { failWith, readSpecBytes, readSpecFile, reasonOf, specBuffer } from './r
 import type { Snapshot, SpecSource } from './source.ts';
 import { SpecFolder } from './spec-folder.ts';
 
-/** A burst of events is one hint, once nothing has moved for so long. Real ms. */
+/** A burst of events is one hint, after this time without another event. Real ms. */
 const stillMs = 150;
 /**
- * Between two readings without any event. A ConfigMap swap that leaves the old folder in
- * place raises none, and neither do most network file systems. Real ms.
+ * Time between two readings without any event. A ConfigMap swap that leaves the old folder in place raises no event,
+ * and neither do most network file systems. Real ms.
  */
 const rereadMs = 5_000;
 
 export interface FileSourceOptions {
-  /** Absolute paths and what messages call them. */
+  /** Absolute paths, and the names for messages. */
   readonly files: readonly { readonly path: string; readonly name: string; readonly overlay?: boolean }[];
-  /** The one path is a folder: every YAML file in it is a project of its own. */
+  /** Whether the one path is a folder, in which every YAML file is a project of its own. */
   readonly folder: boolean;
   /** Real time. */
   readonly clock: Clock;
@@ -31,9 +31,8 @@ export interface FileSourceOptions {
 }
 
 /**
- * Specs in files on this machine. Saves by rename, symlinks that are swapped, files that
- * vanish and return: the *folders* are watched, not the files, so that none of it ends the
- * watching, and the contents are compared now and then, whatever the events say.
+ * Specs in files on this machine. Files may be saved by rename, may be symlinks that are swapped, and may vanish and
+ * return. So the source watches the *folders* and not the files, and in addition compares the contents regularly.
  */
 export function fileSource(options: FileSourceOptions): SpecSource {
   const { files, folder, clock, log } = options;
@@ -53,7 +52,7 @@ export function fileSource(options: FileSourceOptions): SpecSource {
     return { specs: [{ name, sources: read.flatMap((each) => ('text' in each ? [each] : [])) }] };
   }
 
-  /** A digest of all that `read` would give. It is asked for every few seconds. */
+  /** A digest of the result of `read`. It is computed every few seconds. */
   async function contents(): Promise<string> {
     const hash = createHash('sha256');
     const buffer = specBuffer();
@@ -83,7 +82,7 @@ export function fileSource(options: FileSourceOptions): SpecSource {
       if (before !== undefined && now !== before) hint('file');
     }
 
-    /** Waits until nothing has moved for a moment; events meanwhile only prolong the wait. */
+    /** Waits until no event has come for a moment. Further events only prolong the wait. */
     async function onEvent(): Promise<void> {
       movedAt = clock.monotonic();
       if (waiting) return;
@@ -109,7 +108,7 @@ export function fileSource(options: FileSourceOptions): SpecSource {
     );
     try {
       seen = await contents();
-      // What changed between the caller's own reading and here would raise no event.
+      // A change between the caller's own reading and this point would raise no event.
       hint('file');
       for (;;) {
         await clock.sleep(options.rereadMs ?? rereadMs, signal);

@@ -5,7 +5,7 @@ import { maskerOf } from '../../core/masking.ts';
 import type { GitUrl } from './git-url.ts';
 import { SourceError } from './source.ts';
 
-/** One call of git may take so long, in real ms, and say so much. */
+/** The limits of one call of git: time in real ms, and size of its output. */
 const timeoutMs = 120_000;
 const mostOutputBytes = 4 * 1024 * 1024;
 
@@ -18,16 +18,19 @@ const leastRoomBytes = 256 * 1024;
 
 export interface GitAccess {
   readonly url: GitUrl;
-  /** For https; read anew for each call. Stands in the child's environment alone, never in argv. */
+  /** For https. Read again for each call. The token is only in the child's environment, never in argv. */
   readonly token: (() => string) | undefined;
-  /** Sent beside the token; most forges take any. */
+  /** Sent with the token. Most forges accept any user name. */
   readonly user: string;
   /** For ssh: the private key's file, and the known hosts'. The agent's and the user's where left out. */
   readonly sshKeyFile: string | undefined;
   readonly sshKnownHostsFile: string | undefined;
   /** Public keys that may sign, in ssh's `allowed_signers` form; every commit has to be signed then. */
   readonly allowedSignersFile: string | undefined;
-  /** The caller's, for PATH, HOME, proxies and certificates; what would steer git is left out. */
+  /**
+   * The environment of the caller, for PATH, HOME, proxies and certificates. Variables that would change git's
+   * behaviour are left out.
+   */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
@@ -58,7 +61,7 @@ export class GitProgram {
     await this.#writeConfiguration();
   }
 
-  /** Standard output. @throws SourceError with what git said; never what the environment held. */
+  /** Returns standard output. @throws SourceError with git's error text, without values of the environment. */
   async run(args: readonly string[], signal: AbortSignal): Promise<string> {
     return (await this.bytes(args, signal)).toString('utf8');
   }
@@ -74,7 +77,7 @@ export class GitProgram {
   }
 
   /**
-   * `git fetch`. The operating system ends it where it brings more than there is room for.
+   * Runs `git fetch`. The operating system ends the fetch if it brings more data than there is room for.
    *
    * @throws TooLargeError in that case; SourceError otherwise.
    */
@@ -146,7 +149,7 @@ export class GitProgram {
   }
 }
 
-/** The repository has no room for what a fetch brings. */
+/** The repository has no room for the data of a fetch. */
 export class TooLargeError extends SourceError {
   constructor(mostBytes: number) {
     super(
@@ -157,7 +160,7 @@ export class TooLargeError extends SourceError {
   }
 }
 
-/** A file that is gone meanwhile takes no space. */
+/** A file that vanished in the meantime takes no space. */
 async function sizeOf(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0;
 }
@@ -179,7 +182,7 @@ function fixedSettings({ allowedSignersFile }: GitAccess): string[] {
     'fetch.unpackLimit=1',
     // Larger files pass through git in pieces and not through its memory.
     'core.bigFileThreshold=1m',
-    // The signature chooses its program, whatever the format: only ssh's may run.
+    // The format of the signature selects the program that checks it. Only the program of ssh may run, for all formats.
     ...['gpg.program', 'gpg.openpgp.program', 'gpg.x509.program'].map((name) => `${name}=false`),
     'gpg.format=ssh',
     'gpg.ssh.program=ssh-keygen',
@@ -189,7 +192,7 @@ function fixedSettings({ allowedSignersFile }: GitAccess): string[] {
   return settings.flatMap((setting) => ['-c', setting]);
 }
 
-/** What git and ssh need of the machine, and nothing that would change what git does. */
+/** The variables that git and ssh need. Variables that would change git's behaviour are missing. */
 const passedOn = /^(PATH|HOME|LANG|LC_.*|TMPDIR|SSL_CERT_(FILE|DIR)|SSH_AUTH_SOCK|(https?|no|all)_proxy)$/i;
 
 function environmentOf(access: GitAccess): NodeJS.ProcessEnv {

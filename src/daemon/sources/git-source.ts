@@ -20,13 +20,13 @@ export interface GitSettings {
   readonly access: GitAccess;
   /** Branch or tag: `main`, `refs/heads/main`, `v1`. */
   readonly ref: string;
-  /** In the repository; one that ends in a slash is a folder of specs, each a project of its own. */
+  /** The path in the repository. A path that ends in a slash is a folder of specs, each for a project of its own. */
   readonly path: string;
-  /** Where the bare repository is kept, and what was taken from it last. */
+  /** The folder of the bare repository, and of the file that names the last taken commit. */
   readonly folder: string;
-  /** How often its tip is asked for, of the API's pace. */
+  /** Time between two requests for the tip. */
   readonly intervalMs: number;
-  /** Follow the branch also where its history was rewritten. */
+  /** Follow the branch even if its history was rewritten. */
   readonly allowRewind: boolean;
 }
 
@@ -44,9 +44,9 @@ export interface GitSourceOptions extends GitSettings {
 }
 
 const fetchedRef = 'refs/vdcsync/fetched';
-/** How deep a history is fetched to find the last commit in it; at last all of it. */
+/** The depths at which the history is fetched to find the last commit in it. The last depth is the whole history. */
 const depths = [50, 1_000, 2_147_483_647];
-/** @throws SourceError for what git would take for an option, or for something else than one ref or path. */
+/** @throws SourceError for a text that git would take for an option, or that is not exactly one ref or path. */
 export function checkGitNames(ref: string, path: string): void {
   if (!/^[A-Za-z0-9_][A-Za-z0-9_./@+-]*$/.test(ref) || ref.includes('..') || ref.endsWith('/')) {
     throw new SourceError(`the Git ref ${JSON.stringify(ref)} is no name of a branch or tag`);
@@ -64,8 +64,8 @@ export function checkGitNames(ref: string, path: string): void {
 }
 
 /**
- * Specs in a branch. The tip is asked for often, which costs one small request; only a new
- * one is fetched, as shallow as can be, checked, and read straight from its objects.
+ * Specs in a branch. The source asks for the tip often, which costs one small request. Only a new tip is fetched, as
+ * shallow as possible, then checked, and read directly from its objects.
  */
 export function gitSource(options: GitSourceOptions): SpecSource {
   const { access, ref, path, clock, random, mostFolderBytes = usualMostFolderBytes, most } = options;
@@ -77,7 +77,7 @@ export function gitSource(options: GitSourceOptions): SpecSource {
   let taken: Snapshot | undefined;
   /** The specs that were read last, by blob and path: a commit seldom changes more than a few of them. */
   let blobs: ReadonlyMap<string, SpecText> = new Map();
-  /** A tip that does not fit is not fetched again and again. */
+  /** The last tip that did not fit. The source does not fetch it again. */
   let tooLarge: { readonly commit: string; readonly error: TooLargeError } | undefined;
 
   async function read(signal: AbortSignal, last?: Commit): Promise<Snapshot> {
@@ -92,13 +92,13 @@ export function gitSource(options: GitSourceOptions): SpecSource {
     const commit = await describe(git, tip, ref, signal);
     const { specs, ...read } = await readSpecs(git, commit.id, path, { before: blobs, most }, signal);
     blobs = read.blobs;
-    // Only what could be read is what the next one has to follow on.
+    // The next commit must follow the last readable commit, so the tip is recorded only now.
     await memory.write(tip);
     taken = { specs, commit };
     return taken;
   }
 
-  /** What earlier commits have left behind goes where there is no room beside it. */
+  /** If there is no room, deletes the objects of earlier commits, and fetches again. */
   async function fetchWithRoom(tip: Tip, follows: string | undefined, signal: AbortSignal): Promise<void> {
     try {
       await fetchTip(git, options, tip, follows, signal);
@@ -127,19 +127,19 @@ export function gitSource(options: GitSourceOptions): SpecSource {
 }
 
 interface Tip {
-  /** What the remote calls it in full. */
+  /** The full name at the remote. */
   readonly ref: string;
   readonly commit: string;
 }
 
-/** What a configured ref may mean: a branch before a tag of the same name. */
+/** The possible meanings of a configured ref: a branch before a tag of the same name. */
 function meaningsOf(ref: string): readonly string[] {
   return ref.startsWith('refs/') ? [ref] : [`refs/heads/${ref}`, `refs/tags/${ref}`];
 }
 
 /**
- * `bound`: what the ref has meant so far. It keeps that meaning. Otherwise whoever may push
- * replaces the branch by a tag of the same name, and a tag need not follow on anything.
+ * `bound`: the full ref that the configured ref has meant so far. The ref keeps that meaning. Otherwise a user who can
+ * push could replace the branch by a tag of the same name, and a tag need not follow any commit.
  */
 async function findTip(
   git: GitProgram,
@@ -167,7 +167,7 @@ async function findTip(
   );
 }
 
-/** What was taken last, and from which ref: a file beside the repository, so that a restart knows both. */
+/** The last taken commit, and its ref: a file next to the repository, so that a restart knows both. */
 class TakenMemory {
   readonly #folder: string;
   readonly #path: string;
@@ -283,17 +283,17 @@ async function describe(git: GitProgram, tip: Tip, ref: string, signal: AbortSig
   return { id, ref, fullRef, subject: subject.slice(0, 200), at: Number(seconds) * 1000 };
 }
 
-/** One entry of a tree, as `git ls-tree` tells it. */
+/** One entry of a tree, from the output of `git ls-tree`. */
 interface TreeEntry {
   readonly mode: string;
   readonly type: string;
   readonly sizeBytes: number;
   readonly path: string;
-  /** The id of what is in it. */
+  /** The id of its content. */
   readonly blob: string;
 }
 
-/** Reads those blobs alone that the last commit did not have: each takes a process. */
+/** Reads only the blobs that the last commit did not have, because each blob takes a process. */
 async function readSpecs(
   git: GitProgram,
   commit: string,
@@ -341,7 +341,7 @@ async function listTree(
   return text.split('\0').flatMap((line) => {
     const [, mode, type, blob, size, name] = /^(\d+) (\w+) (\S+) +(\S+)\t(.*)$/s.exec(line) ?? [];
     if (mode === undefined || type === undefined || blob === undefined || name === undefined) return [];
-    // A file that the fetch has left out is there without a size.
+    // A file that the fetch has left out is listed without a size.
     const sizeBytes = type === 'blob' && !/^\d+$/.test(size ?? '') ? mostBytes + 1 : Number(size) || 0;
     return [{ mode, type, blob, sizeBytes, path: name }];
   });
@@ -353,7 +353,7 @@ async function readBlob(
   { mode, type, sizeBytes, path }: TreeEntry,
   signal: AbortSignal,
 ): Promise<SpecText> {
-  // A link could name anything; what it names is a file that the spec should name itself.
+  // A link could name any file. The spec should name the target itself.
   if (mode === '120000') return { name: path, problem: unreadable(path, 'it is a symbolic link') };
   if (type !== 'blob') return { name: path, problem: unreadable(path, 'it is no file') };
   if (sizeBytes > mostBytes) return { name: path, problem: unreadable(path, 'it is longer than 1 MiB') };

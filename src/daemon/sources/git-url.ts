@@ -1,6 +1,6 @@
 import { SourceError } from './source.ts';
 
-/** A repository's address, checked; `shown` is for people. */
+/** A checked address of a repository. `shown` is the form for messages. */
 export interface GitUrl {
   readonly text: string;
   readonly shown: string;
@@ -13,7 +13,7 @@ export interface GitUrl {
  * Takes https and ssh, `git@host:path` included; with `allowInsecure` also `file://` and
  * http of this machine, for trials.
  *
- * @throws SourceError for anything else, and for credentials in the address: it stands in
+ * @throws SourceError for anything else, and for credentials in the address: the address is in
  * argv, which every user of the machine can read.
  */
 export function parseGitUrl(text: string, allowInsecure: boolean): GitUrl {

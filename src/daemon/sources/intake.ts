@@ -9,13 +9,13 @@ import type { Snapshot, SpecText } from './source.ts';
 import { SpecThread } from './spec-thread.ts';
 import type { SpecAnswer } from './spec-worker.ts';
 
-/** One spec as it was read: what it asks for, or what is wrong with it. */
+/** One spec after reading: the desired state, or the reasons why the spec cannot be used. */
 export type Taken =
   | { readonly name: string; readonly offer: Offer }
   | {
       readonly name: string;
       readonly problem: readonly Diagnostic[];
-      /** Whose it says that it is, where that much can be read. */
+      /** The project that the spec names, if that part can be parsed. */
       readonly projectId?: number | undefined;
       /** The problem may end without a change of the spec. */
       readonly mayPass?: true;
@@ -26,7 +26,7 @@ export interface IntakeOptions {
   readonly trust: SpecTrust;
   /** @throws ConfigError where there is no token that can be used */
   readonly checkToken: (place: TokenPlace | undefined) => void;
-  /** Told of every spec before it is used, by its name. */
+  /** Called with the name of every spec before the spec is used. */
   readonly onRead?: (name: string, desired: Desired) => void;
   /** Real time. */
   readonly clock: Clock;
@@ -44,14 +44,14 @@ export interface Deadlines {
 const usualDeadlines: Deadlines = { eachMs: 10_000, allMs: 60_000 };
 
 /**
- * Reads every spec of a snapshot. Whatever is wrong with one, and however long it takes, says nothing about another:
- * smaller specs are read first, and those that have not changed are not read again.
+ * Reads every spec of a snapshot. A broken or slow spec does not affect the others: smaller specs are read first, and
+ * unchanged specs are not read again.
  */
 export class Intake {
   readonly #options: IntakeOptions;
   readonly #environment: Environment;
   readonly #thread: SpecThread;
-  /** A spec that is the same value as before has the same text. */
+  /** A spec that is the same object as before has the same text. */
   readonly #marks = new WeakMap<SpecText, string>();
   #known: ReadonlyMap<string, SpecAnswer> = new Map();
   #turn: Promise<unknown> = Promise.resolve();

@@ -8,9 +8,9 @@ import { SourceError, unreadable } from './source.ts';
 export const mostBytes = 1024 * 1024;
 
 /**
- * A file's text, or why it can be no spec's. `name` is what messages call it.
+ * The text of a file, or the reason why it cannot be a spec. `name` is the name for messages.
  *
- * @throws Error of the system where there is no file to be read; `reasonOf` puts it into words.
+ * @throws Error of the system if the file cannot be opened; `reasonOf` puts it into words.
  */
 export async function readSpecFile(
   path: string,
@@ -21,7 +21,7 @@ export async function readSpecFile(
   return typeof bytes === 'string' ? unreadable(name, bytes) : decodeSpec(bytes, name);
 }
 
-/** Room for the largest spec. Whoever reads many files one after the other reads them all into it. */
+/** A buffer with room for the largest spec. A caller that reads many files one after the other reuses the buffer. */
 export function specBuffer(): Buffer {
   return Buffer.allocUnsafeSlow(mostBytes + 1);
 }
@@ -69,7 +69,7 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What is gone is no edit: the source is to be told, and what was read before stays in force. */
+/** A missing file is not an edit: the source reports an error, and the last content stays in force. */
 export function failWith(name: string): (error: unknown) => never {
   return (error) => {
     throw new SourceError(`${name}: ${reasonOf(error)}`);

@@ -2,12 +2,12 @@ import type { Diagnostic } from '../../core/errors.ts';
 import type { Source } from '../../spec/load.ts';
 import type { Trigger } from '../ports.ts';
 
-/** Where in Git a spec comes from. */
+/** The origin of a spec in Git. */
 export interface Commit {
   readonly id: string;
-  /** As it is configured: `main`. */
+  /** The configured name: `main`. */
   readonly ref: string;
-  /** What it means at the remote: `refs/heads/main`. */
+  /** The full name at the remote: `refs/heads/main`. */
   readonly fullRef: string;
   /** First line of its message. */
   readonly subject: string;
@@ -15,44 +15,44 @@ export interface Commit {
   readonly at: number;
 }
 
-/** One project's spec: the files that add up to it, or why they cannot be read. */
+/** One project's spec: its files, or the reason why they cannot be read. */
 export type SpecText =
   | { readonly name: string; readonly sources: readonly Source[] }
   | { readonly name: string; readonly problem: readonly Diagnostic[] };
 
-/** By project, the name of the one file that describes it. */
+/** The name of the one file that describes a project, by project. */
 export type Holders = Readonly<Record<string, string>>;
 
-/** All that a source holds at one moment. */
+/** The whole content of a source at one moment. */
 export interface Snapshot {
   readonly specs: readonly SpecText[];
   readonly commit?: Commit;
-  /** Of specs that several processes share: which file describes which project, as all of them have it. */
+  /** For specs that several processes share: the file that describes each project, equal for all processes. */
   readonly holders?: Holders;
 }
 
 /**
- * Where specs come from. A source is read whole and changes nothing; a hint says only that
- * reading it again may be worth it.
+ * The place of the specs. Reading a source always reads all specs and changes nothing. A hint only says that another
+ * reading may be useful.
  */
 export interface SpecSource {
-  /** For people; without credentials. */
+  /** The name for messages, without credentials. */
   readonly name: string;
   /**
    * @param last the commit in force, where it may have been taken elsewhere
-   * @throws SourceError where it cannot be reached or used; what was read before stays in force.
+   * @throws SourceError where it cannot be reached or used; the last content stays in force.
    */
   read(signal: AbortSignal, last?: Commit): Promise<Snapshot>;
   /** Calls `hint` whenever something may have changed, until the signal aborts. */
   watch(hint: (trigger: Trigger) => void, signal: AbortSignal): Promise<void>;
 }
 
-/** The source cannot be reached or used; `reason` says why and, where there is one, what to do. */
+/** The source cannot be reached or used. The message gives the reason and, if possible, a remedy. */
 export class SourceError extends Error {
   override readonly name = 'SourceError';
 }
 
-/** A spec that cannot be read stands at its file's first character. */
+/** The diagnostic of a spec that cannot be read. Its position is the first character of the file. */
 export function unreadable(file: string, why: string): readonly Diagnostic[] {
   return [{ position: { file, line: 1, column: 1 }, message: `the file cannot be read: ${why}` }];
 }

@@ -9,16 +9,16 @@ import { type SpecText, unreadable } from './source.ts';
 
 /** A file that was changed less than so long ago may be changed again without another time stamp. Wall ms. */
 const youngMs = 2_000;
-/** Attributes are believed for so long: network file systems may keep old ones. Real ms. */
+/** How long the attributes of a file count as current: network file systems may keep old ones. Real ms. */
 const believedMs = 60_000;
-/** Of the files whose attributes have been believed for so long, each reading reads this share of the folder again. */
+/** The share of the folder that each reading reads again, among files whose attributes are older than that. */
 const againShare = 1 / 12;
 
 interface FolderFile {
   readonly name: string;
   readonly path: string;
   readonly sizeBytes: number;
-  /** Changes when the file does, and is empty where that cannot be told. */
+  /** Changes when the file changes. Empty if the attributes cannot show a change. */
   readonly stamp: string;
 }
 
@@ -40,7 +40,7 @@ export class SpecFolder {
   readonly #most: FolderBounds | undefined;
   #known: ReadonlyMap<string, KnownFile> = new Map();
 
-  /** @param name what messages call it */
+  /** @param name the name for messages */
   constructor(path: string, name: string, clock: Clock, most?: FolderBounds) {
     this.#path = path;
     this.#name = name;
@@ -48,7 +48,7 @@ export class SpecFolder {
     this.#most = most;
   }
 
-  /** @throws SourceError where there is no such folder */
+  /** @throws SourceError if the folder does not exist */
   async read(): Promise<readonly SpecText[]> {
     const { read, left } = withinBounds(await this.#files(), this.#most);
     const buffer = specBuffer();

@@ -3,13 +3,13 @@ import type { Notice } from '../notices/notice.ts';
 import type { DaemonLogger } from '../ports.ts';
 
 export interface SpecProblemOptions {
-  /** 0 where nobody knows yet whose spec it is. */
+  /** 0 if the project of the spec is not known yet. */
   readonly project: number;
   readonly log: DaemonLogger;
   readonly onNotice: (notice: Notice) => void;
 }
 
-/** What is wrong with the newest spec, while the last good one stays in force: told once, and so is its end. */
+/** The problems of the newest spec, while the last good spec stays in force. Their start and end are reported once. */
 export class SpecProblem {
   readonly #options: SpecProblemOptions;
   #diagnostics: readonly Diagnostic[] = [];
@@ -18,7 +18,7 @@ export class SpecProblem {
     this.#options = options;
   }
 
-  /** Empty where the newest spec can be used. */
+  /** Empty if the newest spec can be used. */
   list(): readonly Diagnostic[] {
     return this.#diagnostics;
   }
@@ -34,7 +34,7 @@ export class SpecProblem {
     onNotice({ project, event: 'spec_broken', detail });
   }
 
-  /** The newest spec is a good one, whatever it says. */
+  /** The newest spec is good. Its content may equal an earlier one. */
   end(commit: string | undefined): void {
     if (this.#diagnostics.length === 0) return;
     const { project, log, onNotice } = this.#options;

@@ -8,9 +8,9 @@ import { type Commit, type Holders, SourceError, type SpecSource } from './sourc
 
 /** A source that cannot be read is tried again after 2, 4, 8 … s, at most 5 min. */
 const retry = { firstMs: 2_000, longestMs: 5 * 60_000 } as const;
-/** Without any hint, in ms of real time. A source has its own, shorter rhythm. */
+/** Time between two readings without any hint, in ms of real time. A source has its own, shorter interval. */
 const idleMs = 3_600_000;
-/** After a problem that may end without a change of the specs, such as a token file that is not there. Real ms. */
+/** Time after a problem that may end without a change of the specs, such as a missing token file. Real ms. */
 const againMs = 60_000;
 
 export interface SpecReaderOptions {
@@ -22,7 +22,7 @@ export interface SpecReaderOptions {
   readonly onChange: () => void;
 }
 
-/** How the source stands. Wall times in real ms. */
+/** The state of the source. Wall times in real ms. */
 export interface SourceState {
   readonly name: string;
   readonly commit: Commit | undefined;
@@ -35,11 +35,11 @@ export interface SourceState {
 export interface Orphan {
   readonly name: string;
   readonly problem: readonly Diagnostic[];
-  /** Whose it says that it is, where that much can be read. */
+  /** The project that the spec names, if that part can be parsed. */
   readonly projectId?: number | undefined;
 }
 
-/** Reads the source whenever a hint comes, one reading at a time, and hands on what it holds. */
+/** Reads the source at each hint, one reading at a time, and passes its specs on. */
 export class SpecReader {
   readonly #options: SpecReaderOptions;
   readonly #wake = createWake();
@@ -64,12 +64,12 @@ export class SpecReader {
     return this.#state;
   }
 
-  /** Told once each, by whoever hands them in. */
+  /** Sets the specs without a project. The caller reports each of them once. */
   setOrphans(orphans: SourceState['orphans']): void {
     this.#state = { ...this.#state, orphans };
   }
 
-  /** A project that has gone is nobody's: what described it may describe another. */
+  /** Releases a dropped project: its file may describe another project from now on. */
   free(project: number): void {
     this.#holders = Object.fromEntries(
       Object.entries(this.#holders).filter(([id]) => id !== String(project)),
@@ -111,10 +111,10 @@ export class SpecReader {
     }
   }
 
-  /** Reads at once, or as soon as the reading in hand has ended. Gives whether it could be read. */
+  /** Reads at once, or as soon as the current reading has ended. Returns whether the source could be read. */
   readNow(trigger: Trigger, stop: AbortSignal): Promise<boolean> {
     const reading = this.#reading.then(() => this.#readOnce(trigger, stop));
-    // Behind each other, so that what is read last is what stays in force.
+    // One after the other, so that the newest reading stays in force.
     this.#reading = reading.catch(() => undefined);
     return reading;
   }

@@ -4,16 +4,19 @@ import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../core/clock.ts';
 import type { SpecAnswer, SpecRequest } from './spec-worker.ts';
 
-/** What a spec of 1 MiB needs, with room to spare; a thread that needs more ends, and nothing else does. */
+/** The memory for a spec of 1 MiB, with a reserve. A thread that needs more ends, and only that thread. */
 const limits = { maxOldGenerationSizeMb: 136, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 } as const;
 /** Until a thread has loaded its code. Real ms. */
 const startMs = 60_000;
-/** A thread without work stays for so long: edits seldom come alone, and its start takes longer than most readings. Real ms. */
+/**
+ * An idle thread ends after this time: edits seldom come alone, and starting a thread takes longer than most readings.
+ * Real ms.
+ */
 const idleMs = 20_000;
 
 /**
- * Reads specs in a worker thread, one at a time, each with a deadline: whatever a file holds, the event loop of the
- * daemon goes on and its memory stays as it is. A thread that failed or was too slow is replaced.
+ * Reads specs in a worker thread, one at a time, each with a deadline: no file can block the event loop of the daemon
+ * or use up its memory. A thread that failed or was too slow is replaced.
  */
 export class SpecThread {
   readonly #clock: Clock;
@@ -40,7 +43,7 @@ export class SpecThread {
     }
   }
 
-  /** There is nothing to be read for now. */
+  /** Call this when no spec is left to read: an idle thread ends after a while. */
   rest(): void {
     if (this.#worker === undefined) return;
     this.#idle.abort();
@@ -59,7 +62,7 @@ export class SpecThread {
   }
 
   async #start(): Promise<Worker> {
-    // In the build it is a file beside this one, too, with the ending of the build.
+    // In the build, the worker is also a file in the same folder, with the extension of the build.
     const place = new URL(`./spec-worker${extname(import.meta.filename)}`, import.meta.url);
     const worker = new Worker(place, {
       resourceLimits: limits,
@@ -83,7 +86,7 @@ export class SpecThread {
         throw new Error(late);
       });
       const all = [message, exit, deadline];
-      // Of those that lose, nobody hears.
+      // Ignore rejections of the promises that lose the race.
       for (const each of all) each.catch(() => undefined);
       return await Promise.race(all);
     } finally {

@@ -4,14 +4,14 @@ import { type Diagnostic, SpecError } from '../../core/errors.ts';
 import type { Environment, SpecTrust } from '../../spec/environment.ts';
 import { loadSpec, type Source } from '../../spec/load.ts';
 
-/** What the worker thread is asked for. */
+/** The request to the worker thread. */
 export interface SpecRequest {
   readonly sources: readonly Source[];
   readonly environment: Environment;
   readonly trust: SpecTrust;
 }
 
-/** What it answers: the spec, or why there is none. */
+/** The answer of the worker thread: the spec, or the reason why there is none. */
 export type SpecAnswer =
   | { readonly desired: Desired }
   | { readonly problem: readonly Diagnostic[]; readonly projectId?: number | undefined }
