@@ -91,6 +91,6 @@ export type Resolution =
 export interface Hold {
   readonly code: string;
   readonly reason: string;
-  /** The moment of the refusal that the state keeps, wall ms. A hold without one is this run's alone. */
+  /** The moment of the recorded refusal, wall ms. Without it, the pause ends with this run. */
   readonly at?: number;
 }
