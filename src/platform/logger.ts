@@ -36,6 +36,7 @@ const allowedFields: ReadonlySet<string> = new Set(
       'ref',
       'commit',
     ],
+    ['change', 'wave', 'left', 'total', 'projects'],
     ['event', 'forge', 'deliveryId', 'address', 'port', 'url', 'version', 'signal', 'digest', 'resolve'],
     ['warnings', 'blocked', 'unchanged', 'changes', 'differs', 'drift', 'serial', 'lineage', 'component'],
   ].flat(),
