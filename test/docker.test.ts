@@ -45,7 +45,7 @@ const allowed = readFileSync(join(root, '.dockerignore'), 'utf8')
   .filter((line) => line.startsWith('!'))
   .map((line) => line.slice(1));
 
-describe('the Dockerfile', () => {
+describe('Dockerfile', () => {
   test('copies what exists and .dockerignore lets through, and nothing else is let through', () => {
     const sources = copies.filter(({ fromBuild }) => !fromBuild).flatMap((each) => each.sources);
     for (const source of sources) expect(existsSync(join(root, source)), source).toBe(true);
@@ -76,7 +76,7 @@ describe('the Dockerfile', () => {
   });
 });
 
-describe('the image, built in a folder', () => {
+describe('Dockerfile: the image, built in a folder', () => {
   const build = join(scratch, 'build');
   const app = join(scratch, 'app');
   const run = (args: readonly string[], cwd: string) =>

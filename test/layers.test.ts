@@ -40,7 +40,7 @@ const violations = [
   ['nobody-imports-the-cli', 'daemon/canary.ts', 'cli/main.ts'],
 ] as const;
 
-describe('the layers of src', () => {
+describe('src', () => {
   test('are kept, in a cruise that did see the modules', async () => {
     const { modules, summary } = await cruise(root);
     // With a compiler it does not know, dependency-cruiser sees nothing and is content.

@@ -54,7 +54,7 @@ const slip = `import { defineProject } from 'vdcsync';
 defineProject({ project: { id: 1 }, servers: { a: { coers: 2 } } });
 `;
 
-describe('the package', () => {
+describe('package.json', () => {
   test('holds what is run, its types, schemas and examples, and nothing of how it is made', () => {
     for (const path of [
       'dist/cli/main.cjs',

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
@@ -34,7 +34,7 @@ const banned: readonly (readonly [RegExp, string])[] = [
   [/(?<![.\w])fetch\(/, 'the Transport that was handed in'],
 ];
 
-describe('tidiness', () => {
+describe('src: tidiness', () => {
   test.each(banned)('src outside platform and cli has no %s: use %s', (pattern) => {
     const found = source
       .filter(({ file }) => !edges.test(file))
@@ -84,5 +84,16 @@ describe('tidiness', () => {
 
   test('there is code to look at', () => {
     expect(source.length).toBeGreaterThan(100);
+  });
+
+  test('each describe begins with the file or folder under test', () => {
+    const suites = tests.filter(({ file }) => file.endsWith('.test.ts'));
+    const found = suites.flatMap(({ file, lines }) =>
+      [...lines.join('\n').matchAll(/^describe(?:\.\w+(?:\([^\n]*?\))?)*\(\s*(['`])(.*?)\1/gm)]
+        .map(([, , title = '']) => title)
+        .filter((title) => !existsSync(`${root}${title.split(/: | /)[0]}`))
+        .map((title) => `${file}: ${title}`),
+    );
+    expect(found).toEqual([]);
   });
 });

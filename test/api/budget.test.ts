@@ -13,7 +13,7 @@ async function use(budget: ReturnType<typeof budgetOf>, priority: ReadPriority =
   (await budget.acquire(priority)).answered();
 }
 
-describe('src/api/budget', () => {
+describe('src/api/budget.ts', () => {
   test('never holds more than the limit in any sliding window, whatever requests take and when they arrive', async () => {
     const requests = fc.record({
       gapMs: fc.integer({ min: 0, max: 9_000 }),

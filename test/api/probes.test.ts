@@ -44,7 +44,7 @@ const creations: readonly (readonly [WriteRequest, string, string | undefined])[
   ],
 ];
 
-describe.each(creations)('src/api/write-requests: the probe of %j', (request, path, field) => {
+describe.each(creations)('src/api/write-requests.ts: the probe of %j', (request, path, field) => {
   test('goes where the creation goes, invalid twice over, and holds nothing of its body', () => {
     for (const probe of [1, 2] as const) {
       const built = buildWrite({ ...request, probe }, profile);

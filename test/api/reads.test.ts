@@ -11,7 +11,7 @@ import { answer, aProject, baseUrl, memory, ok, problem, proxyPage, rig } from '
 
 const server = 7 as ServerId;
 
-describe('src/api/reads', () => {
+describe('src/api/reads.ts', () => {
   test('sends the token, what it accepts and who asks, and nothing of a body', async () => {
     const { client, clock, sent } = rig(() => ok(aProject));
     expect(await clock.run(client.reads('operation').project())).toEqual(aProject);
@@ -330,7 +330,7 @@ describe('src/api/reads', () => {
   });
 });
 
-describe('src/api/client parseBaseUrl', () => {
+describe('src/api/client.ts: parseBaseUrl', () => {
   test.each([
     ['https://api.example.com/v1', 'https://api.example.com/v1'],
     ['https://api.example.com/project/v12/', 'https://api.example.com/project/v12'],

@@ -35,7 +35,7 @@ function taskWait(clock: VirtualClock, id: string, more: Partial<TaskWait> = {})
   return { id: id as TaskId, sort: 'create_server', acceptedAt: clock.now(), deadlineMs: 1_800_000, ...more };
 }
 
-describe('src/api/tasks', () => {
+describe('src/api/tasks.ts', () => {
   const constant = () => 9_000;
   const uniform = (random: () => number) => 5_000 + 40_000 * random();
   const exponential = (random: () => number) => -20_000 * Math.log(1 - random());

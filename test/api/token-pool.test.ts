@@ -41,7 +41,7 @@ function pool(tokens: readonly string[], own: Own = {}, projects: Readonly<Recor
   return { ...made, held, warnings, used, write, run };
 }
 
-describe('src/api/token-pool', () => {
+describe('src/api/token-pool.ts', () => {
   test('k tokens make k times the requests of a window, and each keeps to its own', async () => {
     const { run, write, used, clock, client } = pool([one, two]);
     await run(async () => {

@@ -17,7 +17,7 @@ import {
 
 const read = <T>(schema: z.ZodType<T>, data: unknown) => readData({ data }, schema);
 
-describe('src/api/wire', () => {
+describe('src/api/wire.ts', () => {
   const network = { id: 1, name: 'backend', cidr: '10.20.0.0/24', is_default: false, server_count: 2 };
   const ip = { id: 1, address: '203.0.113.7', server_id: null, primary: true };
   const rule = { direction: 'in', action: 'accept', id: 9, nested: { a: [1] } };

@@ -23,7 +23,7 @@ async function send(
   return { result, sent };
 }
 
-describe('src/api/writes', () => {
+describe('src/api/writes.ts', () => {
   const classification: readonly [
     string,
     () => HttpResponse | Promise<HttpResponse>,
@@ -300,7 +300,7 @@ describe('src/api/writes', () => {
   });
 });
 
-describe('src/api/write-requests', () => {
+describe('src/api/write-requests.ts', () => {
   const built = (request: WriteRequest, operations: ApiProfile['operations'] = {}) => {
     const { method, path, body } = buildWrite(request, { ...documentedProfile, operations });
     return [method, path, body].filter((each) => each !== undefined).join(' ');

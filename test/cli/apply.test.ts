@@ -9,7 +9,7 @@ const lines = (text: string) =>
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-describe('cli: apply', () => {
+describe('src/cli/commands/apply.ts', () => {
   test('carries out, tells what it did, and then has nothing left to do', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': shop });
     const first = await inProcess(['apply', '--emulator', '--yes'], { cwd });
@@ -145,7 +145,7 @@ describe('cli: apply', () => {
   }, 60_000);
 });
 
-describe('cli: status and history', () => {
+describe('src/cli/commands: status and history', () => {
   let cwd: string;
   beforeAll(async () => {
     cwd = folderWith({ 'vdcsync.yaml': shop });

@@ -3,7 +3,7 @@ import { faultRule } from '../../src/emulator/faults.ts';
 import { emulate, live, speed, startDaemon } from '../daemon/support.ts';
 import { folderWith, oneNetwork, vdcsync } from './run.ts';
 
-describe('cli: what apply calls blocked', () => {
+describe('src/cli: what apply calls blocked', () => {
   test('plan, status and the daemon call blocked too: a task past its deadline', async () => {
     const stuck = faultRule({ path: 'create_network' }, { do: 'task', outcome: 'stuck' });
     const api = await emulate({ faults: [stuck] });

@@ -4,7 +4,7 @@ import type { CommonFlags } from '../../src/cli/settings/config.ts';
 import { commandLine, run } from '../../src/core/remedy.ts';
 import { folderWith, inProcess, oneNetwork } from './run.ts';
 
-describe('cli/render/call-flags', () => {
+describe('src/cli/render/call-flags.ts', () => {
   const told = (flags: CommonFlags, env = {}) =>
     commandLine(run('adopt', ['ips.web']), callFlags(flags, env));
 

@@ -14,7 +14,7 @@ const managed = async (cwd: string) => {
   return (JSON.parse(stdout) as { resources: { key: string }[] }).resources.map(({ key }) => key);
 };
 
-describe('cli: apply --check-command', () => {
+describe('src/cli/commands/apply.ts: apply --check-command', () => {
   test('the command gets the plan as JSON, and 0 lets it be applied', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     expect((await applied(cwd, '--check-command', 'cat > plan.json')).code).toBe(0);

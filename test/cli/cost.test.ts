@@ -16,7 +16,7 @@ beforeAll(() => {
   cwd = folderWith({ 'vdcsync.yaml': shop, 'prices.yaml': prices });
 });
 
-describe('cli: cost', () => {
+describe('src/cli', () => {
   test('a price list tells what the catalogue does not, before and after', async () => {
     const { cost } = await planned(['--prices', 'prices.yaml']);
     // 2 cores, 4 GB, 40 GB of disk, an address and a card.

@@ -36,7 +36,7 @@ function networksIn(cwd: string): number {
     .length;
 }
 
-describe('cli: an error that nobody caught', () => {
+describe('src/cli/exit.ts: an error that nobody caught', () => {
   test('ends the daemon at once and loudly; the next start goes on, and makes nothing twice', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
 

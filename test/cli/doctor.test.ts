@@ -41,7 +41,7 @@ function levels({ findings }: Told): Record<string, string> {
   return Object.fromEntries(findings.map(({ id, level }) => [id, level]));
 }
 
-describe('cli: doctor', () => {
+describe('src/cli/commands/doctor.ts', () => {
   test('of a new project it has one line for all operations that cannot be probed', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const { stdout } = await inProcess(['doctor', '--emulator'], { cwd });

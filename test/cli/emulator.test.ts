@@ -15,7 +15,7 @@ async function firstLine(child: ChildProcess): Promise<string> {
   throw new Error('the child said nothing');
 }
 
-describe('cli: emulator', () => {
+describe('src/cli/commands/emulator.ts', () => {
   test('serves on a free port, says how in one line, keeps its world, ends cleanly', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork, 'profile.yaml': 'time_scale: 60\n' });
     const args = ['emulator', '--format', 'json', '--speed', '60', '--data', 'world.json'];

@@ -96,7 +96,7 @@ function call(text: string) {
 const withOperations = () => call(profile.replace('limits:', `time_scale: ${speed}\nlimits:`));
 const documented = () => call(`time_scale: ${speed}\n`);
 
-describe('cli: export', () => {
+describe('src/cli/commands/export.ts', () => {
   test.each([
     ['through the documented API', documented, 14, 'yaml'],
     ['where servers can be listed', withOperations, 20, 'yaml'],

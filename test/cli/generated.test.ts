@@ -4,7 +4,7 @@ import { generatedFiles } from '../../src/cli/reference/json-schemas.ts';
 import { manPages } from '../../src/cli/reference/man.ts';
 import { cliPage } from '../../src/cli/reference/pages.ts';
 
-describe('generated files', () => {
+describe('src/cli/reference', () => {
   test.each([...generatedFiles()])('%s is what the code says: npm run generate', (name, text) => {
     expect(readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')).toBe(text);
   });

@@ -6,7 +6,7 @@ import { interview } from '../../src/cli/init/questions.ts';
 import { loadSpec } from '../../src/spec/load.ts';
 import { folderWith, inProcess, oneNetwork } from './run.ts';
 
-describe('cli: init', () => {
+describe('src/cli/commands/init.ts', () => {
   test('every default is a file that can be applied', async () => {
     const cwd = folderWith();
     expect((await inProcess(['init', '--yes', '--emulator'], { cwd })).code).toBe(0);
@@ -102,7 +102,7 @@ describe('cli: init', () => {
   });
 });
 
-describe('cli: destroy at a terminal', () => {
+describe('src/cli/commands: destroy at a terminal', () => {
   test('takes the typed name of the project, and no other word', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     await inProcess(['apply', '--emulator', '--yes'], { cwd });
@@ -115,7 +115,7 @@ describe('cli: destroy at a terminal', () => {
   });
 });
 
-describe('cli: help', () => {
+describe('src/cli/help.ts', () => {
   test.each(Object.keys(examples))('%s --help ends in examples that exist', async (name) => {
     const { stdout, code } = await inProcess([name, '--help'], { cwd: folderWith() });
     expect(code).toBe(0);

@@ -15,7 +15,7 @@ isos:
   rescue: { url: "https://mirror.example.com/\${env:MIRROR_KEY}/rescue.iso" }
 `;
 
-describe('cli: values that came from the environment', () => {
+describe('src/core/masking.ts: values that came from the environment', () => {
   test('stand in no output, no plan file and no file of the state, and are planned once', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': spec, 'plan.json': 'older' });
     const env = { MIRROR_KEY: canary };

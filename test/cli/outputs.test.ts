@@ -28,7 +28,7 @@ beforeAll(async () => {
   await inProcess(['apply', '--emulator', '--yes'], { cwd });
 });
 
-describe('cli: output', () => {
+describe('src/cli/commands/outputs.ts: output', () => {
   test('json: addresses, ids and names, by the names in the file', async () => {
     const made = JSON.parse(await output('--emulator')) as Outputs;
     const web = made.servers['web-1'];

@@ -15,7 +15,7 @@ async function planOf(cwd: string, ...args: string[]): Promise<Plan> {
   return JSON.parse(stdout) as Plan;
 }
 
-describe('cli: --overlay', () => {
+describe('src/spec: --overlay', () => {
   test('plan and apply take it, and the plan of the two is nothing afterwards', async () => {
     const cwd = folderWith(files);
     const [operation] = (await planOf(cwd, '--overlay', 'prod.yaml')).operations;

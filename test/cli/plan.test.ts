@@ -15,7 +15,7 @@ beforeAll(async () => {
   expect({ code, stderr }).toMatchObject({ code: 0 });
 });
 
-describe('cli: plan', () => {
+describe('src/cli/commands/plan.ts', () => {
   test('as text, read at a glance', async () => {
     const { code, stdout, stderr } = await inProcess(['plan', '--emulator'], {
       cwd: folderWith({ 'vdcsync.yaml': shop }),
@@ -146,7 +146,7 @@ describe('cli: plan', () => {
   });
 });
 
-describe('cli: what a plan says of money', () => {
+describe('src/cli/commands/plan.ts: what a plan says of money', () => {
   test('unknown costs are counted by kind, and named in JSON', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': shop });
     const { stdout } = await inProcess(['plan', '--emulator'], { cwd });
@@ -177,7 +177,7 @@ describe('cli: what a plan says of money', () => {
   });
 });
 
-describe('cli: saved plans', () => {
+describe('src/cli/commands/plan.ts: saved plans', () => {
   test.each([
     ['that is not there', undefined, /cannot be read: the file does not exist/],
     ['that is no JSON', 'Plan: 5 to create.', /is not JSON/],

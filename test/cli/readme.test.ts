@@ -6,7 +6,7 @@ import { folderWith, inProcess } from './run.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-describe('the README', () => {
+describe('README.md', () => {
   const readme = readFileSync(join(root, 'README.md'), 'utf8');
   const block = (start: string) => readme.split(start)[1]?.split('```')[0] ?? '';
 

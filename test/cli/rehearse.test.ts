@@ -26,7 +26,7 @@ servers:
     public_ipv4: { ip: web }
 `;
 
-describe('cli: rehearse', () => {
+describe('src/cli/commands/rehearse.ts', () => {
   test('plays the file with crashes and faults, and draws it', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const args = ['rehearse', '--crashes', '10', '--svg', 'run.svg', '--format', 'json'];

@@ -10,7 +10,7 @@ const rendered = async (program: string, name = 'project.ts') => {
   return { cwd, ...(await vdcsync(['render', name, '--out', 'vdcsync.yaml'], { cwd })) };
 };
 
-describe('cli: render', () => {
+describe('src/cli/commands/render.ts', () => {
   test('40 servers in 15 lines are a spec that can be planned', async () => {
     expect(example.trim().split('\n').length).toBeLessThanOrEqual(15);
     const { cwd, code, stderr } = await rendered(example);

@@ -68,7 +68,7 @@ const plan = {
   effort: { writes: 2, reads: 8, seconds_at_least: 60 },
 } as unknown as Plan;
 
-describe('render: a plan', () => {
+describe('src/cli/render: a plan', () => {
   test('tells a replacement once, with old and new, and each way to resolve what is blocked', () => {
     expect(planText(plan, plainPaint)).toBe(`Project 4711 (a <b>\`c\`, Active)
 
@@ -206,7 +206,7 @@ function terminal(rows: number, columns: number) {
   return { io: { stderr, env: {} } as unknown as Io, written };
 }
 
-describe('cli/render/plan-markdown', () => {
+describe('src/cli/render/plan-markdown.ts', () => {
   test('of a plan too long for a comment says what it leaves out', () => {
     const operations = Array.from({ length: 3_000 }, (_, at) => ({
       id: `create:servers.s${at}`,
@@ -231,7 +231,7 @@ describe('cli/render/plan-markdown', () => {
   });
 });
 
-describe('render: live progress', () => {
+describe('src/cli/render: live progress', () => {
   const started = (name: string): ProgressEvent =>
     ({
       type: 'started',
@@ -280,7 +280,7 @@ describe('render: live progress', () => {
   });
 });
 
-describe('what a plan and a run say of live things', () => {
+describe('src/cli/render: what a plan and a run say of live things', () => {
   const size = 'server_type: sliders-1, image: ubuntu-24.04, memory_mb: 1024, disk_gb: 20';
   const spec = (cores: number, more = '') =>
     `settings: {prune: true}\nips:\n  a: {}\n${more}servers:\n  web: {${size}, cores: ${cores}, replace: allowed, public_ipv4: {ip: a}}\n`;
@@ -435,7 +435,7 @@ describe('what a plan and a run say of live things', () => {
   });
 });
 
-describe('askYesNo', () => {
+describe('src/cli/render: askYesNo', () => {
   test.each([
     ['yes\n', true],
     ['y\n', true],

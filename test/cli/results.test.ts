@@ -22,7 +22,7 @@ function schemaOf(name: string) {
   return ajv.compile(JSON.parse(readFileSync(path, 'utf8')));
 }
 
-describe('cli: results as JSON, as their schemas say', () => {
+describe('schemas: results as JSON, as their schemas say', () => {
   test.each([
     ['status', ['status', '--emulator']],
     ['status', ['status', '--offline']],

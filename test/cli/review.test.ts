@@ -14,7 +14,7 @@ async function planned(cwd: string, ...args: string[]): Promise<Plan> {
   return JSON.parse(stdout) as Plan;
 }
 
-describe('cli: a part of the plan', () => {
+describe('src/cli: a part of the plan', () => {
   test('--target takes what it needs with it, --exclude what needs it', async () => {
     const cwd = fresh();
     const ids = async (...args: string[]) =>
@@ -82,7 +82,7 @@ describe('cli: a part of the plan', () => {
   });
 });
 
-describe('cli: reading a plan', () => {
+describe('src/cli: reading a plan', () => {
   let cwd: string;
   const changed = shop
     .replace('cores: 2', 'cores: 4\n    replace: allowed')

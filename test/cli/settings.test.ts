@@ -35,7 +35,7 @@ async function planned(more: Record<string, string>, args: readonly string[] = [
   return inProcess(['plan', ...args], { cwd, env: env(more) });
 }
 
-describe('cli: token and URL', () => {
+describe('src/cli/settings: token and URL', () => {
   const unusable: readonly (readonly [string, Record<string, string>, number, RegExp])[] = [
     ['no URL', { VDC_BASE_URL: '' }, 64, /VDC_BASE_URL/],
     ['no token', { VDC_TOKEN: '' }, 64, /VDC_TOKEN/],
@@ -85,7 +85,7 @@ describe('cli: token and URL', () => {
   });
 });
 
-describe('cli: what does not answer as the API does', () => {
+describe('src/cli/settings: what does not answer as the API does', () => {
   test('another path is told as one, and as JSON where that is asked for', async () => {
     const cwd = folderWith(files);
     const wrong = env({ VDC_BASE_URL: api.baseUrl.replace('/v1', '/v2') });
@@ -98,7 +98,7 @@ describe('cli: what does not answer as the API does', () => {
   });
 });
 
-describe('cli: status --detailed-exitcode', () => {
+describe('src/cli/settings: status --detailed-exitcode', () => {
   test('0 converged, 2 not yet, 3 blocked, 1 where it cannot be told', async () => {
     const cwd = folderWith(files);
     const status = async (...more: string[]) =>
@@ -112,7 +112,7 @@ describe('cli: status --detailed-exitcode', () => {
   });
 });
 
-describe('cli: the API profile', () => {
+describe('src/cli/settings: the API profile', () => {
   test.each([
     [
       'an unknown field',
@@ -190,7 +190,7 @@ describe('cli: the API profile', () => {
   });
 });
 
-describe('cli: the state', () => {
+describe('src/cli/settings: the state', () => {
   test('a foreign file is refused and left as it is', async () => {
     const cwd = folderWith({ ...files, 'notes.txt': 'not a state\n' });
     const before = contentsOf(cwd);

@@ -23,7 +23,7 @@ function loadedBy(args: readonly string[]): ReadonlySet<string> {
   );
 }
 
-describe('cli: start-up loads what a call needs', () => {
+describe('src/cli/main.ts: start-up loads what a call needs', () => {
   test('--help: neither the file, nor the API, nor the emulator', () => {
     expect([...loadedBy(['--help'])].sort()).toEqual(['commander', 'src/cli', 'src/core']);
   });

@@ -48,7 +48,7 @@ const facts = {
   last: { at: 1_000, key: 'servers.a', event: 'bound', data: null },
 } as unknown as StatusFacts;
 
-describe('status', () => {
+describe('src/cli/commands/status.ts', () => {
   test('backups of a server that is gone are billed, and told with the command that ends it', () => {
     const holder = { is: 'leftover', formerKey: 'servers.old' };
     const claims = [

@@ -63,7 +63,7 @@ function folder(operations: boolean): string {
   return folderWith({ 'profile.yaml': text });
 }
 
-describe('cli: taking over a project', () => {
+describe('src/cli/commands: taking over a project', () => {
   test.each([
     ['through the documented API', false, 15],
     ['complete, where servers can be listed', true, 20],

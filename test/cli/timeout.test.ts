@@ -18,7 +18,7 @@ servers:
   gpu-1: { server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1 }
 `;
 
-describe('cli: apply --timeout', () => {
+describe('src/cli/commands/apply.ts: apply --timeout', () => {
   let call: { cwd: string; env: Record<string, string> };
   const apply = (...args: string[]) => vdcsync(['apply', '--yes', ...args], call);
   const cards = (capacity: number) =>

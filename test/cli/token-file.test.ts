@@ -7,7 +7,7 @@ import { readTokenFile } from '../../src/cli/settings/token-file.ts';
 import type { Io } from '../../src/cli/terminal.ts';
 import { folderWith } from './run.ts';
 
-describe('cli/settings/token-file', () => {
+describe('src/cli/settings/token-file.ts', () => {
   test('a regular file of at most 8 KiB is read, also through a link inside its folder', () => {
     const folder = folderWith({ 'tokens/real': 'abc\n' });
     symlinkSync('real', join(folder, 'tokens/link'));

@@ -21,7 +21,7 @@ async function spansOf(args: readonly string[], env: Record<string, string>, cwd
   return { code, stderr, spans: lines.map((line) => JSON.parse(line) as RecordedSpan) };
 }
 
-describe('src/platform/open-telemetry', () => {
+describe('src/platform/open-telemetry.ts', () => {
   test('an apply is one trace below the job that called it: reconcile, plan, intent, request', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': shop });
     const traceparent = `00-${caller.traceId}-${caller.spanId}-01`;

@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 afterAll(() => void server.close());
 
-describe('cli: what is not the API', () => {
+describe('src/cli/exit.ts: what is not the API', () => {
   test.each([
     ['page', /is not the API: GET \/project: 200 without X-Request-Id.*\. Check VDC_BASE_URL, and any proxy/],
     ['nowhere', /is not the API: GET \/project: 404 without X-Request-Id.*Check VDC_BASE_URL/],

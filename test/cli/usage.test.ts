@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { contentsOf, folderWith, inProcess, mainFile, oneNetwork, shop, vdcsync } from './run.ts';
 
-describe('cli: wrong usage', () => {
+describe('src/cli/program.ts: wrong usage', () => {
   const misuse: readonly (readonly [string, readonly string[], RegExp])[] = [
     ['flags without a command', ['-f', 'vdcsync.yaml', '--emulator'], /no command is given.*plan -f/],
     ['--yes without a command', ['--yes'], /no command is given.*plan --yes/],
@@ -206,7 +206,7 @@ describe('cli: wrong usage', () => {
   });
 });
 
-describe('cli: commands without API', () => {
+describe('src/cli/program.ts: commands without API', () => {
   test('schema prints the JSON Schema of the spec', async () => {
     const { code, stdout } = await inProcess(['schema'], { cwd: folderWith() });
     expect(JSON.parse(stdout)).toMatchObject({ type: 'object', required: ['version'] });

@@ -126,7 +126,7 @@ describe('schemas/openapi.yaml', () => {
 });
 
 // These are last, and need the whole file to have run: with a filter such as -t they are left out too.
-describe('what the suite has exercised', () => {
+describe('src/emulator: what the suite has exercised', () => {
   test.each(OPERATIONS)('a success of %s', (operation) => {
     expect(seen.statuses(operation).filter((status) => status < 300)).not.toEqual([]);
   });

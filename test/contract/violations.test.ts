@@ -48,7 +48,7 @@ function problem(status: number, body: unknown, headers: Record<string, string> 
 const found = (sent: HttpRequest, answer: HttpResponse) =>
   violations(document, BASE, sent, answer).join('\n');
 
-describe('the check of an answer against schemas/openapi.yaml', () => {
+describe('schemas/openapi.yaml: the check of an answer against schemas/openapi.yaml', () => {
   test('finds nothing in answers that keep to the document, unknown fields included', () => {
     expect(found(request('GET', '/ips/7'), json(200, { data: { ...ip, colour: 'red' } }))).toBe('');
     expect(found(request('DELETE', '/ips/7'), problem(409, refusal))).toBe('');

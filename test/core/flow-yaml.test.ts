@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { flowYaml } from '../../src/core/flow-yaml.ts';
 
-describe('core/flow-yaml', () => {
+describe('src/core/flow-yaml.ts', () => {
   test.each([
     { ip: 'web' },
     { ip: '12' },

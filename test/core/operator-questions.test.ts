@@ -6,7 +6,7 @@ import { operatorQuestions, questionClasses } from '../../src/core/operator-ques
 
 const safety = readFileSync(fileURLToPath(new URL('../../docs/safety.md', import.meta.url)), 'utf8');
 
-describe('core/operator-questions', () => {
+describe('src/core/operator-questions.ts', () => {
   test('docs/safety.md has every class, and every code with its reason', () => {
     const classes = Object.entries(questionClasses).map(([name, { title }]) => `| *${name}* | ${title} |`);
     const rows = Object.entries(operatorQuestions).map(

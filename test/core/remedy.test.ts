@@ -5,7 +5,7 @@ import { restoring } from '../../src/core/restoring.ts';
 
 const key = 'servers.web' as ResourceKey;
 
-describe('core/remedy', () => {
+describe('src/core/remedy.ts', () => {
   test('a command is quoted, and has the flags of the call before its arguments', () => {
     const adopt = run('adopt', [key, 'a b'], { when: 'if it is this' });
     expect(remedyText(adopt)).toBe("vdcsync adopt servers.web 'a b' (if it is this)");

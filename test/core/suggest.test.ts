@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { didYouMean, didYouMeanKey } from '../../src/core/suggest.ts';
 import { server } from '../../src/reconcilers/server.ts';
 
-describe('core: a key that was probably meant', () => {
+describe('src/core/suggest.ts: a key that was probably meant', () => {
   const keys = ['servers.db-1', 'servers.db-1.firewall', 'servers.web-1', 'networks.backend', 'ips.web-1'];
   test.each([
     ['servers.db1', '; did you mean `servers.db-1`?'],
@@ -26,7 +26,7 @@ describe('core: a key that was probably meant', () => {
   });
 });
 
-describe('core: a field that was probably meant', () => {
+describe('src/core/suggest.ts: a field that was probably meant', () => {
   const { shape } = server.schema as unknown as { readonly shape: object };
   test.each([
     ['memory', 'memory_mb'],

@@ -36,7 +36,7 @@ async function receiver() {
 
 const digestIn = (command = '') => /vdcsync approve ([0-9a-f]{12})/.exec(command)?.[1] ?? '';
 
-describe('daemon: settings.approval', () => {
+describe('src/daemon: settings.approval', () => {
   test('the daemon plans and waits, reports each plan once, and carries out the approved one', async () => {
     const api = await emulate();
     const notices = await receiver();

@@ -35,7 +35,7 @@ function send(socketPath: string, body: string): Promise<{ status: number | unde
   });
 }
 
-describe('daemon/orders/control', () => {
+describe('src/daemon/orders/control.ts', () => {
   test.each([
     'null',
     '{bad',

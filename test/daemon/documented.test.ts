@@ -14,7 +14,7 @@ function validator() {
   return ajv.compile(JSON.parse(read('schemas/daemon-status.schema.json')));
 }
 
-describe('what a daemon serves is what its references say', () => {
+describe('src/daemon/http: what a daemon serves is what its references say', () => {
   test('/status fits its schema at every moment, and /metrics gives nothing undescribed', async () => {
     const fits = validator();
     const daemon = await startDaemon(await emulate(), { spec: shop });

@@ -37,7 +37,7 @@ function watched(path: string, options: { rereadMs?: number; folder?: boolean } 
   return { hints, seen };
 }
 
-describe('daemon: specs from files', () => {
+describe('src/daemon/sources/file-source.ts: specs from files', () => {
   test('a burst of saves by rename is one hint, and the next save is seen too', async () => {
     const folder = folderWith({ 'a.yaml': 'zero' });
     const path = join(folder, 'a.yaml');

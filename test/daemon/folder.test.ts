@@ -71,7 +71,7 @@ const toldBroken = (daemon: RunningDaemon, file: string) =>
 const metric = async ({ url }: RunningDaemon, name: string) =>
   (await (await fetch(`${url}/metrics`)).text()).split('\n').find((line) => line.startsWith(name));
 
-describe('daemon: two files of one project', () => {
+describe('src/daemon/sources: two files of one project', () => {
   test('the one in force stays so, whatever the other is called; it goes, and nothing is broken any more', async () => {
     const api = await cloud();
     const folder = folderWith({ 'projects/shop.yaml': shop, 'projects/blog.yaml': blog });
@@ -210,7 +210,7 @@ describe('daemon: two files of one project', () => {
   });
 });
 
-describe('daemon: a project that leaves the folder', () => {
+describe('src/daemon/sources: a project that leaves the folder', () => {
   const foreign = shop.replace('{ id: 4711', '{ id: 4713').replace('TOKEN_4711', 'TOKEN_4712');
   const ready = async ({ url }: RunningDaemon) => (await fetch(`${url}/readyz`)).status;
 
@@ -295,7 +295,7 @@ describe('daemon: a project that leaves the folder', () => {
   });
 });
 
-describe('daemon: commands beside a folder of projects', () => {
+describe('src/daemon/sources: commands beside a folder of projects', () => {
   test('for one of its files, the state that the daemon keeps is named, and no second one begun', async () => {
     const api = await cloud();
     const folder = folderWith({ 'projects/blog.yaml': blog });

@@ -51,7 +51,7 @@ function sizeOf(folder: string): number {
     .reduce((sum, each) => sum + (each.isFile() ? each.size : 0), 0);
 }
 
-describe('daemon: specs from Git', () => {
+describe('src/daemon/sources/git-source.ts: specs from Git', () => {
   test('reads the file at the tip of the branch, without a work tree', async () => {
     const { url, push } = await createRepository();
     const first = await push({ 'infra/vdcsync.yaml': oneNetwork, 'other.txt': 'x' });

@@ -7,7 +7,7 @@ import { emulate, live, startDaemon } from './support.ts';
 
 const body = '{"ref":"refs/heads/main"}';
 
-describe('daemon: from a push to the project', () => {
+describe('src/daemon/sources: from a push to the project', () => {
   test('without a webhook the branch is polled; status and metrics name the commit', async () => {
     const api = await emulate();
     const repository = await createRepository();

@@ -6,7 +6,7 @@ import { emulate, live, type Project, startDaemon, until } from './support.ts';
 
 const firewallOpen = shop.replace('policy_in: drop', 'policy_in: accept');
 
-describe('daemon: a project kept as its file says', () => {
+describe('src/daemon/project/project.ts: a project kept as its file says', () => {
   test('an edit is carried out, a change elsewhere repaired, a broken file told and not obeyed', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: shop });
@@ -141,7 +141,7 @@ describe('daemon: a project kept as its file says', () => {
   });
 });
 
-describe('daemon: a token that is revoked', () => {
+describe('src/daemon/project/project.ts: a token that is revoked', () => {
   test('is told once, with what to do, and the process stays ready', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--interval', '1m'] });
@@ -169,7 +169,7 @@ describe('daemon: a token that is revoked', () => {
   });
 });
 
-describe('daemon: life and death', () => {
+describe('src/daemon/project/project.ts: life and death', () => {
   test('SIGTERM in the middle of a write ends it within seconds, and the next start goes on', async () => {
     const slow = faultRule({ method: 'POST', path: '/servers' }, { do: 'slow', ms: 60_000 });
     const api = await emulate({ faults: [slow] });

@@ -53,7 +53,7 @@ async function seriesOf(metrics: Metrics, count: number): Promise<ReadonlyMap<st
   );
 }
 
-describe('src/daemon/http/metrics', () => {
+describe('src/daemon/http/metrics.ts', () => {
   test('one series tells of all projects, however many they are: their sum, or the worst of them', async () => {
     const metrics = new Metrics('1', { ofProcess: false, perProject: false });
     const few = await seriesOf(metrics, 3);

@@ -49,7 +49,7 @@ function rig(answers: readonly (number | 'gone')[] = [], form: 'json' | 'slack' 
   return { notifier, sent, results, settle };
 }
 
-describe('daemon: notifications', () => {
+describe('src/daemon/notices/notifier.ts: notifications', () => {
   test('a change is told once, a healthy start and what passes by itself not at all', async () => {
     const { notifier, sent, settle } = rig();
     for (const notice of [

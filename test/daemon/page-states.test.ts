@@ -15,7 +15,7 @@ import { findBrowser, launchBrowser } from './browser.ts';
 const executable = findBrowser();
 let browser: Browser;
 
-describe.runIf(executable !== undefined)('src/daemon/http/page: states in a browser', () => {
+describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a browser', () => {
   beforeAll(async () => {
     browser = await launchBrowser(executable ?? '');
   });

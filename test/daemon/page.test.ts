@@ -9,7 +9,7 @@ import { emulate, startDaemon } from './support.ts';
 const executable = findBrowser();
 let browser: Browser;
 
-describe.runIf(executable !== undefined)('daemon: the status page in a browser', () => {
+describe.runIf(executable !== undefined)('src/daemon/http/page.ts: the status page in a browser', () => {
   beforeAll(async () => {
     browser = await launchBrowser(executable ?? '');
   });

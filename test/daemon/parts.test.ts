@@ -20,7 +20,7 @@ import { virtualClock } from '../support/virtual-clock.ts';
 const even = { next: () => 0 };
 const minute = 60_000;
 
-describe('daemon: how a project stands', () => {
+describe('src/daemon: how a project stands', () => {
   test('it has not converged while a write is under way, though nothing is left to ask for', () => {
     const plan = (warnings: readonly object[]) =>
       ({ operations: [], blocked: [], warnings }) as unknown as Plan;
@@ -31,7 +31,7 @@ describe('daemon: how a project stands', () => {
   });
 });
 
-describe('daemon: back-off by key', () => {
+describe('src/daemon: back-off by key', () => {
   const key = 'networks.backend' as ResourceKey;
   const spec = (cidr: string): Desired => load(`networks: {backend: {cidr: ${cidr}}}`);
   const failed: OperationResult = { key, verb: 'create', outcome: 'failed', durationMs: 1, code: 'absent' };
@@ -62,7 +62,7 @@ describe('daemon: back-off by key', () => {
   });
 });
 
-describe('daemon: holds across passes', () => {
+describe('src/daemon: holds across passes', () => {
   const refused = { code: 'payment_required', reason: 'unpaid' };
 
   test('spending waits for an Active project, then half an hour for each probe', () => {
@@ -85,7 +85,7 @@ describe('daemon: holds across passes', () => {
   });
 });
 
-describe('daemon: reading servers in turn', () => {
+describe('src/daemon: reading servers in turn', () => {
   test('every answer comes round within n · r · pace, the oldest first, and takes a third of the budget', async () => {
     const clock = virtualClock();
     const asked: { at: number; id: number }[] = [];
@@ -137,7 +137,7 @@ describe('daemon: reading servers in turn', () => {
   });
 });
 
-describe('daemon: triggers', () => {
+describe('src/daemon: triggers', () => {
   test('however many come, they are one look; one that comes while nobody sleeps is kept', async () => {
     const clock = virtualClock();
     const wake = createWake();
@@ -151,7 +151,7 @@ describe('daemon: triggers', () => {
   });
 });
 
-describe('daemon: a state folder that would not survive', () => {
+describe('src/daemon: a state folder that would not survive', () => {
   const mounts = [
     '22 1 0:21 / / rw - overlay overlay rw',
     '30 22 0:30 / /tmp rw - tmpfs tmpfs rw',
@@ -181,7 +181,7 @@ describe('daemon: a state folder that would not survive', () => {
   });
 });
 
-describe('daemon: where it listens', () => {
+describe('src/daemon: where it listens', () => {
   test.each([
     ['127.0.0.1:9464', { host: '127.0.0.1', port: 9464 }, true],
     ['[::1]:80', { host: '::1', port: 80 }, true],

@@ -67,7 +67,7 @@ const cloud = () => emulate({ projects: [...ids, 10].map((id) => ({ id, name: `p
 const tokensOf = (api: RunningEmulator) =>
   Object.fromEntries([...ids, 10].map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite]));
 
-describe('daemon: one poisoned project beside nine healthy ones', () => {
+describe('src/daemon: one poisoned project beside nine healthy ones', () => {
   test('nine go on, also after a restart, one says why, and memory stays bounded', async () => {
     const api = await cloud();
     const folder = folderWith({
@@ -127,7 +127,7 @@ describe('daemon: one poisoned project beside nine healthy ones', () => {
   }, 120_000);
 });
 
-describe('daemon: a poisoned spec from Git', () => {
+describe('src/daemon: a poisoned spec from Git', () => {
   test.each([
     ['a token file that is not there', 'token_file: /nope', /`token_file` is not allowed/],
     ['no token any more', 'scope_is_unknown: 1', /unknown field/],

@@ -56,7 +56,7 @@ function projectWith(open: (session: ProjectSession) => Promise<ProjectSession>,
   return { project, events, store };
 }
 
-describe('src/daemon/project/project: sessions', () => {
+describe('src/daemon/project/project.ts: sessions', () => {
   test('a session ends after the work in it, also where what runs beside the work fails', async () => {
     const { project, events, store } = projectWith(
       async (session) => session,

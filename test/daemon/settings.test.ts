@@ -6,7 +6,7 @@ import { contentsOf, folderWith, inProcess, oneNetwork, vdcsync } from '../cli/r
 const env = { VDCSYNC_ALLOW_EPHEMERAL_STATE: '1' };
 const base = ['run', '--emulator', '--listen', 'off'];
 
-describe('daemon: calls that cannot be meant', () => {
+describe('src/daemon: calls that cannot be meant', () => {
   const misuse: readonly (readonly [string, readonly string[], Record<string, string>, RegExp])[] = [
     ['no address', ['--listen', 'foo'], {}, /--listen "foo"/],
     ['no duration', ['--interval', '5 minutes'], {}, /--interval "5 minutes"/],

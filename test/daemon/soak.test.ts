@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { median, soak } from '../../bench/soaking.ts';
 
-describe.runIf(existsSync('/proc/self/status'))('daemon: twenty hours of life, faster', () => {
+describe.runIf(existsSync('/proc/self/status'))('src/daemon/daemon.ts: twenty hours of life, faster', () => {
   test('through faults, edits and drift nothing piles up, and it ends with what the file names', async () => {
     const { samples, converged, exitCode, warnings } = await soak({ passes: 240, speed: 3_000, servers: 3 });
     const third = Math.floor(samples.length / 3);

@@ -10,7 +10,7 @@ const files = Object.fromEntries(names.map((name) => [name, `of ${name}`]));
 /** Far from the moment at which the files were written, so that their attributes count. */
 const later = { ...systemClock, now: () => systemClock.now() + 3_600_000 };
 
-describe('src/daemon/sources/spec-folder', () => {
+describe('src/daemon/sources/spec-folder.ts', () => {
   test.each([
     ['young', systemClock],
     ['old', later],

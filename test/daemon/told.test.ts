@@ -11,7 +11,7 @@ const readiness = async ({ url }: RunningDaemon) => (await fetch(`${url}/readyz`
 
 const oneAddress = 'version: 1\nproject: { id: 4711 }\nips:\n  web: {}\n';
 
-describe('daemon: what its operator is told', () => {
+describe('src/daemon/notices: what its operator is told', () => {
   test('an address that a lost answer may have bought is in doubt: not idle, and nobody is to release it', async () => {
     const lost = faultRule(
       { method: 'POST', path: '/ips', times: 1 },

@@ -78,7 +78,7 @@ function passed(ledger: Ledger, plan: Plan, digest: string): void {
   ledger.close({ ...pass, commit: undefined }, digest, []);
 }
 
-describe('daemon: turns at a shared project', () => {
+describe('src/daemon/project/turn.ts: turns at a shared project', () => {
   test('what one replica found out the next one goes by', async () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     const [a, b] = [replica('a'), replica('b')];

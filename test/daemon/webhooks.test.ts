@@ -66,7 +66,7 @@ const genuine: readonly (readonly [string, (secret: string) => Record<string, st
   ],
 ];
 
-describe('daemon: webhooks', () => {
+describe('src/daemon/http/webhooks.ts', () => {
   test.each(genuine)('%s: a genuine delivery is taken once, with either secret', async (forge, headers) => {
     const to = app();
     expect((await deliver(to, forge, headers('new-secret'))).status).toBe(202);

@@ -9,7 +9,7 @@ import { faultRule } from '../../src/emulator/faults.ts';
 import { folderWith, oneNetwork, shop, vdcsync } from '../cli/run.ts';
 import { emulate, live, startDaemon, until } from './support.ts';
 
-describe('daemon: what takes long', () => {
+describe('src/daemon/project: what takes long', () => {
   test('an ISO that is being loaded for hours does not hold up an edit, nor a restart', async () => {
     const stuck = faultRule({ path: 'add_iso' }, { do: 'task', outcome: 'stuck' });
     const api = await emulate({ faults: [stuck] });
@@ -85,7 +85,7 @@ describe('daemon: what takes long', () => {
   });
 });
 
-describe('daemon: what somebody else deletes', () => {
+describe('src/daemon/project: what somebody else deletes', () => {
   test('a server is made again, and nobody is called for what was inside it', async () => {
     const api = await emulate();
     const notices = await receiver();
@@ -105,7 +105,7 @@ describe('daemon: what somebody else deletes', () => {
   });
 });
 
-describe('daemon: what a pass makes possible on its way', () => {
+describe('src/daemon/project: what a pass makes possible on its way', () => {
   const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
   const file = (ips: string, web: string, db: string) =>
     `version: 1
@@ -138,7 +138,7 @@ servers:
   });
 });
 
-describe('daemon: what changed behind the file', () => {
+describe('src/daemon/project: what changed behind the file', () => {
   test('is told with what it was and is to be, and what becomes of it', async () => {
     const api = await emulate();
     const notices = await receiver();
@@ -184,7 +184,7 @@ async function receiver() {
   return { url: `http://127.0.0.1:${port}/`, bodies, events: () => bodies.map(({ event }) => event) };
 }
 
-describe('daemon: what only an operator can settle', () => {
+describe('src/daemon/project: what only an operator can settle', () => {
   test('adopt and resolve work while it runs, and it goes on from there at once', async () => {
     const api = await emulate();
     api.emulator.mutate({ do: 'add_ip' });
@@ -204,7 +204,7 @@ describe('daemon: what only an operator can settle', () => {
   });
 });
 
-describe('daemon: many projects in one process', () => {
+describe('src/daemon/project: many projects in one process', () => {
   test('each file is a project with a token and a state of its own; a broken one holds up no other', async () => {
     const api = await emulate({
       projects: [

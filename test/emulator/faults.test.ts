@@ -13,7 +13,7 @@ function request(emulator: ReturnType<typeof stage>['emulator'], body = '{}') {
   return { method: 'POST', url: 'http://emulator/v1/ips', headers, body };
 }
 
-describe('emulator/faults', () => {
+describe('src/emulator/faults.ts', () => {
   test.each([
     [{ do: 'reset' }, 0, 'unknown', 'ECONNRESET'],
     [{ do: 'reset', effect: 'done' }, 1, 'unknown', 'ECONNRESET'],
@@ -166,7 +166,7 @@ describe('emulator/faults', () => {
   });
 });
 
-describe('emulator/faults-file', () => {
+describe('src/emulator/faults-file.ts', () => {
   test('a file holds rules, or rules and readings', () => {
     const rule = '{when: {method: POST, path: "/servers/**", times: 2}, then: {do: reset, effect: done}}';
     expect(loadFaults(`- ${rule}`).faults).toHaveLength(1);

@@ -47,7 +47,7 @@ const readings = fc.record(
   ),
 ) as unknown as fc.Arbitrary<Readings>;
 
-describe('emulator/fuzz', () => {
+describe('src/emulator: fuzz', () => {
   test('under any readings and faults: no mistake of its own, plain JSON, and nothing billed without an execution', async () => {
     let executions = 0;
     await fc.assert(

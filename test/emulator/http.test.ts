@@ -8,7 +8,7 @@ import { type RunningEmulator, startEmulator } from '../../src/emulator/http-ser
 // biome-ignore lint/suspicious/noExplicitAny: tests reach into answers of every shape
 const read = (answer: Response): Promise<any> => answer.json();
 
-describe('emulator/http-server', () => {
+describe('src/emulator/http-server.ts', () => {
   let running: RunningEmulator;
   beforeEach(async () => {
     running = await startEmulator({ seed: 1, speed: 1000 });

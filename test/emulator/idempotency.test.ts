@@ -8,7 +8,7 @@ const DEFAULT_PROJECTS_AND_STAGING = [
   { id: 4712, name: 'staging' },
 ];
 
-describe('emulator/idempotency', () => {
+describe('src/emulator/idempotency.ts', () => {
   test('the same key and body replay the first answer and buy nothing', async () => {
     const { call, emulator } = stage();
     const first = await call('POST', '/ips', { server_type_id: 3 }, { key: 'key-00001' });

@@ -25,7 +25,7 @@ const fresh = { status: 422, code: 'invalid_request', replayed: false };
 const replayed = { ...fresh, replayed: true };
 const reused = { status: 422, code: 'idempotency_key_reused', replayed: false };
 
-describe('emulator/pipeline: the body and its key', () => {
+describe('src/emulator/pipeline.ts: the body and its key', () => {
   test('the key first: a probe is replayed, and the original is refused after it', async () => {
     const { send, addresses } = stageWith({});
     expect([await send(probe), await send(probe), await send({})]).toEqual([fresh, replayed, reused]);
@@ -85,7 +85,7 @@ describe('emulator/pipeline: the body and its key', () => {
   });
 });
 
-describe('emulator/pipeline: a key in flight', () => {
+describe('src/emulator/pipeline.ts: a key in flight', () => {
   const late = (holdsKey: boolean) =>
     faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'late', ms: 5_000, holdsKey });
   const lose = async (readings: Partial<Readings>, holdsKey = true) => {
@@ -140,7 +140,7 @@ describe('emulator/pipeline: a key in flight', () => {
   });
 });
 
-describe('emulator/pipeline: refusals and the key', () => {
+describe('src/emulator/pipeline.ts: refusals and the key', () => {
   test('403 comes after the key and is stored, or before it and is not', async () => {
     for (const [scopeCheck, status] of [
       ['afterKey', 403],

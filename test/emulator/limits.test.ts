@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/emulator/profile.ts';
 import { NOON, stage } from './support.ts';
 
-describe('emulator/limits', () => {
+describe('src/emulator/limits.ts', () => {
   test('the 61st read of a minute is refused with the seconds left in it', async () => {
     const { call, clock } = stage();
     await clock.forward(20_500);

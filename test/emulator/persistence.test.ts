@@ -7,7 +7,7 @@ import { type ServeOptions, startEmulator } from '../../src/emulator/http-server
 import { DataFileError } from '../../src/emulator/persistence.ts';
 import { caller, StillClock, sliderServer, stage } from './support.ts';
 
-describe('emulator/persistence', () => {
+describe('src/emulator/persistence.ts', () => {
   let folder = '';
   let dataFile = '';
   let clock = new StillClock();
@@ -93,7 +93,7 @@ describe('emulator/persistence', () => {
   });
 });
 
-describe('emulator/determinism', () => {
+describe('src/emulator/persistence.ts: determinism', () => {
   async function play(seed: string) {
     const { call, clock, emulator } = stage({ seed, faults: [] });
     const answers = [];

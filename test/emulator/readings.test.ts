@@ -10,7 +10,7 @@ async function withServer(readings: Partial<Readings>) {
   return { ...stageOf, id: created.body.data.id as number, created };
 }
 
-describe('emulator/readings', () => {
+describe('src/emulator/readings.ts', () => {
   const table = readFileSync(new URL('../../docs/assumptions.md', import.meta.url), 'utf8');
 
   test('every reading stands in the table of assumptions, with its default in bold', () => {

@@ -8,7 +8,7 @@ async function gpuServer(call: Call, more: object = {}): Promise<object> {
   return { name: 'gpu-1', server_type_id: 8, image: await imageOf(call, 8), gpu_package: 'l40s-1', ...more };
 }
 
-describe('emulator/servers', () => {
+describe('src/emulator/handlers/servers.ts', () => {
   test('a server is creating without power, and has its id and address at once', async () => {
     const { call } = stage();
     const made = await call(
@@ -195,7 +195,7 @@ describe('emulator/servers', () => {
   });
 });
 
-describe('emulator/profile', () => {
+describe('src/emulator/profile.ts', () => {
   const all = `
 limits: {window: 1m, reads: 60, writes: 20}
 time_scale: 60

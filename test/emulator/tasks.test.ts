@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { sliderServer, stage } from './support.ts';
 
-describe('emulator/tasks', () => {
+describe('src/emulator/tasks.ts', () => {
   test('a task is pending, then running, then succeeded, and is kept for a day', async () => {
     const { call, clock } = stage();
     const { task } = (await call('POST', '/networks', { name: 'backend', cidr: '10.20.0.0/24' })).body;

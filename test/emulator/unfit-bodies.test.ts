@@ -122,7 +122,7 @@ function stageFor(given: Readings, faults: Parameters<typeof stage>[0] = {}) {
 
 const anyCreation = fc.constantFrom(...creations);
 
-describe('emulator/validate', () => {
+describe('src/emulator/validate.ts', () => {
   test('a body with an unknown field and a wrong type is never carried out, under any reading', async () => {
     const cases = anyCreation.chain((creation) => fc.tuple(fc.constant(creation), unfitBodies(creation)));
     await fc.assert(
@@ -156,7 +156,7 @@ describe('emulator/validate', () => {
   });
 });
 
-describe('emulator/idempotency', () => {
+describe('src/emulator/idempotency.ts', () => {
   /** A step towards settling a creation: what is sent, whether it gets lost on its way, and what passes then. */
   const steps = fc.array(
     fc.record({

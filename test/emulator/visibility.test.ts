@@ -16,7 +16,7 @@ async function creating(readings: Partial<Readings>, options: Parameters<typeof 
   return { ...made, list, created, id: created.body.data.id as number };
 }
 
-describe('emulator/visibility', () => {
+describe('src/emulator/visibility.ts', () => {
   test('by default a new address and its server show at once', async () => {
     const { list, created, id } = await creating({});
     expect(await list('/ips')).toMatchObject([{ server_id: id, primary: true }]);
@@ -118,7 +118,7 @@ describe('emulator/visibility', () => {
   });
 });
 
-describe('emulator/tasks: work that shows after its task was reported as failed', () => {
+describe('src/emulator/tasks.ts: work that shows after its task was reported as failed', () => {
   const later = (path: string) =>
     faultRule({ path, nth: 1 }, { do: 'task', outcome: 'fail', leaves: 'later', laterMs: 7 * minute });
 
@@ -184,7 +184,7 @@ describe('emulator/tasks: work that shows after its task was reported as failed'
   });
 });
 
-describe('emulator/durations', () => {
+describe('src/emulator/durations.ts', () => {
   test('a faults file says how long work takes', async () => {
     const { durations } = loadFaults('durations: {create_network: 5m, create_server: 1m..25m}');
     expect(durations).toEqual({

@@ -23,7 +23,7 @@ const minute = 60_000;
 const hour = 60 * minute;
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 
-describe('engine: a server that looks lost', () => {
+describe('src/engine: a server that looks lost', () => {
   test('keeps its address until a second look misses it as well', async () => {
     let misses = 0;
     const played: Rig = rig({
@@ -71,7 +71,7 @@ describe('engine: a server that looks lost', () => {
   });
 });
 
-describe('engine: absence', () => {
+describe('src/engine', () => {
   const server = `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}\n`;
 
   test('is two looks a minute apart, also where the clock leaps at each of two restarts', async () => {

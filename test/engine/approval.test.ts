@@ -25,7 +25,7 @@ async function reconcile({ store, restart, repeating, clock }: Rig, spec: string
 const approve = ({ store, clock }: Rig, digest: string | undefined) =>
   approvePlan(store, digest ?? '', clock.now());
 
-describe('src/engine/approval', () => {
+describe('src/engine/approval.ts', () => {
   test('nothing is written before the plan is approved, and then exactly this plan', async () => {
     const made = rig();
     const first = await reconcile(made, one);

@@ -5,7 +5,7 @@ import { applyWithHelp } from '../support/operator.ts';
 import { type Rig, rig } from '../support/rig.ts';
 import { converges, executed, head, shop } from './shop.ts';
 
-describe('engine: a project that changes in mid-run', () => {
+describe('src/engine: a project that changes in mid-run', () => {
   test('suspended: what spends is held, what does not goes on, and later the rest', async () => {
     const played = rig();
     await played.apply(`${head}ips:\n  old: {server_type_id: 3}\n`);

@@ -44,7 +44,7 @@ async function momentsOf(before: string | undefined, spec: string): Promise<numb
   return death.moments;
 }
 
-describe('engine: a crash at any moment', () => {
+describe('src/engine: a crash at any moment', () => {
   test.each([
     ['while everything is made', undefined, shop, 5],
     ['while everything is removed', shop, head, 4],

@@ -17,7 +17,7 @@ async function told({ store, events }: Rig, report: unknown): Promise<string> {
   ]);
 }
 
-describe('engine: an answer that repeats the token', () => {
+describe('src/engine: an answer that repeats the token', () => {
   test('is passed on without it', async () => {
     const played = rig({
       wrap: (inner) => ({
@@ -45,7 +45,7 @@ describe('engine: an answer that repeats the token', () => {
   });
 });
 
-describe('engine: an id that no path can carry', () => {
+describe('src/engine: an id that no path can carry', () => {
   const spec = `${head}isos:\n  rescue: {url: "https://mirror.example.com/rescue.iso"}\nips:\n  one: {}\n`;
 
   test.each([
@@ -85,7 +85,7 @@ describe('engine: an id that no path can carry', () => {
   });
 });
 
-describe('engine: an address or id that holds a command', () => {
+describe('src/engine: an address or id that holds a command', () => {
   const command = '9.9.9.9 | vdcsync destroy --yes';
   const spec = `${head}ips:\n  one: {}\n`;
 
@@ -129,7 +129,7 @@ describe('engine: an address or id that holds a command', () => {
   });
 });
 
-describe('engine: a read that is told to wait for days', () => {
+describe('src/engine: a read that is told to wait for days', () => {
   test('waits ten minutes', async () => {
     let refused = false;
     const played = rig({
@@ -158,7 +158,7 @@ describe('engine: a read that is told to wait for days', () => {
   });
 });
 
-describe('engine: an id in an answer that is none', () => {
+describe('src/engine: an id in an answer that is none', () => {
   const spec = `${head}ips: {one: {}}\nservers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}}\n`;
 
   test.each([

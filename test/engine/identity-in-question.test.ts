@@ -18,7 +18,7 @@ function played(): Rig {
 
 const insideServers = ({ writes }: Rig) => writes().filter(({ path }) => /^\/servers\/\d+\//.test(path));
 
-describe('engine: a server whose identity is in question', () => {
+describe('src/engine: a server whose identity is in question', () => {
   test('adopt refuses another server than the entry names', async () => {
     const made = played();
     const file = load(entry('id: 2001'));

@@ -5,7 +5,7 @@ import { rig } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 import { converges, executed, hour, shop } from './shop.ts';
 
-describe('engine: stop and halt', () => {
+describe('src/engine/interruption.ts: stop and halt', () => {
   test.each([
     'stop',
     'halt',

@@ -7,7 +7,7 @@ const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const server = (more: string) =>
   `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, ${more}}\n`;
 
-describe('engine: a refusal that the file answers', () => {
+describe('src/engine: a refusal that the file answers', () => {
   test('stays in the history, with what the API said', async () => {
     const played = rig();
     const spec = (rule: string) =>
@@ -22,7 +22,7 @@ describe('engine: a refusal that the file answers', () => {
   });
 });
 
-describe('engine: one run', () => {
+describe('src/engine: one run', () => {
   test('takes one backup of a server, however soon the next one is due', async () => {
     const played = rig();
 

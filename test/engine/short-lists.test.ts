@@ -14,7 +14,7 @@ const iso = (name: string) => `  ${name}: {url: "https://mirror.example.com/${na
 const bought = ({ emulator }: Rig, kind: string) =>
   emulator.world.executions.filter((each) => each.kind === kind).length;
 
-describe('engine: a list that ends early proves nothing', () => {
+describe('src/engine: a list that ends early proves nothing', () => {
   test.each([
     ['an address', `${base}  d: {}\n`, 'allocate_ip', 'ip', 4],
     [

@@ -9,7 +9,7 @@ const gpu = 'server_type: gpu-fixed, image: ubuntu-24.04';
 
 const bought = (played: Rig) => played.writes().filter(({ path }) => path === '/servers');
 
-describe('engine: settings.max_monthly_increase', () => {
+describe('src/engine: settings.max_monthly_increase', () => {
   test('counts the dearest package that may be bought', async () => {
     const played = rig();
     played.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: 0 });
@@ -72,7 +72,7 @@ const capped = (limit: number, entry: string) =>
 const small = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const large = small.replace('cores: 1', 'cores: 64');
 
-describe('engine: what a change in place adds to the bill', () => {
+describe('src/engine: what a change in place adds to the bill', () => {
   test('a larger size is priced, and held by the cap', async () => {
     const played = priced();
     await played.apply(capped(20, small));
@@ -144,7 +144,7 @@ describe('engine: what a change in place adds to the bill', () => {
   });
 });
 
-describe('engine: an address that comes with its server', () => {
+describe('src/engine: an address that comes with its server', () => {
   test('is priced with it', async () => {
     const played = priced();
     const entry = `${small}, public_ipv4: {new: true}, replace: allowed`;

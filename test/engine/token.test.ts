@@ -3,7 +3,7 @@ import { faultRule } from '../../src/emulator/faults.ts';
 import { type Rig, rig } from '../support/rig.ts';
 import { converges, shop } from './shop.ts';
 
-describe('engine: the token', () => {
+describe('src/engine: the token', () => {
   test("exchanged for another project's at any request: nothing is written there, and the run ends", async () => {
     const projects = [
       { id: 4711, name: 'shop' },

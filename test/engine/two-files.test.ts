@@ -43,7 +43,7 @@ async function ignoreAll(played: Rig, spec: string) {
   await played.engine.ignore(load(spec), [...servers.map(({ id }) => String(id)), ...free]);
 }
 
-describe('engine: two files of one project with the same keys', () => {
+describe('src/engine: two files of one project with the same keys', () => {
   describe.each(Object.entries(sorts))('%s', (_name, spec) => {
     test.each([
       'unmanaged: ignore',

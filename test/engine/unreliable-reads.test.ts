@@ -6,7 +6,7 @@ import { resolveOf } from '../support/resolve.ts';
 import { rig } from '../support/rig.ts';
 import { converges, executed, head, ips, shop } from './shop.ts';
 
-describe('engine: reads that fail', () => {
+describe('src/engine: reads that fail', () => {
   test('for good, inside one operation: it is told, the others go on, the intent stays open', async () => {
     const played = rig();
     const spec = `${shop}isos:\n  rescue: {url: "https://mirror.example.com/rescue.iso"}\n`;

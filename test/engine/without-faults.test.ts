@@ -3,7 +3,7 @@ import type { Plan } from '../../src/core/plan.ts';
 import { load, rig } from '../support/rig.ts';
 import { converges, executed, shop } from './shop.ts';
 
-describe('engine: without faults', () => {
+describe('src/engine: without faults', () => {
   test('what the plan showed is what is done, nothing is blocked, and a plan leaves no trace', async () => {
     const played = rig();
     const before = JSON.stringify([await played.store.info(), await played.store.journal({ limit: 10 })]);

@@ -5,7 +5,7 @@ import { type Rig, rig } from '../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 
-describe('engine: a write budget that is closed for long', () => {
+describe('src/engine: a write budget that is closed for long', () => {
   const networks = `${head}networks:\n  aa: {cidr: 10.20.0.0/24}\n  bb: {cidr: 10.21.0.0/24}\n`;
 
   /** What stood under both ids is taken away behind our back, and the ids are given to others. @assumption A17 */

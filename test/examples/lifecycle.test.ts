@@ -35,7 +35,7 @@ const examples = [
 /** Nothing is wanted any more, and it may all go. */
 const removal = 'version: 1\nproject: {id: 4711}\nsettings: {prune: true, max_deletions: 20}\n';
 
-describe.each(examples)('the example $name', ({ name, edit, summary }) => {
+describe.each(examples)('examples: the example $name', ({ name, edit, summary }) => {
   let service: RunningEmulator;
   let folder: string;
 

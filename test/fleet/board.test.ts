@@ -42,7 +42,7 @@ function replicaOf(state: string) {
   return { board, taken };
 }
 
-describe('src/daemon/fleet/board', () => {
+describe('src/daemon/fleet/board.ts', () => {
   test('an edit of one spec costs each replica that spec, and all others stay the values that they were', async () => {
     const [one, two] = [replicaOf('many'), replicaOf('many')];
     const ids = Array.from({ length: 2_000 }, (_, index) => index + 1);

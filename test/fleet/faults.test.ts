@@ -53,7 +53,7 @@ const polls = ({ emulator }: RunningEmulator) =>
     (id) => emulator.requests.filter(({ project, url }) => project === id && url.includes('/tasks/')).length,
   );
 
-describe('daemon/fleet: faults', () => {
+describe('src/daemon/fleet', () => {
   test('connections that the database ends while tasks are polled end the reconciles, and others go on at once', async () => {
     const api = await cloud([endlessServer]);
     const state = await database(server, 'terminated');

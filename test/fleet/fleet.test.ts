@@ -54,7 +54,7 @@ async function refusedBy(daemon: RunningDaemon, names: readonly string[]): Promi
   return seat?.last_pass?.replica ?? '';
 }
 
-describe('daemon: a fleet that shares projects through PostgreSQL', () => {
+describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', () => {
   test('one replica alone works on everything', async () => {
     const api = await cloud();
     const folder = folderWith();

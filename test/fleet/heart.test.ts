@@ -43,7 +43,7 @@ function heartOn(clock: HandClock, onBeat: () => Promise<void> = async () => {})
   return new Heart({ id: 'r', beat, close: async () => {}, clock, log: quiet });
 }
 
-describe('src/daemon/fleet/heart', () => {
+describe('src/daemon/fleet/heart.ts', () => {
   test('is alive for 8 s after the moment before a confirmed heartbeat was sent', async () => {
     const clock = new HandClock();
     const heart = heartOn(clock, async () => clock.pass(3_000));

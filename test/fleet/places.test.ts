@@ -22,7 +22,7 @@ async function connections(state: string): Promise<number> {
   return rows[0].count;
 }
 
-describe('daemon/fleet: places', () => {
+describe('src/daemon/fleet', () => {
   test('a turn that waits for a task holds neither a place nor a connection of its own', async () => {
     const api = await cloud([
       faultRule({ method: 'POST', path: '/servers' }, { do: 'task', outcome: 'stuck' }),

@@ -191,7 +191,7 @@ async function fleetAtRest(given = policy) {
   return { fleet, leader };
 }
 
-describe('src/daemon/fleet/releases', () => {
+describe('src/daemon/fleet/releases.ts', () => {
   test('a bad commit over 1,000 projects touches the canary alone, says so once, and no leader or restart changes that', async () => {
     const { fleet, leader } = await fleetAtRest();
     const bad = fleet.push('bad');

@@ -34,7 +34,7 @@ const asked = ({ emulator }: RunningEmulator, from: number) =>
     emulator.requests.slice(from).flatMap(({ project, method }) => (method === 'GET' ? [project] : [])),
   );
 
-describe('src/daemon/fleet/releases: replicas', () => {
+describe('src/daemon/fleet/releases.ts: replicas', () => {
   test('a bad change reaches the canary alone, also when its leader dies, until an operator approves it', async () => {
     const api = await cloud();
     const state = await database(server, 'waves');
@@ -128,7 +128,7 @@ labels: { canary: [4712] }
   }, 90_000);
 });
 
-describe('src/cli/settings/fleet-config', () => {
+describe('src/cli/settings/fleet-config.ts', () => {
   test('every mistake of a fleet file is reported at its place', () => {
     const text = `fleet:
   max_deletions: many

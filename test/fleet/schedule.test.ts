@@ -38,7 +38,7 @@ function scheduleOf(options: Partial<ScheduleOptions> & { readonly holds?: boole
   return { schedule, begun, end: (project: number, wanted = later) => ends.get(project)?.(wanted) };
 }
 
-describe('src/daemon/fleet/schedule', () => {
+describe('src/daemon/fleet/schedule.ts', () => {
   test('a project waits once, for the soonest moment that was named', async () => {
     const { schedule, begun } = scheduleOf();
     schedule.add(1, later);

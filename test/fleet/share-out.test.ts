@@ -5,7 +5,7 @@ const projects = Array.from({ length: 1_000 }, (_, index) => 4_711 + index);
 const moved = (before: ReadonlyMap<number, string>, after: ReadonlyMap<number, string>) =>
   [...before].filter(([project, replica]) => after.get(project) !== replica).length;
 
-describe('src/daemon/fleet/share-out', () => {
+describe('src/daemon/fleet/share-out.ts', () => {
   test('every project has one replica, shares differ by one at most, and the order of the lists says nothing', () => {
     const shares = shareOut(projects, ['a', 'b', 'c']);
     const sizes = ['a', 'b', 'c'].map((name) => [...shares.values()].filter((each) => each === name).length);

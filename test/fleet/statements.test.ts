@@ -7,7 +7,7 @@ import { allConverged, cloud, database, fleetOf, ids, replica, specs } from './r
 
 const server = postgresServer(['shared_preload_libraries=pg_stat_statements']);
 
-describe('daemon/fleet: what a reconcile costs the database', () => {
+describe('src/daemon/fleet: what a reconcile costs the database', () => {
   test('a reconcile that changes nothing makes no connection, and about 15 statements', async () => {
     const api = await cloud();
     const state = await database(server, 'statements');

@@ -60,7 +60,7 @@ beforeAll(async () => {
   await copyFile(join(root, 'package.json'), join(built, 'package.json'));
 }, 120_000);
 
-describe.concurrent('the built command, killed again and again', () => {
+describe.concurrent('src/engine: the built command, killed again and again', () => {
   test.each(
     Array.from({ length: stories }, (_, at) => at + 1),
   )(`story %i survives ${killsAStory} kills, ends as the file says, and nothing was made twice`, async (seed) => {

@@ -19,7 +19,7 @@ async function tainted() {
   return world;
 }
 
-describe('plan: what needs an operator', () => {
+describe('src/plan/objections.ts: what needs an operator', () => {
   test('what a failed task left is tainted: its address is not lost, and nothing is put into it', async () => {
     const { plan, store } = await tainted();
     expect((await store.bindings()).map(({ key, identity }) => [key, identity])).toEqual([

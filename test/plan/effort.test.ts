@@ -10,7 +10,7 @@ const servers = (count: number) =>
 
 const prune = 'settings: {prune: true, max_deletions: 1000}\n';
 
-describe('plan: effort', () => {
+describe('src/plan/totals.ts', () => {
   test.each([
     ['one network', 'networks: {a: {cidr: 10.1.0.0/24}}\n'],
     ['ten servers', servers(10)],

@@ -25,7 +25,7 @@ function intent(parts: Partial<Intent>): Intent {
 const unknown = { code: 'outcome_unknown', reason: 'the answer was lost', candidates: ['41', '42'] };
 const refused = { code: 'invalid_request', reason: 'cidr: is taken', candidates: [], until: 'file' } as const;
 
-describe('plan: writes that are not settled', () => {
+describe('src/plan/open-writes.ts: writes that are not settled', () => {
   test('a blocked one is told with each way to settle it, and holds what waits for it', () => {
     const plan = planOf(worldOf(desired), { openIntents: [intent({ blocked: unknown })] });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { sumDecimals } from '../../src/core/decimal.ts';
 import { priceChange, unknownPrice } from '../../src/plan/money.ts';
 
-describe('plan/money', () => {
+describe('src/plan/money.ts', () => {
   test.each([
     [[], '0.00'],
     [['0.10', '-0.2'], '-0.10'],

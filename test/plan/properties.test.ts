@@ -51,7 +51,7 @@ function reorder(seed: number) {
       .map(({ each }) => each);
 }
 
-describe('plan: properties', () => {
+describe('src/plan/build.ts', () => {
   test('the order of what goes in makes no difference', () => {
     fc.assert(
       fc.property(resources, fc.nat(), (text, seed) => {

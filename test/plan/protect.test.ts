@@ -48,7 +48,7 @@ const creations = (played: Rig, from: number) =>
     .slice(from)
     .filter(({ method }) => method !== 'DELETE');
 
-describe('plan/guards: the way to delete what is protected', () => {
+describe('src/plan/guards.ts: the way to delete what is protected', () => {
   test.each(Object.keys(entries))('%s after a destroy: deletes it and creates nothing', async (key) => {
     const played = rig();
     await played.apply(specOf(key, true));

@@ -6,7 +6,7 @@ import { rig } from '../support/rig.ts';
 
 const web = `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`;
 
-describe('plan: what is counted and told', () => {
+describe('src/plan/totals.ts: what is counted and told', () => {
   test('an address that comes with its server is never counted beside it', async () => {
     const { apply, plan } = rig();
 

@@ -14,7 +14,7 @@ const unmanaged = (servers: readonly number[], addresses: Unmanaged['addresses']
   addresses,
 });
 
-describe('plan: unmanaged objects in a message', () => {
+describe('src/plan/unmanaged.ts: unmanaged objects in a message', () => {
   test.each([
     [unmanaged([2001]), 'server 2001'],
     [

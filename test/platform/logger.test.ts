@@ -7,7 +7,7 @@ function logged(options: LoggerOptions, log: (logger: ReturnType<typeof createLo
   return lines;
 }
 
-describe('src/platform/logger', () => {
+describe('src/platform/logger.ts', () => {
   test('writes allowed fields and drops every other', () => {
     const [line] = logged({ format: 'json' }, (logger) =>
       logger.info({ key: 'ips.web', status: 201, surprise: 'canary', token: 'canary' }, 'answered'),

@@ -30,7 +30,7 @@ async function notified(environment: Record<string, string>, ms: number): Promis
   return failures;
 }
 
-describe('src/platform/systemd', () => {
+describe('src/platform/systemd.ts', () => {
   test('says that it serves, that it is not hung as often as systemd asks twice, and that it ends', async () => {
     const { PATH, messages } = programs();
     const environment = {

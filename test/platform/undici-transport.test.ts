@@ -66,7 +66,7 @@ async function failure(sending: Promise<unknown>): Promise<Pick<TransportError, 
   return { name: error.name, effect: error.effect, code: error.code };
 }
 
-describe('src/platform/undici-transport', () => {
+describe('src/platform/undici-transport.ts', () => {
   test('carries method, headers and body as given, and the answer as it is', async () => {
     let seen: unknown;
     const { url } = await serve((request, response) => {

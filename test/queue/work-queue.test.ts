@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { WorkQueue } from '../../src/queue/work-queue.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 
-describe('queue/work-queue', () => {
+describe('src/queue/work-queue.ts', () => {
   test('whatever is added when: no key twice at once, each addition is followed by work, and it drains', async () => {
     const additions = fc.array(
       fc.record({ key: fc.constantFrom('a', 'b', 'c', 'd'), atMs: fc.nat(300), wake: fc.boolean() }),

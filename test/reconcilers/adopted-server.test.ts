@@ -28,7 +28,7 @@ async function adopted(entry: string, { address = false, profile = '' } = {}) {
   return { ...world, adopt };
 }
 
-describe('an adopted server whose entry is corrected', () => {
+describe('src/reconcilers/server: an adopted server whose entry is corrected', () => {
   test.each(Object.entries(corrections))('in %s is the same, and is told as unchecked', async (_field, [
     from,
     to,

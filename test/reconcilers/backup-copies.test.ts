@@ -41,7 +41,7 @@ function taken({ emulator }: World): string[] {
     .map(({ id }) => id);
 }
 
-describe('reconcilers/backup/copies', () => {
+describe('src/reconcilers/backup/copies.ts', () => {
   test('those beyond `keep` are deleted, the oldest first, each once', async () => {
     const world = profiled();
     const outcomes = await days(world, file(', keep: 2'), 5);

@@ -11,7 +11,7 @@ import { idsOf, projectOf, sliders, warningsOf } from './support.ts';
 const file = (more: string) => `servers: {web: {${sliders}, ${more}}}\n`;
 const daily = file('backup: {max_age: 24h}');
 
-describe('reconcilers/backup', () => {
+describe('src/reconcilers/backup.ts', () => {
   test('is shown as the file writes it', async () => {
     const shown = async (entry: string) =>
       (await rig().plan(file(`backup: {${entry}}`))).operations.find(({ kind }) => kind === 'backup')
@@ -180,7 +180,7 @@ describe('reconcilers/backup', () => {
   });
 });
 
-describe('reconcilers/backup_policy', () => {
+describe('src/reconcilers/backup.ts', () => {
   const policy = file('backup_policy: {enabled: true, days: [sun, mon], hour: 3}');
 
   test('is compared and reported, and never written by the document alone', async () => {

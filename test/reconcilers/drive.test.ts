@@ -30,7 +30,7 @@ function inDrive({ emulator }: ReturnType<typeof rig>): string | null | undefine
 /** Whether reads of servers show what is in the drive. */
 const fields = ['none', 'iso_id', 'iso'] as const;
 
-describe.each(fields)('reconcilers/drive (the read shows: %s)', (driveField) => {
+describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveField) => {
   const readings = { driveField };
 
   test('a new server gets its ISO once that is there, and keeps it', async () => {
@@ -127,7 +127,7 @@ describe.each(fields)('reconcilers/drive (the read shows: %s)', (driveField) => 
   });
 });
 
-describe('reconcilers/drive', () => {
+describe('src/reconcilers/drive.ts', () => {
   test('what somebody else put in is seen where the read shows it, and put right', async () => {
     const world = profiled({ readings: { driveField: 'iso_id' } });
     await world.apply(file('rescue'));

@@ -18,7 +18,7 @@ const filter = (...rules: object[]) => ({
 });
 const off = { enabled: false, policy_in: 'drop', rules: [] };
 
-describe('reconcilers/firewall/traffic', () => {
+describe('src/reconcilers/firewall/traffic.ts', () => {
   test('a port more, a port less', () => {
     expect(trafficOf(filter(rule('22,443')), filter(rule('22'), rule('80')))).toEqual({
       opened: ['tcp 80'],

@@ -8,7 +8,7 @@ const web = '{direction: in, action: accept, protocol: tcp, destination_port: "8
 const file = (firewall: string, address = 'public_ipv4: {new: true}, ') =>
   `servers: {web: {${sliders}, ${address}firewall: {${firewall}}}}\n`;
 
-describe('reconcilers/firewall', () => {
+describe('src/reconcilers/firewall.ts', () => {
   test('is replaced as a whole, in its order', async () => {
     const { apply, plan, emulator } = rig();
     const planned = await plan(file(`enabled: true, policy_in: drop, rules: [${ssh}, ${web}]`));

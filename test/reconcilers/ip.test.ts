@@ -7,7 +7,7 @@ import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './suppo
 
 const prune = 'settings: {prune: true}\n';
 
-describe('reconcilers/ip', () => {
+describe('src/reconcilers/ip.ts', () => {
   test('is taken from the pool that serves a type, and bound', async () => {
     const { apply, plan, emulator } = rig();
     const text = 'ips: {web: {server_type_id: 8}, spare: {}}\n';

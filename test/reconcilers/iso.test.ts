@@ -6,7 +6,7 @@ import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './suppo
 const rescue = 'isos: {rescue: {url: "https://mirror.example.com/rescue.iso"}}\n';
 const failing = 'isos: {rescue: {url: "https://mirror.example.com/missing.iso"}}\n';
 
-describe('reconcilers/iso', () => {
+describe('src/reconcilers/iso.ts', () => {
   test.each([
     ['async', 'status/error'],
     ['sync', 'download_status/reason'],

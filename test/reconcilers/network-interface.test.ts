@@ -6,7 +6,7 @@ const file = (cards: string, more = '') =>
   `networks: {default: {managed: false}, a: {cidr: 10.1.0.0/24}, b: {cidr: 10.2.0.0/24}}
 servers: {web: {${sliders}, network_interfaces: [${cards}]${more}}}\n`;
 
-describe('reconcilers/network_interface', () => {
+describe('src/reconcilers/network-interface.ts', () => {
   test('a missing card is added, after the network and the server that it needs', async () => {
     const { apply, plan, emulator } = rig();
 

@@ -8,7 +8,7 @@ import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './suppo
 
 const backend = 'networks: {backend: {cidr: 10.20.0.0/24}}\n';
 
-describe('reconcilers/network', () => {
+describe('src/reconcilers/network.ts', () => {
   test.each(['async', 'sync'] as const)('is created and found, answered %s', async (networkCreate) => {
     const { apply, plan, emulator } = rig({ emulator: { readings: { networkCreate } } });
 

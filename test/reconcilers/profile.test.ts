@@ -31,7 +31,7 @@ networks: {a: {cidr: 10.1.0.0/24}, b: {cidr: 10.2.0.0/24}}
 servers: {one: {${sliders}, ${entry}}}
 `;
 
-describe('the API profile: reading servers', () => {
+describe('src/reconcilers: reading servers', () => {
   test('a server without an address whose answer was lost is found by its name', async () => {
     const world = profiled({
       faults: lost('create_server', 'done'),
@@ -99,7 +99,7 @@ describe('the API profile: reading servers', () => {
   });
 });
 
-describe('the API profile: writing', () => {
+describe('src/reconcilers: writing', () => {
   test('a card goes with its network, and then the network', async () => {
     const world = profiled();
     await world.apply(two('network_interfaces: [a, b]'));

@@ -22,7 +22,7 @@ function adopted(readings: Partial<Readings>) {
   return { ...world, entry };
 }
 
-describe('the sizes of a server that somebody else made', () => {
+describe('src/reconcilers/server/resize.ts: the sizes of a server that somebody else made', () => {
   test('that the profile’s reads do not show are believed, and told as such', async () => {
     const { apply, plan, entry } = adopted({ serverFields: 'documented' });
     await apply(entry(''));
@@ -82,7 +82,7 @@ describe('the sizes of a server that somebody else made', () => {
   });
 });
 
-describe('a server that has to be made anew', () => {
+describe('src/reconcilers/server/resize.ts: a server that has to be made anew', () => {
   const one = (fields: string) => `servers: {one: {${fields}, replace: allowed}}\n`;
   const other = sliders.replace('ubuntu-24.04', 'debian-13').replace('cores: 1', 'cores: 2');
 

@@ -19,7 +19,7 @@ async function boundTo(world: ReturnType<typeof rig>, key: string): Promise<numb
   return Number(bindings.find((each) => each.key === key)?.id);
 }
 
-describe('reconcilers/server/address', () => {
+describe('src/reconcilers/server/address.ts', () => {
   test('waits for its address where that is held back itself: the free one may be just that', async () => {
     const { plan, emulator, engine, clock } = rig();
     const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };

@@ -29,7 +29,7 @@ function profiled(
 const servers = `settings: {prune: true}\nservers: {one: {${sliders}, public_ipv4: {new: true}}, two: {${sliders}}}\n`;
 const file = (image = '{server: one}') => `${servers}server_images: {golden: ${image}}\n`;
 
-describe('reconcilers/server-image', () => {
+describe('src/reconcilers/server-image.ts', () => {
   test.each([
     'id',
     'bare',

@@ -16,7 +16,7 @@ function servers(entries: Readonly<Record<string, string>>): string {
   return `servers:\n${lines.join('')}`;
 }
 
-describe('reconcilers/server: creation', () => {
+describe('src/reconcilers/server.ts: creation', () => {
   test('in each of the three pricing modes, by id or by name', async () => {
     const { apply, plan, emulator } = rig();
     const image = projectOf(emulator) && emulator.world.serverTypes[1]?.images[1]?.id;
@@ -142,7 +142,7 @@ describe('reconcilers/server: creation', () => {
   });
 });
 
-describe('reconcilers/server: what cannot be changed in place', () => {
+describe('src/reconcilers/server.ts: what cannot be changed in place', () => {
   test.each([
     ['cores: 2', 'cores'],
     ['image: debian-13', 'image'],
@@ -455,7 +455,7 @@ servers:
   });
 });
 
-describe('reconcilers/server: deletion', () => {
+describe('src/reconcilers/server.ts: deletion', () => {
   test('protect holds, also after the entry has left the file; following the message resolves it', async () => {
     const { apply, plan, emulator } = rig();
     await apply(servers({ web: `${sliders}, protect: true` }));
@@ -567,7 +567,7 @@ describe('reconcilers/server: deletion', () => {
   });
 });
 
-describe('reconcilers/server: what exists already', () => {
+describe('src/reconcilers/server.ts: what exists already', () => {
   test('`id:` adopts it and plans nothing else; a field declared later is not compared', async () => {
     const { apply, plan, emulator } = rig();
     const { id } = emulator.mutate({ do: 'add_server', name: 'old' }) as { id: number };

@@ -22,7 +22,7 @@ function broken(code: string, story: Story, refusals: readonly string[] = [], el
   return failed;
 }
 
-describe('simulation/questions', () => {
+describe('src/simulation/questions.ts', () => {
   test('a code outside of the closed list breaks I16, unless the API has refused a request by that code', () => {
     expect(broken('something_new', calm)).toEqual(['I16']);
     expect(broken('something_new', calm, ['something_new'])).toEqual([]);

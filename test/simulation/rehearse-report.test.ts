@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { isDuplicate } from '../../src/cli/rehearse/trials.ts';
 import { asksNeedlessly, files, trialsOf } from './rehearse-report.ts';
 
-describe('cli/rehearse/trials', () => {
+describe('src/cli/rehearse/trials.ts', () => {
   test.each(Object.entries(files))(
     '%s: only failed tasks and server errors without evidence ask an operator',
     {

@@ -27,7 +27,7 @@ const pinned = [
   2200006693, 2200010129, 2200010751, 2500005462, 2600006237, 121001929, 131000740, 271828388,
 ];
 
-describe('simulation', () => {
+describe('src/simulation', () => {
   test('random stories break no rule', { timeout: 180_000 }, async () => {
     const failures: Failure[] = [];
     // A first look: `npm run simulate` plays as many as wanted, and CI thousands of them.
@@ -134,7 +134,7 @@ describe('simulation', () => {
   });
 });
 
-describe('planted bugs', () => {
+describe('src/simulation: planted bugs', () => {
   test('there are at least thirty', () => {
     expect(plantedBugs.length).toBeGreaterThanOrEqual(30);
   });

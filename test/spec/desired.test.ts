@@ -7,7 +7,7 @@ import { read, spec } from './read.ts';
 
 const at = (line: number, column: number) => ({ file: 'a.yaml', line, column });
 
-describe('spec/desired', () => {
+describe('src/spec: desired', () => {
   test('has a default for every setting', () => {
     expect(read(spec()).settings).toEqual({
       approval: 'none',

@@ -24,7 +24,7 @@ function doubts(firewall: string, environment = {}): string[] {
   );
 }
 
-describe('spec: firewall values that are nearly usual ones', () => {
+describe('src/spec: firewall values that are nearly usual ones', () => {
   test.each([
     ['{ policy_in: dorp }', ['11:28: `dorp` is an unusual `policy_in`; did you mean `drop`?']],
     ['{ policy_in: Drop }', ['11:28: `Drop` is an unusual `policy_in`; did you mean `drop`?']],

@@ -6,7 +6,7 @@ import { errorsIn, read, spec } from './read.ts';
 const env = (name: string) => `$\{env:${name}}`;
 const secret = { SECRET: 'hunter2-hunter2' };
 
-describe('spec/environment', () => {
+describe('src/spec/environment.ts', () => {
   test('takes values into any text, and leaves names alone', () => {
     const { resources } = read(
       spec('isos:', `  a: {url: "https://u:${env('SECRET')}@example.com/${env('F')}"}`),
@@ -73,7 +73,7 @@ describe('spec/environment', () => {
   });
 });
 
-describe('spec/environment: what a spec may use', () => {
+describe('src/spec/environment.ts: what a spec may use', () => {
   const takes = (name: string, trust: SpecTrust) => {
     const text = expand(env(name), { [name]: 'value' }, trust);
     return 'text' in text;

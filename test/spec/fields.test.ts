@@ -3,7 +3,7 @@ import { errorsIn, spec } from './read.ts';
 
 const server = 'server_type: 3, image: ubuntu-24.04, cores: 1';
 
-describe('spec/fields', () => {
+describe('src/reconcilers: fields', () => {
   const cases: readonly [string, string, readonly string[]][] = [
     ['no version', 'project: {id: 1}', ['a.yaml:1:1: `version` is missing']],
     [

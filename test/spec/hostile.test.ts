@@ -56,7 +56,7 @@ const generated: readonly (readonly [name: string, text: string, first: string])
   ['more than 1 MiB', `version: 1\n${'#'.repeat(1024 * 1024)}`, '1:1: the file is larger than 1 MiB'],
 ];
 
-describe('spec: hostile files', () => {
+describe('src/spec: hostile files', () => {
   test('each is broken by itself, for the reason in its first line, and no value of the environment is shown', async () => {
     const specs = files.map((name) => specText(name, readFileSync(join(folder, name), 'utf8')));
     const taken = await take(specs);

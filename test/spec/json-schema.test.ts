@@ -9,7 +9,7 @@ import { spec } from './read.ts';
 
 const validate = new Ajv({ strict: false, allErrors: true }).compile(projectJsonSchema());
 
-describe('spec/json-schema', () => {
+describe('src/spec/json-schema.ts', () => {
   test('is committed as the code makes it', () => {
     expect(readFileSync(schemaPath, 'utf8')).toBe(projectSchemaText());
   });

@@ -61,7 +61,7 @@ function reversed(value: unknown): unknown {
   );
 }
 
-describe('spec/properties', () => {
+describe('src/spec: properties', () => {
   test('any text is a spec or a list of errors, never a crash', () => {
     const words = fc.constantFrom(
       'version: 1\n',

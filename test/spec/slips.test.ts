@@ -4,7 +4,7 @@ import { errorsIn, read, spec } from './read.ts';
 
 const server = (address: string) => spec('ips: {web: {}}', `servers: {a: {id: 3, public_ipv4: ${address}}}`);
 
-describe('spec: slips that deserve a word of their own', () => {
+describe('src/spec: slips that deserve a word of their own', () => {
   test('a variable without quotes in braces is one error, not one for each brace', () => {
     expect(errorsIn('version: 1\nproject: {id: 4711}\nisos: {a: {url: ${env:URL}}, b: {}}\n')).toEqual([
       'a.yaml:3:17: inside braces and brackets a variable needs quotes: write "${env:NAME}"',

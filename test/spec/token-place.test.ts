@@ -15,7 +15,7 @@ function problems(project: string): string {
   }
 }
 
-describe('spec: where a project names its token', () => {
+describe('src/spec: where a project names its token', () => {
   test('takes the name of a variable, or of a file', () => {
     expect(load('{id: 1, token_env: SHOP_TOKEN}').token).toMatchObject({ env: 'SHOP_TOKEN' });
     expect(load('{id: 1, token_file: /run/secrets/shop}').token).toMatchObject({ file: '/run/secrets/shop' });

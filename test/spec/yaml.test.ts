@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { errorsIn, read, spec } from './read.ts';
 
-describe('spec/yaml', () => {
+describe('src/spec: yaml', () => {
   const cases: readonly [string, string, readonly string[]][] = [
     [
       'an empty file',

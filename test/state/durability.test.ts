@@ -11,7 +11,7 @@ import { spawnOwner } from './processes.ts';
 
 const options = { mode: 'write', now: 1, lineage: 'test' } as const;
 
-describe('state/sqlite durability', () => {
+describe('src/state/sqlite.ts: durability', () => {
   test('kill -9 in mid-writing keeps every change that was acknowledged, and each whole', async () => {
     for (const lifeMs of [0, 20, 50, 90]) {
       const path = newStatePath();

@@ -41,7 +41,7 @@ async function filledState(): Promise<string> {
   return path;
 }
 
-describe('state/sqlite refuses and leaves as it is', () => {
+describe('src/state/sqlite.ts: refuses and leaves as it is', () => {
   test('a file that is no database', async () => {
     const path = newStatePath();
     writeFileSync(path, 'version: 1\nproject: { id: 4711 }\n'.repeat(200));

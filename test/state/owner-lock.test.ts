@@ -10,7 +10,7 @@ import { type OwnerProcess, spawnOwner } from './processes.ts';
 
 const options = { mode: 'write', now: 1_700_000_000_000, lineage: 'test' } as const;
 
-describe('state/owner-lock', () => {
+describe('src/state/owner-lock.ts', () => {
   const owners: OwnerProcess[] = [];
   afterEach(async () => {
     for (const owner of owners.splice(0)) await owner.kill();

@@ -24,7 +24,7 @@ async function run(cwd: string, state: string, ...args: string[]): Promise<Ended
   return ended;
 }
 
-describe('cli: a state in PostgreSQL', () => {
+describe('src/state/postgres.ts: a state in PostgreSQL', () => {
   test('plan creates nothing, apply converges, status and history show it, destroy empties it', async () => {
     const cwd = folderWith(files);
     const before = contentsOf(cwd);

@@ -43,7 +43,7 @@ function elsewhere(url: string, query: string): string {
   return `${url.replace('127.0.0.1', '0.0.0.0')}?${query}`;
 }
 
-describe('state/postgres-connection: servers on other machines', () => {
+describe('src/state/postgres-connection.ts: servers on other machines', () => {
   test.each([
     'state=a',
     'sslmode=disable',
@@ -94,7 +94,7 @@ describe('state/postgres-connection: servers on other machines', () => {
   });
 });
 
-describe('state/postgres-connection: servers that stay silent', () => {
+describe('src/state/postgres-connection.ts: servers that stay silent', () => {
   test.each([
     ['refuses TLS', 'N'],
     ['answers the request for TLS with an error', 'E\0\0\0\x08no\0\0'],

@@ -121,7 +121,7 @@ async function stoppedAt(
   );
 }
 
-describe('src/state/postgres-writer: the fence', () => {
+describe('src/state/postgres-writer.ts: the fence', () => {
   test('a process that stood still at any statement while another one took its state over changes nothing afterwards', async () => {
     const takeOver = async (name: string) => {
       const next = await openPostgresState(`${server.url()}?state=${name}`, write);

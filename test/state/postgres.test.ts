@@ -83,7 +83,7 @@ function openAfter(url: string): Promise<StateStore> {
   return open(url, { ...write, waitMs: 10_000, clock });
 }
 
-describe('state/postgres: names', () => {
+describe('src/state/postgres.ts: names', () => {
   test('one database holds several states that know nothing of each other', async () => {
     const [shop, lab] = [await open(newUrl()), await open(newUrl(), { ...write, lineage: 'other' })];
     await shop.claimProject(1);
@@ -161,7 +161,7 @@ describe('state/postgres: names', () => {
   });
 });
 
-describe('state/postgres: owners that promise a heartbeat', () => {
+describe('src/state/postgres.ts: owners that promise a heartbeat', () => {
   /** A replica whose last heartbeat was so many seconds ago, by the server's clock. */
   async function replicaSeen(id: string, secondsAgo: number, isAlive = () => true) {
     await sql(
@@ -276,7 +276,7 @@ describe('state/postgres: owners that promise a heartbeat', () => {
   });
 });
 
-describe('state/postgres: reading', () => {
+describe('src/state/postgres.ts: reading', () => {
   test('what does not exist is an empty state, and nothing is created', async () => {
     await sql('CREATE DATABASE untouched');
     const store = await open(server.url('untouched'), read);
@@ -300,7 +300,7 @@ describe('state/postgres: reading', () => {
   });
 });
 
-describe('state/postgres: one owner', () => {
+describe('src/state/postgres.ts: one owner', () => {
   test("another process's state is refused, naming the process, since when, and what to do", async () => {
     const url = newUrl();
     const owner = await ownedElsewhere(url);
@@ -385,7 +385,7 @@ describe('state/postgres: one owner', () => {
   });
 });
 
-describe('state/postgres: a lost connection', () => {
+describe('src/state/postgres.ts: a lost connection', () => {
   test('while idle: every further call is rejected, and a new owner goes on', async () => {
     const url = newUrl();
     const store = await open(url);
@@ -528,7 +528,7 @@ describe('state/postgres: a lost connection', () => {
   });
 });
 
-describe('state/postgres: what cannot be used', () => {
+describe('src/state/postgres.ts: what cannot be used', () => {
   async function refusal(url: string, options: OpenPostgresOptions = write): Promise<string> {
     const error = await openPostgresState(url, options).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(StateError);
@@ -595,7 +595,7 @@ describe('state/postgres: what cannot be used', () => {
   });
 });
 
-describe('state/postgres: settings', () => {
+describe('src/state/postgres.ts: settings', () => {
   beforeAll(async () => {
     await sql('CREATE DATABASE odd');
     for (const setting of [

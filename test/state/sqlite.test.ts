@@ -12,7 +12,7 @@ import { type OwnerProcess, spawnOwner } from './processes.ts';
 const write = { mode: 'write', now: 1, lineage: 'test' } as const;
 const read = { mode: 'read', now: 2, lineage: 'nobody' } as const;
 
-describe('state/sqlite', () => {
+describe('src/state/sqlite.ts', () => {
   const owners: OwnerProcess[] = [];
   afterEach(async () => {
     for (const owner of owners.splice(0)) await owner.kill();
@@ -142,7 +142,7 @@ describe('state/sqlite', () => {
   });
 });
 
-describe('state/migrations', () => {
+describe('src/state/migrations.ts', () => {
   const further: Migration = {
     version: 2,
     sql: "ALTER TABLE meta ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'",

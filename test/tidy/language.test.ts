@@ -22,7 +22,7 @@ function check(name: string, lines: readonly Line[]): void {
   expect(found.length > (left[name] ?? 0) ? found : []).toEqual([]);
 }
 
-describe('language', () => {
+describe('src', () => {
   test.each(pages)('%s uses standard terms', (page) => check(page, proseOf(page)));
 
   test.each(examples)('%s uses standard terms', (file) => check(file, commentsOf(file)));

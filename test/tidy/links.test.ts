@@ -29,7 +29,7 @@ function linksOf(page: string): { link: string; file: string; anchor: string | u
   });
 }
 
-describe('links', () => {
+describe('docs', () => {
   test.each(pages)('%s: each link leads to a file and an anchor that exist', (page) => {
     const broken = linksOf(page).filter(
       ({ file, anchor }) =>

@@ -5,7 +5,7 @@ import { saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 import { codes, count, head, project, web } from './one-server.ts';
 
-describe('engine: an address that is not to come with its server', () => {
+describe('src/engine/bookkeeping: an address that is not to come with its server', () => {
   test.each([
     [
       'forgotten',
@@ -64,7 +64,7 @@ describe('engine: an address that is not to come with its server', () => {
   });
 });
 
-describe('engine: what nothing stands for any more', () => {
+describe('src/engine/bookkeeping: what nothing stands for any more', () => {
   test('an address that a failed creation left behind a server error is told', async () => {
     const played = rig({ emulator: { readings: { failedTaskKeepsIp: true } } });
     played.emulator.mutate({ do: 'fail_next_task' });

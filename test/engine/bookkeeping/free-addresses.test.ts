@@ -21,7 +21,7 @@ async function told(played: Rig, spec: string): Promise<readonly string[]> {
   return warnings.filter(({ code }) => code === 'address_free').map(warnedBy);
 }
 
-describe('plan: an address that no server of the file asks for', () => {
+describe('src/engine/bookkeeping: an address that no server of the file asks for', () => {
   const forNobody = async (spec: string) =>
     (await rig().plan(spec)).warnings
       .filter(({ code }) => code === 'address_for_nobody')
@@ -53,7 +53,7 @@ describe('plan: an address that no server of the file asks for', () => {
   });
 });
 
-describe('engine: an address that is free while another is bought', () => {
+describe('src/engine/bookkeeping: an address that is free while another is bought', () => {
   test('is told with the command that takes it for the entry', async () => {
     const played = await withKept();
 

@@ -29,7 +29,7 @@ async function usedAgain(): Promise<Rig> {
   return played;
 }
 
-describe('engine: an id that is used again', () => {
+describe('src/engine/bookkeeping: an id that is used again', () => {
   test.each([
     ['address', `${head}ips:\n  a: {}\n`, { do: 'add_ip' } as const],
     ['server', web, { do: 'add_server', name: 'theirs', public: true } as const],
@@ -209,7 +209,7 @@ describe('engine: an id that is used again', () => {
   });
 });
 
-describe('engine: the address of a server that says {reuse: true}', () => {
+describe('src/engine/bookkeeping: the address of a server that says {reuse: true}', () => {
   const reuse = web.replace('{new: true}', '{reuse: true}').replace(', unmanaged: ignore', '');
 
   test('may be an unmanaged one that came free just before: it is told, and stays', async () => {

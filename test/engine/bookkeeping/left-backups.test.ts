@@ -10,7 +10,7 @@ const nothing = `${head}networks: {default: {managed: false}}\n`;
 const key = 'servers.web' as ResourceKey;
 const web = (more: string) => `${head}servers:\n  web: {${size}, ${more}}\n`;
 
-describe('engine: what stays billed after its server', () => {
+describe('src/engine/bookkeeping/left-backups.ts: what stays billed after its server', () => {
   test('backups are remembered once they are told of no more, until an operator says otherwise', async () => {
     const { apply, clock, engine, emulator, store } = rig();
     await apply(web('backup: {max_age: 24h}'));

@@ -18,7 +18,7 @@ servers:
   web: {${size}, moved: {from: servers.web-1}, public_ipv4: {ip: www}, network_interfaces: [back], firewall: {enabled: true, policy_in: drop, rules: []}}
 `;
 
-describe('engine/moves', () => {
+describe('src/engine/bookkeeping/moves.ts', () => {
   test('an entry takes another key without a write', async () => {
     const world = rig();
     await world.apply(before);
@@ -162,7 +162,7 @@ describe('engine/moves', () => {
   });
 });
 
-describe('engine/moves: a rename that is taken back', () => {
+describe('src/engine/bookkeeping/moves.ts: a rename that is taken back', () => {
   test('without a word of it deletes and makes nothing, until the file says it', async () => {
     const world = rig();
     await world.apply(before);

@@ -12,7 +12,7 @@ const parts = {
 const file = (...more: readonly string[]) =>
   `settings: {prune: true}\nnetworks: {a: {cidr: 10.1.0.0/24}}\nservers:\n  web: {${[size, 'public_ipv4: {new: true}', ...more].join(', ')}}\n`;
 
-describe('engine: a part that has left the entry of its server', () => {
+describe('src/engine/bookkeeping: a part that has left the entry of its server', () => {
   test('stays, is told until it is released by the command that is named, and not after that', async () => {
     const played = rig();
     await played.apply(file(...Object.values(parts)));

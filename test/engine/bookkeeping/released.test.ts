@@ -19,7 +19,7 @@ const addresses = ({ emulator }: Rig) =>
   (emulator.world.projects[0]?.ips ?? []).map(({ address }) => address);
 const boundKeys = async ({ store }: Rig) => (await store.bindings()).map((each) => each.key as string);
 
-describe('engine: a server that is released takes its address with it', () => {
+describe('src/engine/bookkeeping: a server that is released takes its address with it', () => {
   test('adopting another server leaves the old one, and its address, alone', async () => {
     const played = rig();
     await played.apply(spec);
@@ -82,7 +82,7 @@ describe('engine: a server that is released takes its address with it', () => {
   });
 });
 
-describe('engine: the own address of a server that another one of the file holds by now', () => {
+describe('src/engine/bookkeeping: the own address of a server that another one of the file holds by now', () => {
   const b = (cores: number) =>
     `  b: {${size.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {new: true}, replace: allowed}\n`;
   const file = (more: string) => `${head}servers:\n  a: {${size}}\n${more}`;
@@ -123,7 +123,7 @@ describe('engine: the own address of a server that another one of the file holds
   });
 });
 
-describe('engine: a card of a server that is not managed any more', () => {
+describe('src/engine/bookkeeping: a card of a server that is not managed any more', () => {
   test('is not removed, though a profile opens that', async () => {
     const text = readFileSync(new URL('../../../examples/profile.yaml', import.meta.url), 'utf8');
     const played = rig({
@@ -144,7 +144,7 @@ describe('engine: a card of a server that is not managed any more', () => {
   });
 });
 
-describe('engine: `keep_ip` in the edit that replaces a server', () => {
+describe('src/engine/bookkeeping: `keep_ip` in the edit that replaces a server', () => {
   const file = (cores: number, keep: boolean) =>
     `${head}servers:\n  web: {${size.replace('cores: 1', `cores: ${cores}`)}, replace: allowed, public_ipv4: {new: true}, keep_ip: ${keep}}\n`;
   const planned = (plan: Plan) => plan.operations.map(({ id }) => id as string);
@@ -192,7 +192,7 @@ describe('engine: `keep_ip` in the edit that replaces a server', () => {
   });
 });
 
-describe('engine: a name with a dot in it', () => {
+describe('src/engine/bookkeeping: a name with a dot in it', () => {
   const file = (...names: string[]) =>
     `${head}ips: {${names.map((name) => `${name}: {}`).join(', ')}}\nnetworks: {${names
       .map((name, at) => `${name}: {cidr: 10.${at}.0.0/24}`)
@@ -222,7 +222,7 @@ describe('engine: a name with a dot in it', () => {
   });
 });
 
-describe('engine: an entry that is not managed for a while', () => {
+describe('src/engine/bookkeeping: an entry that is not managed for a while', () => {
   const file = (web: string, spare: string) => `${head}servers: {web: ${web}}\nips: {spare: ${spare}}\n`;
   const managed = file(`{${size}, public_ipv4: {new: true}}`, '{}');
   const held = { 'ips.spare': 'let_go_before', 'servers.web': 'let_go_before' };

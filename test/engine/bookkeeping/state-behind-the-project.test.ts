@@ -40,7 +40,7 @@ async function boughtWhileAsked(played: ReturnType<typeof rig>, spec: ReturnType
   );
 }
 
-describe('engine: a state that is behind the project', () => {
+describe('src/engine/bookkeeping: a state that is behind the project', () => {
   test.each([
     [true, 'blocked', ['another copy']],
     [false, 'converged', ['another copy', 'web']],
@@ -210,7 +210,7 @@ describe('engine: a state that is behind the project', () => {
   });
 });
 
-describe('engine: what another copy of the state buys', () => {
+describe('src/engine/bookkeeping: what another copy of the state buys', () => {
   test('while the plan waits for its approval is not bought again', async () => {
     const played = rig();
     await played.apply(head);
@@ -305,7 +305,7 @@ describe('engine: what another copy of the state buys', () => {
   });
 });
 
-describe('engine: a lost state', () => {
+describe('src/engine/bookkeeping: a lost state', () => {
   test('each entry is offered only what it can stand for, and nothing is offered twice', async () => {
     const played = rig();
     const spec = `${head}ips:\n  www: {}\nservers:\n  a: {${size}, public_ipv4: {ip: www}}\n  b: {${size}}\n`;

@@ -32,7 +32,7 @@ async function ignored({ store }: Rig) {
   ];
 }
 
-describe('engine: what somebody else makes', () => {
+describe('src/engine/bookkeeping: what somebody else makes', () => {
   test('later than this state is told, and creation goes on once it is said to be theirs', async () => {
     const played = rig();
     await played.apply(head);
@@ -126,7 +126,7 @@ describe('engine: what somebody else makes', () => {
   });
 });
 
-describe('engine: a server of which only a network tells', () => {
+describe('src/engine/bookkeeping: a server of which only a network tells', () => {
   const inside = `networks:\n  a: {cidr: 10.1.0.0/24}\nservers:\n  db: {${size}, network_interfaces: [a]}\n`;
   const lost = async (played: Rig) => {
     await played.clock.advance(25 * hour);
@@ -188,7 +188,7 @@ describe('engine: a server of which only a network tells', () => {
   });
 });
 
-describe('engine: an ignored object that is gone', () => {
+describe('src/engine/bookkeeping: an ignored object that is gone', () => {
   const theirs = async (more: RigOptions = {}) => {
     const played = rig({ ...more, emulator: { readings: { reuseIds: true }, ...more.emulator } });
     played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });

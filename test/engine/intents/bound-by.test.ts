@@ -158,7 +158,7 @@ describe("engine: what a creation made is gone, and its id another key's", () =>
   });
 });
 
-describe('engine: an old answer is ours only where what it tells is what is there', () => {
+describe('src/engine/intents/bound-by.ts: an old answer is ours only where what it tells is what is there', () => {
   test('also where the first send of its key never arrived', async () => {
     const { played, next } = tampered();
     await played.apply(web);
@@ -196,7 +196,7 @@ describe('engine: an old answer is ours only where what it tells is what is ther
   });
 });
 
-describe('engine: what is answered as made, and another key stands for', () => {
+describe('src/engine/intents/bound-by.ts: what is answered as made, and another key stands for', () => {
   test('is asked about, and the way out leads to one of each', async () => {
     const lost = tampered();
     const { played } = lost;

@@ -7,7 +7,7 @@ const minute = 60_000;
 const hour = 60 * minute;
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 
-describe('engine: capacity', () => {
+describe('src/engine/intents/capacity.ts', () => {
   test('the next preference has a key of its own; with none left the list begins anew after a pause', async () => {
     const played = rig();
     for (const name of ['l40s-2', 'l40s-1'])
@@ -42,7 +42,7 @@ describe('engine: capacity', () => {
   });
 });
 
-describe('engine: a GPU package without capacity', () => {
+describe('src/engine/intents/capacity.ts: a GPU package without capacity', () => {
   const gpu = (packages: string) =>
     `${head}servers:\n  gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: ${packages}}\n`;
 
@@ -70,7 +70,7 @@ describe('engine: a GPU package without capacity', () => {
   });
 });
 
-describe('engine: a list of GPU packages', () => {
+describe('src/engine/intents/capacity.ts: a list of GPU packages', () => {
   test('tells which of them was bought', async () => {
     const played = rig();
     played.emulator.mutate({ do: 'set_capacity', package: 'l40s-2', capacity: 0 });

@@ -4,7 +4,7 @@ import { isProbe } from '../../support/invariants.ts';
 import { rig } from '../../support/rig.ts';
 import { converges, executed, hour, ips, shop } from '../shop.ts';
 
-describe('engine: the clock', () => {
+describe('src/engine/intents: the clock', () => {
   test.each([
     ['back', -25 * hour],
     ['forward', 25 * hour],

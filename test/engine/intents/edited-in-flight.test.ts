@@ -55,7 +55,7 @@ function killable(options: RigOptions = {}) {
   };
 }
 
-describe('engine: what the file said when it was sent', () => {
+describe('src/engine/intents: what the file said when it was sent', () => {
   test.each([
     ['a server', '/servers', servers(web(', protect: true')), 'servers.web'],
     ['an address', '/ips', `${head}ips:\n  web: {protect: true}\n`, 'ips.web'],
@@ -115,7 +115,7 @@ describe('engine: what the file said when it was sent', () => {
   });
 });
 
-describe('engine: a rename of what is in flight', () => {
+describe('src/engine/intents: a rename of what is in flight', () => {
   test.each([
     ['a server', '/servers', servers(web()), servers(shop()), 'servers'],
     [
@@ -247,7 +247,7 @@ describe('engine: a rename of what is in flight', () => {
   });
 });
 
-describe('engine: the file changes', () => {
+describe('src/engine/intents: the file changes', () => {
   test('under a refusal of what it said: the new entry is sent under a new key', async () => {
     const played = rig();
     played.emulator.setFaults([

@@ -4,7 +4,7 @@ import { expectInvariants } from '../../support/invariants.ts';
 import { rig } from '../../support/rig.ts';
 import { converges, head, server } from '../shop.ts';
 
-describe('engine: what a failed task left', () => {
+describe('src/engine/intents: what a failed task left', () => {
   test('is not an address that the file took meanwhile', async () => {
     const played = rig();
     played.emulator.setFaults([
@@ -21,7 +21,7 @@ describe('engine: what a failed task left', () => {
   });
 });
 
-describe('engine: a download that always fails', () => {
+describe('src/engine/intents: a download that always fails', () => {
   test('is tried a bounded number of times in a run, and told', async () => {
     const played = rig();
     const spec = `${head}isos:\n  rescue: {url: "https://mirror.example.com/missing.iso"}\n`;

@@ -37,7 +37,7 @@ function owned(inner: StateStore, isLost: () => boolean): StateStore {
   });
 }
 
-describe('engine: a machine that stands still right before it sends', () => {
+describe('src/engine/intents: a machine that stands still right before it sends', () => {
   test('looks again, and sends nothing that was decided before', async () => {
     const played = sleeper(async ({ clock, emulator }) => {
       await clock.sleep(10 * 60_000);
@@ -90,7 +90,7 @@ describe('engine: a machine that stands still right before it sends', () => {
   });
 });
 
-describe('engine: an owner that stands still with a write in hand, while another takes its state over', () => {
+describe('src/engine/intents: an owner that stands still with a write in hand, while another takes its state over', () => {
   const web = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
   const server = `${head}servers:\n  web: {${web}, public_ipv4: {new: true}}\n`;
   const gone = 'settings: {exclusive: true, prune: true}\n';

@@ -278,7 +278,7 @@ async function play(scene: Scene, action: FaultAction) {
   return { ...played, reports, told: JSON.stringify([reports, helped]), follows };
 }
 
-describe.each(Object.entries(scenes))('engine: %s', (name, scene) => {
+describe.each(Object.entries(scenes))('src/engine/intents/outcome.ts: %s', (name, scene) => {
   test.each(Object.entries(rows))('%s: settled as the table says, and bought once', async (_row, row) => {
     const asks = 'exclusive: true, unconfirmed_servers: ask';
     const spec = row.asks ? scene.spec.replace('exclusive: true', asks) : scene.spec;

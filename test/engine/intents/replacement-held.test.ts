@@ -46,7 +46,7 @@ async function replacesOnceActive(played: Rig, text: string): Promise<void> {
   expect(stands(played)).toEqual([false, false]);
 }
 
-describe('engine: nothing is deleted of a replacement that cannot be made again', () => {
+describe('src/engine/intents: nothing is deleted of a replacement that cannot be made again', () => {
   test('while the project is suspended', async () => {
     const played = await made();
     played.emulator.mutate({ do: 'set_standing', standing: 'suspended' });
@@ -281,7 +281,7 @@ describe('engine: nothing is deleted of a replacement that cannot be made again'
   });
 });
 
-describe('engine: nothing is given away before what takes its place can be made', () => {
+describe('src/engine/intents: nothing is given away before what takes its place can be made', () => {
   const cleared = (played: Rig) => played.emulator.mutate({ do: 'delete_server', id: 2001 });
   const address = `${key}.public_ipv4`;
 
@@ -367,7 +367,7 @@ describe('engine: nothing is given away before what takes its place can be made'
   });
 });
 
-describe('engine: a process that runs again and again', () => {
+describe('src/engine/intents: a process that runs again and again', () => {
   test('holds nothing by itself that an operator has lifted in the state', async () => {
     const played = await made();
     const repeating = played.repeating();

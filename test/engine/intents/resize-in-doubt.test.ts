@@ -38,7 +38,7 @@ async function resizedUnseen(larger = file(16)) {
   return played;
 }
 
-describe('engine: a resize that no read shows', () => {
+describe('src/engine/intents: a resize that no read shows', () => {
   test('goes back with the file, where nobody knows whether it was carried out', async () => {
     const played = await resizedUnseen();
     expect(coresOf(played)).toEqual([16]);

@@ -15,7 +15,7 @@ const refusals = (status: number, code: string) => [
 const blockedOf = async (played: Rig, spec: string) =>
   (await played.plan(spec)).blocked.map(({ key, code }) => `${key} ${code}`).sort();
 
-describe('engine: what one refusal holds', () => {
+describe('src/engine/intents/standing-holds.ts: what one refusal holds', () => {
   test.each([
     [403, 'insufficient_scope', 1, 'vdcsync doctor (to see what this token may do)'],
     [403, 'insufficient_privileges', 2, 'use a token that may do this'],
@@ -66,7 +66,7 @@ describe('engine: what one refusal holds', () => {
   });
 });
 
-describe('engine: a plan of what is held', () => {
+describe('src/engine/intents/standing-holds.ts: a plan of what is held', () => {
   test('counts and shows it once, with what waits for it', async () => {
     const played = rig();
     const networks = 'networks:\n  back: {cidr: 10.1.0.0/24}\n';
@@ -92,7 +92,7 @@ describe('engine: a plan of what is held', () => {
   });
 });
 
-describe('engine: the cost of what is held', () => {
+describe('src/engine/intents/standing-holds.ts: the cost of what is held', () => {
   const gpu = (max: string) =>
     `settings: {unmanaged: ignore, max_monthly_increase: ${max}}
 networks: {back: {cidr: 10.1.0.0/24}}
@@ -121,7 +121,7 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
   });
 });
 
-describe('engine: a refused entry that has left the file', () => {
+describe('src/engine/intents/standing-holds.ts: a refused entry that has left the file', () => {
   test("is nobody's concern any more: the run converges", async () => {
     const played = rig({ emulator: { readings: { sizeBounds: 'on' } } });
     const spec = (cores: number) =>

@@ -5,7 +5,7 @@ import { isProbe } from '../../support/invariants.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 import { executed, gpu, ips, server } from '../shop.ts';
 
-describe('engine: an operator decides', () => {
+describe('src/engine/operator: an operator decides', () => {
   test('a live resource of one key cannot be adopted for another', async () => {
     const played = rig();
     await played.apply(ips('one'));

@@ -30,7 +30,7 @@ async function stuck(): Promise<Rig> {
   return played;
 }
 
-describe('engine/decide: resolve --absent', () => {
+describe('src/engine/operator/decide.ts: resolve --absent', () => {
   test('is refused while the reads show what was made, ready or not', async () => {
     const played = rig();
     const addresses = 'ips:\n  a: {}\n';
@@ -66,7 +66,7 @@ describe('engine/decide: resolve --absent', () => {
   });
 });
 
-describe('engine: a purchase in doubt, and its server deleted elsewhere', () => {
+describe('src/engine/operator/decide.ts: a purchase in doubt, and its server deleted elsewhere', () => {
   const spec = web().replace('exclusive: true, ', '');
   const left = ({ blocked }: Plan) => /release \S+ in the client area/.exec(resolveOf(blocked[0]))?.[0];
 
@@ -106,7 +106,7 @@ describe('engine: a purchase in doubt, and its server deleted elsewhere', () => 
   });
 });
 
-describe('engine/adopt-key', () => {
+describe('src/engine/operator/adopt-key.ts', () => {
   test('says where entry and server do not fit, and how to take it back', async () => {
     const played = rig();
     const spec = `${head}ips:\n  www: {}\nservers:\n  a: {${size}, public_ipv4: {ip: www}}\n  b: {${size}}\n`;
@@ -136,7 +136,7 @@ describe('engine/adopt-key', () => {
   });
 });
 
-describe('engine/decide: resolve --abandon', () => {
+describe('src/engine/operator/decide.ts: resolve --abandon', () => {
   test('names what it leaves billed; that stands in the plans from then on, and nothing is bought beside it', async () => {
     const played = await stuck();
     const [address] = project(played).ips.map((each) => each.address);
@@ -177,7 +177,7 @@ describe('engine/decide: resolve --abandon', () => {
   });
 });
 
-describe('engine/decide: what came since a lost answer', () => {
+describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
   const shared = web().replace('exclusive: true, ', '');
   /** As after a server error that had its effect: no key holds the answer. */
   const lose = (played: Rig, path: string) =>
@@ -244,7 +244,7 @@ describe('engine/decide: what came since a lost answer', () => {
   });
 });
 
-describe('engine/decide: resolve --adopt', () => {
+describe('src/engine/operator/decide.ts: resolve --adopt', () => {
   test('what was said to be somebody else’s is this file’s from then on', async () => {
     const played = rig();
     await played.apply(head);
@@ -278,7 +278,7 @@ async function lost(path: string, before?: string): Promise<Rig> {
   return played;
 }
 
-describe('engine/decide: an address in doubt, and one that tells where its server is', () => {
+describe('src/engine/operator/decide.ts: an address in doubt, and one that tells where its server is', () => {
   test('what waits for an address that is in doubt says so, and does not have it released', async () => {
     const plan = await (await lost('allocate_ip')).plan(named);
 
@@ -309,7 +309,7 @@ describe('engine/decide: an address in doubt, and one that tells where its serve
   });
 });
 
-describe('engine/operator: a key that the file has not', () => {
+describe('src/engine/operator/decide.ts: a key that the file has not', () => {
   test('is answered by one that is near, or by some of its kind', async () => {
     const { engine, clock } = rig();
     const names = Array.from({ length: 12 }, (_, at) => `app-${at + 10}: {id: ${2001 + at}}`).join(', ');
@@ -326,7 +326,7 @@ describe('engine/operator: a key that the file has not', () => {
   });
 });
 
-describe('engine/operator: an address', () => {
+describe('src/engine/operator/decide.ts: an address', () => {
   test('is adopted by its id, or by itself', async () => {
     const { engine, clock, emulator, store } = rig();
     const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };

@@ -188,7 +188,7 @@ const isReady = ({ url }: RunningDaemon) =>
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 const s = (ms: number) => (ms / 1_000).toFixed(1);
 
-describe('daemon/fleet: 100 projects at work', () => {
+describe('src/daemon/fleet: 100 projects at work', () => {
   test('a replica is killed', async () => {
     const fleet = await fleetAtWork('long_kill');
     const [victim] = fleet.daemons as [RunningDaemon];
