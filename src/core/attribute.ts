@@ -1,4 +1,4 @@
-import { type Claim, type Holder, objectName } from './claims.ts';
+import { type Claim, type Holder, isForeign, objectName } from './claims.ts';
 import type { KindName, ResourceKey } from './keys.ts';
 import type { Ip } from './resources.ts';
 import type { Intent } from './state.ts';
@@ -94,7 +94,7 @@ export function attribute(
 const unmanaged: Attributed = { is: 'unmanaged' };
 
 function foreign(holder: Holder | undefined) {
-  return holder?.is === 'ignored' || holder?.is === 'released' ? holder : undefined;
+  return holder !== undefined && isForeign(holder) ? holder : undefined;
 }
 
 /** The ids of servers that addresses or the list of servers show. */

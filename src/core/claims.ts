@@ -28,6 +28,18 @@ export type Holder =
   /** Of the project: it has been seen without unmanaged objects, or they were ignored. Unmanaged objects came later. */
   | { readonly is: 'baseline' };
 
+/** Whether the holder keeps the object outside this file: no key is bound to the object, and it stays unchanged. */
+export function isForeign<Any extends { readonly is: string }>(
+  holder: Any,
+): holder is Extract<Any, { readonly is: 'ignored' | 'released' }> {
+  return holder.is === 'ignored' || holder.is === 'released';
+}
+
+/** The claims on servers and addresses outside this file. */
+export function foreignClaims(claims: Iterable<Claim>): readonly Claim[] {
+  return [...claims].filter(({ kind, holder }) => (kind === 'server' || kind === 'ip') && isForeign(holder));
+}
+
 /** A holder other than a binding: durable, journaled, and never two for one object. */
 export interface Claim extends LiveObject {
   /** Distinguishes the object from a later one with the same id. @assumption A17 */

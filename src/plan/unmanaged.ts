@@ -1,5 +1,5 @@
 import { type Attributed, type Attribution, cameSince, type Unmanaged } from '../core/attribute.ts';
-import type { Claim } from '../core/claims.ts';
+import { type Claim, isForeign } from '../core/claims.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { SeenServer, Subject, World } from '../core/kind.ts';
 import { type Remedy, type Run, run } from '../core/remedy.ts';
@@ -56,10 +56,6 @@ export function isClaimedAlone(world: World, { address, server }: Register, id: 
   const ip = world.ip(id);
   if (ip === undefined || !isForeign(address(ip))) return false;
   return ip.server_id === null || !isForeign(server(String(ip.server_id)));
-}
-
-function isForeign({ is }: Attributed): boolean {
-  return is === 'ignored' || is === 'released';
 }
 
 /** The operator knows about the resource: vdcsync does not report its cost any more. */

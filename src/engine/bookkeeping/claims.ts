@@ -5,7 +5,7 @@ import {
   serversShown,
   type Unmanaged,
 } from '../../core/attribute.ts';
-import { type Claim, type Holder, objectName } from '../../core/claims.ts';
+import { type Claim, foreignClaims, type Holder, isForeign, objectName } from '../../core/claims.ts';
 import type { Ip, IpId, ServerId } from '../../core/resources.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { Planned } from '../../plan/build.ts';
@@ -178,7 +178,7 @@ function claimsWith(run: Run, register: Register): readonly Claim[] {
   return world.ips.filter(world.isNobodys).flatMap((ip) => {
     const holder: Attributed | undefined =
       ip.server_id === null ? undefined : register.server(String(ip.server_id));
-    if (holder?.is !== 'ignored' && holder?.is !== 'released') return [];
+    if (holder === undefined || !isForeign(holder)) return [];
     return [{ ...addressClaim(ip, holder, run.deps.clock.now()), parentId: String(ip.server_id) }];
   });
 }
@@ -202,10 +202,7 @@ async function goneClaims(run: Run, register: Register): Promise<StateChange[]> 
   const shown = serversShown(run.world);
   const isShown = ({ kind, id, identity }: Claim) =>
     kind === 'ip' ? listed.has(`${id} ${identity.address}`) : shown.has(Number(id));
-  const foreign = register.claims.filter(
-    ({ kind, holder }) =>
-      (kind === 'server' || kind === 'ip') && (holder.is === 'ignored' || holder.is === 'released'),
-  );
+  const foreign = foreignClaims(register.claims);
   const missing = foreign.filter((claim) => !isShown(claim));
   const due = missing.filter(({ missedAt = now }) => now - missedAt >= missedGapMs);
   const gone = await goneOf(run, due);

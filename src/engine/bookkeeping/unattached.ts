@@ -1,5 +1,5 @@
 import { type Attributed, type Attribution, attribute } from '../../core/attribute.ts';
-import type { Claim } from '../../core/claims.ts';
+import { type Claim, foreignClaims } from '../../core/claims.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, Intent } from '../../core/state.ts';
@@ -58,7 +58,7 @@ export interface IgnoredObject {
  * read.
  */
 export function ignoredObjects(claims: readonly Claim[], ips: readonly Ip[] = []): readonly IgnoredObject[] {
-  const foreign = claims.filter(({ holder }) => holder.is === 'ignored' || holder.is === 'released');
+  const foreign = foreignClaims(claims);
   const servers = new Set(foreign.flatMap(({ kind, id }) => (kind === 'server' ? Number(id) : [])));
   const isReported = ({ id, identity, holder }: Claim) => {
     const live = ips.find((ip) => String(ip.id) === id && ip.address === identity.address);

@@ -1,4 +1,4 @@
-import { objectName } from '../../core/claims.ts';
+import { foreignClaims, objectName } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
@@ -33,7 +33,7 @@ export async function unignore(
     kind === 'server'
       ? servers.some((each) => String(each) === id)
       : addresses.includes(identity.address ?? '') || held.some((ip) => isSame(ip, { id, identity }));
-  const claims = foreignClaims(run);
+  const claims = foreignClaims(run.claims.values());
   await run.change(
     claims
       .filter(isMeant)
@@ -46,20 +46,13 @@ export async function unignore(
   );
 }
 
-function foreignClaims({ claims }: Run) {
-  return [...claims.values()].filter(
-    ({ kind, holder }) =>
-      (kind === 'server' || kind === 'ip') && (holder.is === 'ignored' || holder.is === 'released'),
-  );
-}
-
 function refuseServer({ world, claims }: Run, id: number): void {
   if (!claims.has(objectName({ kind: 'server', id: String(id) }))) throw notIgnored(`server ${id}`);
   refuseDeclared(`server ${id}`, world.keyOf('server', String(id)));
 }
 
 function refuseAddress(run: Run, address: string, also: readonly number[]): void {
-  const known = foreignClaims(run).filter(({ identity }) => identity.address === address);
+  const known = foreignClaims(run.claims.values()).filter(({ identity }) => identity.address === address);
   if (known.length === 0) throw notIgnored(`address ${address}`);
   const live = run.world.ips.find((ip) => known.some((claim) => isSame(ip, claim)));
   const server = live?.server_id ?? undefined;
