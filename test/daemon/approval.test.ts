@@ -1,9 +1,6 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { text as streamText } from 'node:stream/consumers';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { oneNetwork, vdcsync } from '../cli/run.ts';
+import { receiver } from '../support/receiver.ts';
 import { emulate, live, startDaemon, until } from './support.ts';
 
 const spec = oneNetwork.replace('networks:', 'settings: { approval: plan }\nnetworks:');
@@ -14,32 +11,18 @@ interface Notification {
   readonly resolve?: readonly string[];
 }
 
-/** Receives notifications until the test ends. */
-async function receiver() {
-  const bodies: Notification[] = [];
-  const server = createServer(async (incoming, outgoing) => {
-    bodies.push(JSON.parse(await streamText(incoming)) as Notification);
-    outgoing.end();
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const commands = () =>
-    bodies
-      .filter(({ condition }) => condition === 'awaiting_approval')
-      .map(({ resolve = [] }) => resolve.join());
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, commands };
-}
+/** The commands that the notifications about a waiting plan name. */
+const commandsIn = (bodies: readonly Notification[]) =>
+  bodies
+    .filter(({ condition }) => condition === 'awaiting_approval')
+    .map(({ resolve = [] }) => resolve.join());
 
 const digestIn = (command = '') => /vdcsync approve ([0-9a-f]{12})/.exec(command)?.[1] ?? '';
 
 describe('src/daemon: settings.approval', () => {
   test('the daemon plans and waits, reports each plan once, and carries out the approved one', async () => {
     const api = await emulate();
-    const notices = await receiver();
+    const notices = await receiver<Notification>();
     const daemon = await startDaemon(api, { spec, env: { VDCSYNC_NOTIFY_URL: notices.url } });
     const waiting = await daemon.until(({ condition }) => condition === 'awaiting_approval', 'it waits');
     const names = () => live(api).networks.map(({ name }) => name);
@@ -49,12 +32,12 @@ describe('src/daemon: settings.approval', () => {
       daemon.child.kill('SIGHUP');
       return passes > waiting.passes + 2;
     }, 'it has looked again');
-    expect([names().includes('backend'), notices.commands().length]).toEqual([false, 1]);
-    const first = digestIn(notices.commands()[0]);
+    expect([names().includes('backend'), commandsIn(notices.bodies).length]).toEqual([false, 1]);
+    const first = digestIn(commandsIn(notices.bodies)[0]);
 
     daemon.write(edited);
     const all = await until(
-      async () => notices.commands(),
+      async () => commandsIn(notices.bodies),
       ({ length }) => length === 2,
       'the edited plan is reported',
     );
@@ -66,7 +49,7 @@ describe('src/daemon: settings.approval', () => {
     expect([approved.code, approved.stdout]).toEqual([0, expect.stringContaining('is approved')]);
     await daemon.until(({ converged }) => converged, 'the plan is carried out');
     expect(names()).toEqual(expect.arrayContaining(['backend', 'extra']));
-    expect(notices.commands()).toHaveLength(2);
+    expect(commandsIn(notices.bodies)).toHaveLength(2);
     const again = await vdcsync(['approve', digestIn(all[1])], call);
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('No plan of this state waits')]);
   }, 90_000);

@@ -1,12 +1,9 @@
-import { once } from 'node:events';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { text as streamText } from 'node:stream/consumers';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { folderWith, oneNetwork, shop, vdcsync } from '../cli/run.ts';
+import { receiver } from '../support/receiver.ts';
 import { emulate, live, startDaemon, until } from './support.ts';
 
 describe('src/daemon/project: what takes long', () => {
@@ -37,7 +34,7 @@ describe('src/daemon/project: what takes long', () => {
 
   test('a server that waits for graphics cards keeps nothing else waiting; it is told when some are found', async () => {
     const api = await emulate();
-    const notices = await receiver();
+    const notices = await receiver<Notification>();
     api.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: 0 });
     const gpu =
       '  gpu-1:\n    { server_type: gpu-fixed, gpu_package: l40s-1, image: ubuntu-24.04, ssh_keys: [101] }\n';
@@ -72,7 +69,7 @@ describe('src/daemon/project: what takes long', () => {
       'drift is repaired beside it',
     );
     await until(
-      async () => notices.events(),
+      async () => notices.bodies.map(({ event }) => event),
       (events) => events.includes('drift'),
       'drift is reported although the file was never settled',
     );
@@ -80,7 +77,7 @@ describe('src/daemon/project: what takes long', () => {
     expect(live(api).servers).toHaveLength(1);
     api.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: 1 });
     await daemon.until(({ converged }) => converged, 'it converges');
-    expect(notices.events()).toContain('capacity_found');
+    expect(notices.bodies.map(({ event }) => event)).toContain('capacity_found');
     expect(live(api).servers).toHaveLength(2);
   });
 });
@@ -88,7 +85,7 @@ describe('src/daemon/project: what takes long', () => {
 describe('src/daemon/project: what somebody else deletes', () => {
   test('a server is made again, and nobody is called for what was inside it', async () => {
     const api = await emulate();
-    const notices = await receiver();
+    const notices = await receiver<Notification>();
     const daemon = await startDaemon(api, { spec: shop, env: { VDCSYNC_NOTIFY_URL: notices.url } });
     await daemon.until(({ converged }) => converged, 'all is there');
     const [web] = live(api).servers;
@@ -141,7 +138,7 @@ servers:
 describe('src/daemon/project: what changed behind the file', () => {
   test('is told with what it was and is to be, and what becomes of it', async () => {
     const api = await emulate();
-    const notices = await receiver();
+    const notices = await receiver<Notification>();
     const env = { VDCSYNC_NOTIFY_URL: notices.url };
     const daemon = await startDaemon(api, { spec: shop, env });
     await daemon.until(({ converged }) => converged, 'it converges');
@@ -167,21 +164,10 @@ describe('src/daemon/project: what changed behind the file', () => {
   });
 });
 
-/** Takes notifications. */
-async function receiver() {
-  const bodies: { event: string; project: number; detail: string }[] = [];
-  const server = createServer(async (incoming, outgoing) => {
-    bodies.push(JSON.parse(await streamText(incoming)) as (typeof bodies)[number]);
-    outgoing.end();
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/`, bodies, events: () => bodies.map(({ event }) => event) };
+interface Notification {
+  readonly event: string;
+  readonly project: number;
+  readonly detail: string;
 }
 
 describe('src/daemon/project: what only an operator can settle', () => {
@@ -220,7 +206,7 @@ describe('src/daemon/project: many projects in one process', () => {
       'specs/broken.yaml': 'version: 2\n',
       'two.token': two ?? '',
     });
-    const notices = await receiver();
+    const notices = await receiver<Notification>();
     const daemon = await startDaemon(api, {
       ...{ folder, args: ['-f', 'specs'], file: 'specs/three.yaml' },
       env: {

@@ -1,13 +1,9 @@
 import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import pg from 'pg';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { type Call, type Ended, ended, folderWith, inProcess, mainFile } from '../cli/run.ts';
@@ -15,6 +11,7 @@ import { createRepository } from '../daemon/git-server.ts';
 import { type RunningDaemon, speed, startDaemon, until } from '../daemon/support.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { programEnv } from '../support/program-env.ts';
+import { receiver } from '../support/receiver.ts';
 import {
   allConverged,
   billed,
@@ -309,7 +306,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
   test('what both see is told once, and each project is measured by one', async () => {
     const api = await cloud();
     const state = await database(server, 'told');
-    const heard = await receiver();
+    const heard = await receiver<{ readonly project: number; readonly condition: string }>();
     const [one, two] = [folderWith(), folderWith()];
     specs(one);
     specs(two);
@@ -336,7 +333,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const names = await Promise.all(replicas.map(async (each) => (await fleetOf(each)).replica));
     const met = names.indexOf(await refusedBy(first, names));
     await until(
-      async () => heard.notices.length,
+      async () => heard.bodies.length,
       (count) => count > 0,
       'the first to meet the refusal tells of it',
     );
@@ -344,7 +341,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const other = met === 0 ? second : first;
     await refusedBy(other, names.toSpliced(met, 1));
     expect(await other.end()).toBe(0);
-    expect(heard.notices.map(({ project, condition }) => [project, condition])).toEqual([
+    expect(heard.bodies.map(({ project, condition }) => [project, condition])).toEqual([
       [4711, 'unauthorized'],
     ]);
   }, 90_000);
@@ -472,22 +469,4 @@ function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf);
   if (typeof value !== 'object' || value === null) return 'a value';
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, shapeOf(each)]));
-}
-
-/** Takes notifications. */
-async function receiver(): Promise<{
-  readonly url: string;
-  readonly notices: { readonly project: number; readonly condition: string }[];
-}> {
-  const notices: { project: number; condition: string }[] = [];
-  const web = createServer((incoming, outgoing) => {
-    void text(incoming).then((body) => {
-      notices.push(JSON.parse(body));
-      outgoing.end();
-    });
-  });
-  web.listen(0, '127.0.0.1');
-  await once(web, 'listening');
-  onTestFinished(() => void web.close());
-  return { notices, url: `http://127.0.0.1:${(web.address() as AddressInfo).port}/` };
 }
